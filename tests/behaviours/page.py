@@ -21,6 +21,11 @@ BEHAVIOURS = {
     "page.forks": "On the page a thread is forked at an answer, and a message is edited, or sent again for another "
     "answer, with all that it has in a fork before it, once however often it is asked for; a fork leads back to its "
     "origin, and what is refused is said.",
+    "page.find": "A thread is found on the page by its title and by words of its newest messages; the page says how "
+    "far it looks.",
+    "page.labels": "A thread is renamed and pinned on the page; without a title it is called a new thread.",
+    "page.share": "In an app with owners a thread is shared on the page by a link for one person, until it is taken "
+    "back; who has the link finds the thread on the page.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "

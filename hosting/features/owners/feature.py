@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -35,6 +36,7 @@ class OwnersFeature(Feature):
     paths = ("assign", "grants")
     absent = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
     settings = OwnerSettings
+    page = Path(__file__).with_name("ui")
 
     def __init__(self, access: OwnerAccess | None, handlers: OwnerHandlers | None) -> None:
         """Both are None where callers do not sign in."""

@@ -58,11 +58,15 @@ export const graphs = new Map()
 const kindOf = (name) => (graphs.has(name) ? "workflow" : "agent")
 const of = (name, kind = kindOf(name)) => `${kind}s/${part(name)}`
 
+/** The thread of somebody else that is on the page, and the grant by which it is; both empty without one. */
+export const shared = { grant: "", thread: "" }
+
 /** Where the app's things are. */
 export const paths = {
   agents: () => "agents",
   workflows: () => "workflows",
-  run: (agent) => `${of(agent)}/run`,
+  shared: (grant, rest = "") => `shared/${part(grant)}${rest}`,
+  run: (agent) => (shared.grant ? paths.shared(shared.grant, "/run") : `${of(agent)}/run`),
   threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
   operations: (hours) => `operations?hours=${hours}`,
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
@@ -71,7 +75,8 @@ export const paths = {
   budget: (agent) => `${of(agent)}/budget`,
   memory: (agent, id = "") => `${of(agent)}/memory${id && `/${part(id)}`}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
-  thread: (agent, thread, rest = "", kind = kindOf(agent)) => `${of(agent, kind)}/threads/${part(thread)}${rest}`,
+  thread: (agent, thread, rest = "", kind = kindOf(agent)) =>
+    shared.grant && thread === shared.thread ? paths.shared(shared.grant, rest) : `${of(agent, kind)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 

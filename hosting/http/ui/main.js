@@ -1,6 +1,6 @@
 // The page put together: the agent and thread in the address, and the parts around the conversation.
 
-import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
+import { Problem, checked, credentials, graphs, paths, read, send, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
 import { asCurl } from "./commands.js"
@@ -14,16 +14,19 @@ import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { Memory } from "./memory.js"
+import { renamed } from "./naming.js"
 import { Operations } from "./operations.js"
 import { Schedules } from "./schedules.js"
 import { exampleOf, takesText } from "./schemas.js"
 import { beginShortcuts, showShortcuts } from "./shortcuts.js"
+import { showSharing } from "./sharing.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
 const NEAR_THE_END_PX = 120
 const DELETION_POLL_MS = 500
 const COUNT_POLL_MS = 30_000
+const SHARED = "shared="
 const BEHIND_MS = [2500, 10_000] // what is known of all threads together follows a run's end by a moment, or by more where it is slow to read
 
 const others = new BroadcastChannel("agents")
@@ -54,6 +57,7 @@ const views = {
   memory: viewButton("memory", "bookmark", "Memory"),
   webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
+const share = worded(iconButton("share", "Share the thread", () => act(() => showSharing(conversation.agent, conversation.threadId)), "quiet of-thread"), "Share")
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)
@@ -61,6 +65,8 @@ byId("tools").append(
   ...Object.values(views),
   worded(iconButton("code", "Code: your last message or schedule", showCommands), "Code"),
   worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
+  worded(iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"), "Rename"),
+  share,
   worded(iconButton("reset", "Reset the thread", reset, "quiet of-thread"), "Reset"),
   worded(iconButton("trash", "Delete the thread", remove, "quiet of-thread"), "Delete"),
 )
@@ -70,7 +76,7 @@ addEventListener("keydown", (event) => pressed(event, "Escape") && openSide(fals
 setInterval(() => document.hidden || view instanceof Inbox || count(), COUNT_POLL_MS)
 others.addEventListener("message", ({ data }) => {
   if (data.agent !== conversation?.agent) return
-  threads.show(data.agent, conversation.threadId).catch(failed)
+  threads.show(data.agent, ownThread()).catch(failed)
   if (data.thread !== conversation.threadId) return
   if (data.isEmptied) route()
   else conversation.look().catch(failed)
@@ -80,10 +86,11 @@ start()
 /** Read the agents, and ask for a key if the app needs one; then show the view in the address. */
 async function start() {
   try {
-    const { agents: listed, workflows_url: more, operations_url: operated } = await read(paths.agents())
+    const { agents: listed, workflows_url: more, operations_url: operated, me_url: me } = await read(paths.agents())
     const { workflows } = more ? await read(paths.workflows()) : { workflows: [] }
     for (const { name, graph } of workflows) graphs.set(name, graph)
     byId("operations").parentNode.hidden = !operated
+    share.hidden = !me // without owners everybody has every thread
     agents = [...listed, ...workflows].filter((agent) => agent.run_url)
   } catch (problem) {
     if (problem.isSignIn && (await askForKey(problem.message))) return start()
@@ -97,8 +104,12 @@ async function start() {
 }
 
 async function route() {
-  const [place, wanted = ""] = location.hash.slice(2).split("?")
-  const [name, thread = ""] = place.split("/").map(decodeURIComponent)
+  const { hash } = location
+  const [place, wanted = ""] = hash.slice(2).split("?")
+  const grant = wanted.startsWith(SHARED) ? decodeURIComponent(wanted.slice(SHARED.length)) : ""
+  const given = grant ? await read(paths.shared(grant)).catch((problem) => problem) : {}
+  if (location.hash !== hash) return // the user went on
+  const [name, thread = ""] = grant ? [given.agent, given.thread_id] : place.split("/").map(decodeURIComponent)
   const agent = agents.find((one) => one.name.toLowerCase() === name?.toLowerCase()) ?? agents[0]
   openSide(false)
   const { activeElement: from } = document
@@ -108,6 +119,9 @@ async function route() {
   conversation?.leave()
   view?.leave()
   conversation = view = null
+  Object.assign(shared, thread && grant ? { grant, thread } : { grant: "", thread: "" })
+  document.body.classList.toggle("shared", Boolean(shared.grant))
+  if (given instanceof Error) failed(given)
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
   views.schedules.hidden = !agent?.schedules_url
   views.memory.hidden = !agent?.memory_url
@@ -136,7 +150,7 @@ async function route() {
   isAtEnd = true
   showBox()
   showTop()
-  threads.show(agent.name, thread).catch(failed)
+  threads.show(agent.name, ownThread()).catch(failed)
   const opened = conversation
   await opened.open()
   if (conversation !== opened) return
@@ -206,6 +220,16 @@ function save() {
   return act(() => download(conversation.agent, conversation.threadId, byId("title").textContent))
 }
 
+async function rename() {
+  const { agent, threadId } = conversation
+  await act(async () => {
+    const thread = await renamed(agent, threadId, threads.of(threadId) ?? {})
+    if (!thread) return
+    threads.told(thread)
+    others.postMessage({ agent, thread: threadId })
+  })
+}
+
 async function reset() {
   const { agent, threadId } = conversation
   const text = "The agent forgets its messages. Its runs stay in the list of runs."
@@ -248,6 +272,11 @@ async function act(work) {
   await work().catch(failed)
 }
 
+/** The id of the thread on the page; "" for one that somebody else shared. */
+function ownThread() {
+  return shared.grant ? "" : conversation.threadId
+}
+
 /** Whether the user administers the app, as far as it says. */
 function administers() {
   return !byId("operations").parentNode.hidden
@@ -277,7 +306,7 @@ function forked(threadId, { next, contents }) {
 
 function named(threadId) {
   if (!conversation) return
-  history.replaceState(null, "", hrefOf(conversation.agent, threadId))
+  if (!shared.grant) history.replaceState(null, "", hrefOf(conversation.agent, threadId))
 }
 
 function changed(isNews = true) {
@@ -287,7 +316,7 @@ function changed(isNews = true) {
   showTop()
   if (!isNews) return
   others.postMessage({ agent, thread: threadId })
-  threads.show(agent, threadId).catch(failed)
+  threads.show(agent, ownThread()).catch(failed)
   count()
   counting.forEach(clearTimeout)
   counting = BEHIND_MS.map((wait) => setTimeout(count, wait))
@@ -340,7 +369,7 @@ function showAgents(open) {
 async function showTop() {
   const { agent, threadId } = conversation
   showTitle()
-  document.body.classList.toggle("has-thread", Boolean(threadId))
+  document.body.classList.toggle("has-thread", Boolean(ownThread()))
   const { description, budget_url: hasBudget } = agents.find((one) => one.name === agent)
   if (!threadId) {
     byId("subtitle").textContent = description
@@ -351,18 +380,21 @@ async function showTop() {
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   byId("used-up").hidden = !isUsedUp(told.budget)
+  if (ownThread()) threads.told({ thread_id: threadId, title: told.title, pinned: told.pinned, forked_from: told.forked_from })
+  else conversation.begins = told.title || "Shared thread"
+  showTitle()
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
-  const origin = told.forked_from?.thread_id
+  const parts = [shared.grant && "Shared with you", agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
+  const origin = ownThread() && told.forked_from?.thread_id
   const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
   byId("subtitle").replaceChildren(...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · "))
 }
 
-/** Show how the conversation begins, or its id until that is known. */
+/** Show the title of the conversation, or how it begins until the app told it. */
 function showTitle() {
   if (!conversation) return
   const { agent, threadId } = conversation
-  const title = threads.titleOf(threadId) || conversation.begins || threadId
+  const title = threads.of(ownThread())?.title || conversation.begins || threads.titleOf(ownThread())
   byId("title").textContent = title || agent
   byId("title").title = threadId
   document.title = title ? `${title} · ${agent}` : agent

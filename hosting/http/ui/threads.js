@@ -1,12 +1,15 @@
-// The list of an agent's threads: the newest change first, found by a part of their ids.
+// The list of an agent's threads: pinned ones and the newest change first, found by words or a part of their ids.
 
 import { paths, read } from "./api.js"
-import { byId, el, pressed } from "./dom.js"
+import { byId, el, icon, pressed } from "./dom.js"
 import { inFull, until } from "./times.js"
 
 const PAGE = 100
 const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
+const SEARCHED = "Searched: all ids; of the first 100 threads the title and the newest 20 messages."
+const ID = /^[\w.~-]{1,64}$/
+const NEW = "New thread"
 const STATES = { running: "running", waiting: "waits for approval" }
 
 /** The owner of all threads without a sign-in. */
@@ -16,13 +19,17 @@ export const OWN = "app"
 export const hrefOf = (agent, thread = "", view = "") =>
   `#/${encodeURIComponent(agent)}${thread && `/${encodeURIComponent(thread)}`}${view && `?${view}`}`
 
+/** Return the address on this page of a thread that was shared by this grant. */
+export const hrefOfShared = (grant) => `#/?shared=${encodeURIComponent(grant)}`
+
 /** The list of one agent's threads, at the side of the page. */
 export class ThreadList {
   /** `loaded` is called when the list has come. */
   constructor(loaded) {
     this.loaded = loaded
-    this.titles = new Map()
-    this.agent = this.open = this.wanted = ""
+    this.known = new Map() // threads as the app told them last, by their ids
+    this.listed = []
+    this.agent = this.open = ""
     this.rows = new Map()
     this.cursor = null
     byId("search").addEventListener("input", () => {
@@ -43,10 +50,10 @@ export class ThreadList {
     if (agent !== this.agent) {
       this.agent = agent
       byId("search").value = ""
-      byId("threads").replaceChildren()
+      this.known.clear()
+      this.listed = []
+      this._draw()
       byId("threads-note").textContent = ""
-      this.rows.clear()
-      this.titles.clear()
     }
     byId("new").href = hrefOf(agent)
     this._mark()
@@ -58,38 +65,62 @@ export class ThreadList {
   async _load(cursor = "") {
     const { agent } = this
     const wanted = byId("search").value.trim()
-    const query = { sort: "changed", limit: PAGE, ...(cursor && { cursor }), ...(wanted && { search: wanted }) }
+    const query = { sort: "pinned", limit: PAGE, ...(cursor && { cursor }), ...(wanted && { search: wanted }) }
     const page = await read(paths.threads(agent, query))
     if (agent !== this.agent || wanted !== byId("search").value.trim()) return
-    const focused = document.activeElement?.closest("#threads a")?.title
-    if (!cursor) this.rows.clear()
-    if (this.open && !cursor && !wanted && page.threads.every((thread) => thread.thread_id !== this.open))
-      this.rows.set(this.open, this._row({ thread_id: this.open }))
-    for (const thread of page.threads) {
-      this.rows.set(thread.thread_id, this._row(thread))
-      this.titles.set(thread.thread_id, thread.title)
-    }
-    if (wanted && !this.rows.has(wanted)) this.rows.set(wanted, this._row({ thread_id: wanted }))
+    const before = cursor ? this.listed : []
+    for (const thread of page.threads) this.known.set(thread.thread_id, thread)
+    this.listed = [...new Set([...before, ...page.threads.map((thread) => thread.thread_id)])]
     this.cursor = page.next_cursor
-    byId("threads").replaceChildren(...this.rows.values())
-    byId("threads-note").textContent = this.rows.size ? "" : "No threads yet. Your first message starts one."
+    this._draw(wanted)
+    const none = wanted ? "Nothing found. " : this.rows.size ? "" : "No threads yet. Your first message starts one."
+    byId("threads-note").textContent = wanted ? `${this.listed.length ? "" : none}${SEARCHED}` : none
     byId("more-threads").hidden = !this.cursor
-    this._mark()
-    if (focused) this.rows.get(focused)?.firstChild.focus()
     this.loaded()
   }
 
-  /** Return how a thread of the list begins; nothing for another one. */
-  titleOf(id) {
-    return this.titles.get(id) ?? ""
+  /** Take over what the app told of a thread. */
+  told(thread) {
+    this.known.set(thread.thread_id, { ...this.known.get(thread.thread_id), ...thread })
+    this._draw(byId("search").value.trim())
+    this.loaded()
   }
 
-  _row({ thread_id: id, title, updated_at: at, status }) {
+  /** Return what is known of a thread; undefined before the app told it. */
+  of(id) {
+    return this.known.get(id)
+  }
+
+  /** Return the title of a thread, "New thread" until it has one; nothing for a thread that is not known yet. */
+  titleOf(id) {
+    const thread = this.known.get(id)
+    return thread ? thread.title || NEW : ""
+  }
+
+  _draw(wanted = "") {
+    const focused = [...this.rows].find(([, row]) => row.contains(document.activeElement))?.[0]
+    const missing = wanted ? !this.listed.length && ID.test(wanted) && wanted : !this.listed.includes(this.open) && this.open
+    const ids = [...(missing ? [missing] : []), ...this.listed]
+    ids.sort((one, other) => Boolean(this.known.get(other)?.pinned) - Boolean(this.known.get(one)?.pinned))
+    this.rows = new Map(ids.map((id) => [id, this._row(id, this.known.get(id) ?? {}, Boolean(wanted))]))
+    byId("threads").replaceChildren(...this.rows.values())
+    this._mark()
+    if (focused) this.rows.get(focused)?.firstChild.focus()
+  }
+
+  _row(id, { title, updated_at: at, status, pinned, forked_from: origin }, isSearch) {
     const here = id === this.open ? "" : el("span", { class: "note" }, "open")
     const time = at ? el("time", { dateTime: at, title: inFull(at) }, until(at)) : here
     const says = STATES[status]
     const state = says && el("span", { class: `dot ${status}`, title: says }, el("span", { class: "hidden" }, `(${says})`))
-    return el("li", {}, el("a", { href: hrefOf(this.agent, id), title: id }, el("span", { class: "name" }, title || id), state, time))
+    const pin = pinned && el("span", { class: "pin", title: "Pinned" }, icon("pin"), el("span", { class: "hidden" }, "(pinned)"))
+    const name = el("span", { class: "name" }, title || (isSearch && !at ? id : NEW))
+    return el(
+      "li",
+      {},
+      el("a", { href: hrefOf(this.agent, id), title: id }, pin, name, state, time),
+      origin && el("a", { class: "origin", href: hrefOf(this.agent, origin.thread_id) }, `Fork of ${this.titleOf(origin.thread_id) || origin.thread_id}`),
+    )
   }
 
   _mark() {

@@ -286,7 +286,7 @@ export class Turn {
     let body
     const at = () => (this.runId.startsWith("entry ") ? this.positions[type] : this.runId)
     const drawn = () => ({ at: at(), before: type === "request", thread_id: randomKey() })
-    const made = button(says, () => this.fork((body ??= drawn()), next && { next, contents: this.contents }), "quiet small")
+    const made = button(says, () => this.fork((body ??= drawn()), next && { next, contents: this.contents }), "quiet small of-owner")
     made.title = title
     return made
   }

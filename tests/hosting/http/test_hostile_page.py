@@ -106,7 +106,7 @@ async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_
         cards = await page.evaluate(UNWANTED)
         await page.get_by_role("button", name="Approve").click()
         await ended(page, number=2)
-        await page.get_by_placeholder("Find by id").fill("<svg onload=hacked()>")
+        await page.get_by_placeholder("Find a thread").fill("<svg onload=hacked()>")
         file = {"name": "<img src=x onerror=hacked()>.txt", "mimeType": "text/plain", "buffer": b"<script>hacked()"}
         await page.locator("#picker").set_input_files(files=[file])  # type: ignore[list-item]
         await page.locator("#files li").wait_for()
