@@ -74,6 +74,19 @@ def test_a_temporary_thread_takes_no_second_run() -> None:
 
 
 @pytest.mark.behaviour("thread.metadata")
+def test_metadata_that_was_read_is_replaced_only_while_it_is_there() -> None:
+    """Of two that read it at once and write, the second is refused and reads again."""
+    thread = Thread()
+    thread.do(DescribeThread(NOW, 0, {"title": "A"}, described=0))
+    late = thread.do(DescribeThread(NOW, 0, {"pinned": "true"}, described=0))
+    again = thread.do(DescribeThread(NOW, 0, {"title": "A", "pinned": "true"}, described=1))
+
+    assert refusal(late) is ThreadChangedError
+    assert isinstance(again, Change)
+    assert (again.head.name, again.head.pinned) == ("A", True)
+
+
+@pytest.mark.behaviour("thread.metadata")
 def test_metadata_is_of_one_life_of_a_thread() -> None:
     """A thread may begin with it; it is refused while that is deleted, and for a life that is over."""
     thread = Thread()
