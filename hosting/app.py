@@ -51,12 +51,12 @@ from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.options import AS_THE_APP, AgentOptions, Retry
-from hosting.plan import Plan, introduction_of
+from hosting.plan import Plan, hosted_workflows, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
 from hosting.store_choice import choose_stores
-from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
+from hosting.workflows import HostedWorkflow
 
 if TYPE_CHECKING:
     from hosting.core.agent.hitl_context import WorkflowHitlContext
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from hosting.features.memory.provider import OwnerMemory
     from hosting.features.metering.budgets import Budget, Price
     from hosting.features.metering.limits import Limit
+    from hosting.workflow_sources import WorkflowSource
 
 __all__ = [
     "AgentCallbackContext",

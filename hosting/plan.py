@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
-from agent_framework import SupportsAgentRun, WorkflowAgent
+from agent_framework import Agent, SupportsAgentRun
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -186,11 +186,26 @@ def _check_is_agent(name: str, agent: object) -> None:
         raise ConfigurationError(
             f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
         )
-    if isinstance(agent, WorkflowAgent):
+    if not isinstance(agent, Agent) and _is_of_workflow(agent):
         raise ConfigurationError(
             f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
             "builds the workflow: workflows=[build_review]."
         )
+
+
+def _is_of_workflow(agent: object) -> bool:
+    from agent_framework import WorkflowAgent  # with it come the framework's workflows, which few apps have
+
+    return isinstance(agent, WorkflowAgent)
+
+
+def hosted_workflows(workflow: object, workflows: object) -> Sequence[HostedWorkflow]:
+    """Return the workflows that an app is given: one, several, or several by name; raises `ConfigurationError`."""
+    if workflow is None and workflows is None:
+        return ()
+    from hosting.workflow_sources import read_workflows  # with it come the framework's modules of workflows
+
+    return read_workflows(workflow, workflows)
 
 
 def _those(one: Kind, other: Kind) -> str:

@@ -2,49 +2,30 @@
 
 Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
 next one. So each attempt of a run has a graph of its own: the function that the app is given builds it, or it is a copy
-of the graph that the app is given. One is made at the start: what it takes is read from its start executor, and what
-cannot be hosted is refused there.
+of the graph that the app is given (`workflow_sources`). Here is what all of the app knows of workflows, without the
+framework's modules of them: an app that has none imports none.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
-from agent_framework import (
-    AgentExecutor,
-    Executor,
-    FanInEdgeGroup,
-    FanOutEdgeGroup,
-    FunctionalWorkflow,
-    Message,
-    SwitchCaseEdgeGroup,
-    Workflow,
-    WorkflowExecutor,
-    WorkflowMessage,
-)
 from msgspec import Struct
-from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hosting.errors import ConfigurationError, InvalidInputError
-from hosting.workflow_copies import copies_of
+from hosting.errors import InvalidInputError
 
-BuildWorkflow = Callable[[], Workflow]
-WorkflowSource = Workflow | BuildWorkflow
-"""A workflow of an app: a graph, or the function that builds it."""
+if TYPE_CHECKING:
+    from agent_framework import Workflow
 
-_UNNAMED = "WorkflowBuilder-"
-"""The prefixes of the framework's own names, which are new with each graph."""
-_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-"""An id that the framework makes up, which is another one in each process."""
+BuildWorkflow = Callable[[], "Workflow"]
+
 _MOST_FAULTS = 3
 _LONGEST_FAULT = 200
-_TEXT = "text"
 
 
 class WorkflowInput(Struct, frozen=True, dict=True):
@@ -93,30 +74,6 @@ class WorkflowInput(Struct, frozen=True, dict=True):
             self.value(text)
 
 
-def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
-    start = workflow.get_start_executor()
-
-    def takes(value: Any) -> bool:
-        return start.can_handle(WorkflowMessage(data=value, source_id=start.id))
-
-    types: list[Any] = []
-    taken: Sequence[Any] = start.input_types
-    for each in taken:
-        if each in (str, object):
-            continue
-        with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
-            TypeAdapter(each).json_schema()
-            types.append(each)
-    found = WorkflowInput(takes([Message("user", [_TEXT])]), takes(_TEXT), tuple(types))
-    if not found.takes_words and not found.types:
-        shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
-        raise ConfigurationError(
-            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which a request cannot carry. Let "
-            "it take str, list[Message], or a type with a JSON Schema such as a dataclass."
-        )
-    return found
-
-
 class GraphExecutor(TypedDict):
     """An executor of a workflow: the author's own `code`, an agent, or another workflow."""
 
@@ -140,34 +97,6 @@ class WorkflowGraph(TypedDict):
     edges: list[GraphEdge]
 
 
-def _shape_of(workflow: Workflow) -> WorkflowGraph:
-    """Return the drawing of a workflow, without the framework's messages to itself."""
-    known = workflow.executors
-    executors: list[GraphExecutor] = [{"id": one.id, "kind": _kind_of(one)} for one in known.values()]
-    edges: list[GraphEdge] = []
-    for group in workflow.edge_groups:
-        for edge in group.edges:
-            if edge.source_id not in known:
-                continue
-            kind: Literal["direct", "conditional", "fan_out", "fan_in", "switch"] = "direct"
-            if isinstance(group, SwitchCaseEdgeGroup):
-                kind = "switch"
-            elif isinstance(group, FanInEdgeGroup):
-                kind = "fan_in"
-            elif edge.has_condition or (isinstance(group, FanOutEdgeGroup) and group.selection_func is not None):
-                kind = "conditional"
-            elif isinstance(group, FanOutEdgeGroup):
-                kind = "fan_out"
-            edges.append({"source": edge.source_id, "target": edge.target_id, "kind": kind})
-    return {"start": workflow.start_executor_id, "executors": executors, "edges": edges}
-
-
-def _kind_of(executor: Executor) -> Literal["agent", "workflow", "code"]:
-    if isinstance(executor, WorkflowExecutor):
-        return "workflow"
-    return "agent" if isinstance(executor, AgentExecutor) else "code"
-
-
 class HostedWorkflow(Struct, frozen=True):
     """A workflow by its name. `build` makes a new graph each time.
 
@@ -180,61 +109,6 @@ class HostedWorkflow(Struct, frozen=True):
     graph: str
     shape: WorkflowGraph
     input: WorkflowInput
-
-
-def hosted_workflow(given: object) -> HostedWorkflow:
-    """Return a given graph, or the graph of a function; raises `ConfigurationError` for one that cannot be hosted."""
-    build = copies_of(given) if isinstance(given, Workflow) else given
-    if isinstance(build, FunctionalWorkflow) or not callable(build):
-        raise ConfigurationError(
-            f"A {type(build).__name__} is neither a Workflow nor a function that builds one. Give "
-            "workflows=[build_review]."
-        )
-    shown = "It" if isinstance(given, Workflow) else f"{getattr(build, '__name__', type(build).__name__)}()"
-    workflow, other = build(), build()
-    if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
-        raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
-    if workflow.name.startswith(_UNNAMED):
-        raise ConfigurationError(
-            f"The workflow of {workflow.start_executor_id!r} has no name. Give WorkflowBuilder(name='review', ...)."
-        )
-    shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
-    if shared:
-        raise ConfigurationError(
-            f"{shown} gives executor {shared[0]!r} to every workflow {workflow.name!r} that it builds, and an "
-            "executor keeps the state of its run. Create the executors inside the function; agents and clients may be "
-            "created outside."
-        )
-    is_new = any(one not in other.executors or _RANDOM.search(one) for one in workflow.executors)
-    if is_new or workflow.graph_signature_hash != other.graph_signature_hash:
-        raise ConfigurationError(
-            f"Workflow {workflow.name!r} has another graph each time it is built, so its runs could not continue in "
-            "another process. Give each executor its own id, and each agent a name."
-        )
-    return HostedWorkflow(
-        workflow.name,
-        workflow.description or f"Run the workflow {workflow.name}.",
-        build,
-        workflow.graph_signature_hash,
-        _shape_of(workflow),
-        _input_of(workflow.name, workflow),
-    )
-
-
-def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
-    """Return the workflows that an app is given: one, several, or several by name."""
-    given = [] if workflow is None else [workflow]
-    if isinstance(workflows, Mapping):
-        for name, one in workflows.items():
-            hosted = hosted_workflow(one)
-            if hosted.name != name:
-                raise ConfigurationError(f"workflows has {name!r} for the workflow {hosted.name!r}. Use its own name.")
-        given += workflows.values()
-    elif isinstance(workflows, Sequence) and not isinstance(workflows, str):
-        given += workflows
-    elif workflows is not None:
-        raise ConfigurationError("workflows takes a list of workflows, or of functions that build them.")
-    return [hosted_workflow(one) for one in given]
 
 
 def faults_of(error: ValidationError, whole: str) -> str:

@@ -38,9 +38,9 @@ DOORS = {
     "_set_is_scheduled": "hosting/functions/agent_calls.py",
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
     "_policies": "hosting/core/stores/storage_account.py",  # of the client of tables
-    "_propagate_request": "hosting/core/agent/framework.py",  # where requests of a workflow within another go
-    "_runner_context": "hosting/core/agent/framework.py",  # the requests of an executor
-    "_session": "hosting/core/agent/framework.py",  # that of an executor's agent
+    "_propagate_request": "hosting/core/agent/framework_graphs.py",  # where requests of a workflow within another go
+    "_runner_context": "hosting/core/agent/framework_graphs.py",  # the requests of an executor
+    "_session": "hosting/core/agent/framework_graphs.py",  # that of an executor's agent
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"

@@ -54,7 +54,8 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
     "workflows": (
         (
             *("core.agent.workflow_runner", "core.agent.workflow_requests", "core.agent.workflow_answer"),
-            *("core.agent.workflow_events", "core.agent.hitl_context"),
+            *("core.agent.workflow_events", "core.agent.hitl_context", "core.agent.framework_graphs"),
+            *("workflow_sources", "workflow_copies"),
         ),
         "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
     ),
@@ -87,7 +88,7 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
 STORES = ("core.stores.tables", "core.stores.blobs", "core.stores.cosmos", "core.stores.redis", "console", "commands")
 """Besides those: what a setting or a command brings in."""
 
-OF_OTHERS = ("regex", "redis", "agent_framework._harness._file_memory")
+OF_OTHERS = ("regex", "redis", "agent_framework._harness._file_memory", "agent_framework._workflows")
 """Packages of others that some apps need."""
 
 

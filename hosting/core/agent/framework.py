@@ -8,42 +8,30 @@ one of these, `test_framework.py` or `tests/architecture/test_private_doors.py` 
 from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
-import json
 import logging
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 import agent_framework
 from agent_framework import (
     Agent,
-    AgentExecutor,
-    AgentSession,
     ChatContext,
     ChatMiddlewareLayer,
     ChatResponse,
     Content,
-    Executor,
     FunctionInvocationLayer,
     HistoryProvider,
     MCPStdioTool,
     MCPStreamableHTTPTool,
     MCPWebsocketTool,
     Message,
-    SubWorkflowRequestMessage,
     SupportsAgentRun,
-    Workflow,
-    WorkflowCheckpoint,
-    WorkflowEvent,
-    WorkflowExecutor,
 )
 from agent_framework._sessions import PerServiceCallHistoryPersistingMiddleware, is_local_history_conversation_id
 from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _GAVE_UP
-from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
 from hosting.core.agent.recorded import replayed_stream
 from hosting.errors import StoreUnavailableError
@@ -54,9 +42,7 @@ logger = logging.getLogger(__name__)
 FRAMEWORK_VERSION = agent_framework.__version__
 McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 
-_MODULES = "agent_framework."
-_TYPES = frozenset({"types:GenericAlias"})
-"""A checkpoint's content besides values: the type of an executor's requested answer, such as `list[Message]`."""
+MODULES = "agent_framework."
 _IS_TOOL, _REMOTE_NAME = "_mcp_is_tool", "_mcp_remote_name"
 """By which the framework knows a tool of an MCP server again."""
 CLEARING_SECONDS = 30.0
@@ -89,21 +75,6 @@ def agents_within(agent: Any) -> list[Any]:
     return agents
 
 
-def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
-    """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
-    agents: list[Agent[Any]] = []
-    for value in (*vars(executor).values(), *named_in(code_of(executor))):
-        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        agents += [item for item in values if isinstance(item, Agent) and item not in agents]
-    return agents
-
-
-def code_of(executor: Executor) -> list[Any]:
-    """Return the functions of an executor that its author wrote."""
-    classes = [kind for kind in type(executor).__mro__ if not kind.__module__.startswith(_MODULES.rstrip("."))]
-    return [*(value for kind in classes for value in vars(kind).values()), getattr(executor, "_original_func", None)]
-
-
 def named_in(functions: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the values that functions use: globals, closures, and those of functions in them."""
     waiting, codes = list(functions), set[CodeType]()
@@ -113,7 +84,10 @@ def named_in(functions: Iterable[Any]) -> Iterator[Any]:
             continue
         codes.add(function.__code__)
         names = sorted(_names_of(function.__code__))
-        values = [cell.cell_contents for cell in function.__closure__ or () if _is_set(cell)]
+        values = list[Any]()
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # a variable that is not set yet
+                values.append(cell.cell_contents)
         values += [function.__globals__[name] for name in names if name in function.__globals__]
         for value in values:
             yield value
@@ -126,105 +100,6 @@ def named_in(functions: Iterable[Any]) -> Iterator[Any]:
 def _names_of(code: CodeType) -> set[str]:
     nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*map(_names_of, nested))
-
-
-def _is_set(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - whether it raises is the answer
-    except ValueError:
-        return False
-    return True
-
-
-def modules_of_executor(executor: Executor) -> set[str]:
-    """Return the names of the modules that an executor is written in, as far as they are here."""
-    written = (type(executor), getattr(executor, "_original_func", None))
-    return {name for definition in written if (name := getattr(definition, "__module__", None)) in sys.modules}
-
-
-def asked_types(executor: Executor) -> list[Any]:
-    """Return the types of an executor's questions to a person, and of the answers."""
-    return [hint for pair in getattr(executor, "_response_handlers", ()) for hint in pair]
-
-
-def pass_requests_on(workflow: Workflow) -> None:
-    """Send the questions of an inner workflow to a person, if no executor beside it takes such requests."""
-    beside = list(workflow.executors.values())
-    is_taken = any(SubWorkflowRequestMessage in executor.input_types for executor in beside)
-    for executor in beside:
-        if isinstance(executor, WorkflowExecutor):
-            executor._propagate_request |= not is_taken
-            pass_requests_on(executor.workflow)
-
-
-def watch_within(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str = "") -> None:
-    """Have the events of the workflows within this one passed to `on_event`, each with the path to its own: `inner/`.
-
-    Of those the framework passes on what they yield and ask, and not which of their executors did it.
-    """
-    for executor in workflow.executors.values():
-        if isinstance(executor, WorkflowExecutor):
-            _watch(executor.workflow, on_event, f"{path}{executor.id}/")
-
-
-def _watch(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str) -> None:
-    context: Any = workflow._runner_context
-    add = context.add_event
-
-    async def passed_on(event: WorkflowEvent[Any]) -> None:
-        on_event(event, path)
-        await add(event)
-
-    context.add_event = passed_on
-    watch_within(workflow, on_event, path)
-
-
-async def asked_last(context: Any) -> str | None:
-    """Return the framework's id of the newest request in an executor's context, or None."""
-    requests = await context._runner_context.get_pending_request_info_events()
-    return next(reversed(requests), None)
-
-
-def executors_within(workflow: Workflow) -> Iterator[Executor]:
-    """Iterate over the executors of a workflow, and of those that are executors of it."""
-    for executor in workflow.executors.values():
-        yield executor
-        if isinstance(executor, WorkflowExecutor):
-            yield from executors_within(executor.workflow)
-
-
-def agents_of_workflow(workflow: Workflow) -> list[Agent[Any]]:
-    """Return the agents that the executors of a workflow call."""
-    return [agent for executor in executors_within(workflow) for agent in agents_of_executor(executor)]
-
-
-def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:
-    """Give each agent executor its own session with the id of `id_of(executor.id)`, and its author's state.
-
-    The framework gives them new ids with each graph. Whatever was kept under one by an attempt would be found by none.
-    """
-    for executor in executors_within(workflow):
-        if isinstance(executor, AgentExecutor):
-            original = executor._session
-            session = AgentSession(session_id=id_of(executor.id), service_session_id=original.service_session_id)
-            session.state = copy.deepcopy(original.state)
-            executor._session = session
-
-
-def checkpoint_text(checkpoint: WorkflowCheckpoint, allowed: frozenset[str]) -> str:
-    """Return a checkpoint as JSON text; raises whatever its values raise, also where they could not be read again."""
-    text = json.dumps(encode_checkpoint_value(checkpoint.to_dict()))
-    read_checkpoint(text, allowed)
-    return text
-
-
-def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
-    """Return the checkpoint that `checkpoint_text` wrote.
-
-    Its values are pickles. Only types of the framework, of Python's own values, and those of `allowed`
-    (`module:qualname`) or `register_checkpoint_type` are made; any other raises.
-    """
-    return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed | _TYPES))
 
 
 def is_surrender(message: Message) -> bool:
@@ -269,7 +144,7 @@ async def answer_from_record(agent: Agent[Any], context: ChatContext, response: 
 
 def refuses_arguments(error: Exception) -> bool:
     """Return whether the framework refused a tool's arguments, before the tool's code began."""
-    return isinstance(error, TypeError) and type(error).__module__.startswith(_MODULES)
+    return isinstance(error, TypeError) and type(error).__module__.startswith(MODULES)
 
 
 def _held_by(tool: Any) -> Iterator[object]:
@@ -278,7 +153,7 @@ def _held_by(tool: Any) -> Iterator[object]:
     Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
     """
     function = getattr(tool, "func", None)
-    if str(getattr(function, "__module__", "")).startswith(_MODULES):
+    if str(getattr(function, "__module__", "")).startswith(MODULES):
         for cell in getattr(function, "__closure__", None) or ():
             yield cell.cell_contents
 

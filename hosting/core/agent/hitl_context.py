@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from hosting.core.agent.framework import asked_last
+from hosting.core.agent.framework_graphs import asked_last
 from hosting.core.thread.messages import approval_id
 from hosting.core.thread.run import Run
 from hosting.names import APP

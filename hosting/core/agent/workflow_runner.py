@@ -29,16 +29,13 @@ from pydantic import BaseModel
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.connections import tool_servers
-from hosting.core.agent.framework import (
-    FRAMEWORK_VERSION,
+from hosting.core.agent.framework import FRAMEWORK_VERSION, agents_within, clear_session, keeps_journal
+from hosting.core.agent.framework_graphs import (
     agents_of_executor,
     agents_of_workflow,
-    agents_within,
     asked_types,
     checkpoint_text,
-    clear_session,
     executors_within,
-    keeps_journal,
     modules_of_executor,
     name_sessions,
     pass_requests_on,

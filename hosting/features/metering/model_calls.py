@@ -8,16 +8,8 @@ from typing import Any
 
 from agent_framework import Agent, BaseChatClient, ChatMiddlewareLayer, Workflow
 
-from hosting.core.agent.framework import (
-    agent_of_tool,
-    agents_of_executor,
-    agents_of_workflow,
-    agents_within,
-    code_of,
-    executors_within,
-    keeps_journal,
-    named_in,
-)
+from hosting.core.agent.framework import agent_of_tool, agents_within, keeps_journal, named_in
+from hosting.core.agent.framework_graphs import agents_of_executor, agents_of_workflow, code_of, executors_within
 from hosting.errors import ConfigurationError
 from hosting.features.metering.budgets import Budget
 from hosting.plan import AgentPlan

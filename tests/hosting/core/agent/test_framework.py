@@ -11,12 +11,8 @@ from agent_framework import (
     WorkflowEvent,
 )
 
-from hosting.core.agent.framework import (
-    checkpoint_text,
-    read_checkpoint,
-    refuses_arguments,
-    server_of_tool,
-)
+from hosting.core.agent.framework import refuses_arguments, server_of_tool
+from hosting.core.agent.framework_graphs import checkpoint_text, read_checkpoint
 from tests.support.tool_server import ToolServer
 
 
