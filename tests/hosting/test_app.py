@@ -257,6 +257,7 @@ WRONG_SETTINGS = [
     ("AGENT_CONTEXT_TOKENS", "999"),
     ("AGENT_COSMOS", "account"),
     ("AGENT_COSMOS_DATABASE", "a/b"),
+    ("AGENT_COSMOS_DATABASE", "a" * 256),
     ("AGENT_LOG", "blob"),
     ("AGENT_LOG", "redis"),
     ("AGENT_LOG", "sqlite:"),
