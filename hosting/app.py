@@ -18,30 +18,20 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
-from hosting.core.sweeps import Sweep
 from hosting.errors import ConfigurationError
 from hosting.feature import drain, hooks_of
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_openapi, register_page, register_unknown
-from hosting.functions.durable import (
-    PROMISE_FUNCTION,
-    PROMISE_SCHEDULE,
-    RETENTION_FUNCTION,
-    RETENTION_SCHEDULE,
-    SWEEP_FUNCTION,
-    CallingOrchestration,
-    register_entity,
-    register_sweep,
-)
+from hosting.functions.durable import CallingOrchestration, register_entity
 from hosting.functions.execution import name_executions
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
+from hosting.functions.timers import TIMERS, register_expiry, register_timers
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.lists import ListHandlers
@@ -218,12 +208,7 @@ class AgentFunctionApp(df.DFApp):
         register_features(served)
         register_unknown(served)
         register_openapi(served, settings)
-        age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
-        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.purging, turns)
-        of_features = [work for feature in served.features for work in feature.upkeep()]
-        sweeps = (trimming, *services.sweeps(plan.by_name))
-        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps, *of_features)
-        register_sweep(self, PROMISE_FUNCTION, PROMISE_SCHEDULE, services.promise_sweep(plan.by_name))
+        register_timers(served, services)
         register_wait(self)
         if self._has_page:
             register_page(served)
@@ -254,9 +239,8 @@ class AgentFunctionApp(df.DFApp):
     @property
     def introduction(self) -> Mapping[str, Any]:
         """The app's description for a local host at its start: models, routes, its page, a first request."""
-        timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION)
         of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
-        shared = (*(self._own_functions - of_agents), *timers, *self._served.entities.names, WAIT_FUNCTION)
+        shared = (*(self._own_functions - of_agents), *TIMERS, *self._served.entities.names, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
         doors = doors_of(self._served)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
@@ -382,8 +366,7 @@ class AgentFunctionApp(df.DFApp):
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            expiring = Sweep("expire", lambda: self._ttls, self._services.purging, self._services.rotation("expire"))
-            register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
+            register_expiry(self, self._services, self._ttls)
         self._ttls[agent] = ttl_seconds
 
     async def _drain(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
-from hosting.core.sweeps import Sweep, Swept
+from hosting.core.sweeps import Sweep, Swept, sweeps_of
 from hosting.names import entity_name
 from hosting.options import AgentOptions, Retry
 from hosting.plan import Plan
@@ -114,7 +114,7 @@ class AgentWorker:
         expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
         ages = dict.fromkeys(self.agents, days * DAY_SECONDS)
         trimming = Sweep("trim", lambda: ages, services.purging, services.rotation("trim"))
-        for companions in services.sweeps(self._plan.by_name):
+        for companions in sweeps_of(services, self._plan.by_name):
             self._loop.result_of(companions.run(hub))
         self._loop.result_of(self._services.promise_sweep(self._plan.by_name).run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]

@@ -31,7 +31,6 @@ from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.stores.stores import Stores
-from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import ThreadOperations
 from hosting.core.threads import Threads
@@ -183,15 +182,6 @@ class Services:
             retry=planned.options.retry,
             meter=hooks.meter,
             listen=hooks.listen,
-        )
-
-    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
-        """Return the sweeps over data next to the log: uploads, and tombstones with their instances."""
-        attachments, hub = self.stores.attachments, self.stores.hub
-        return (
-            UploadSweep(attachments, hub, agents),
-            InstanceSweep(self.log, self.purging, attachments, hub, absent=self.absent),
-            TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
         )
 
     def rotation(self, work: str) -> Rotation:

@@ -37,6 +37,7 @@ from hosting.core.deletion import TOMBSTONE, UNUSED_SECONDS
 from hosting.core.purging import Purging
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.rotation import Rotation
+from hosting.core.services import Services
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import EngineUnavailableError
 from hosting.listing import entity_pages
@@ -307,3 +308,13 @@ async def _gently(
             return await work(address, client)
 
     return await asyncio.gather(*map(one, threads))
+
+
+def sweeps_of(
+    services: Services, agents: Callable[[], Iterable[str]]
+) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
+    """Return the sweeps over data next to the log of an app: uploads, and tombstones with their instances."""
+    log, attachments, hub = services.log, services.stores.attachments, services.stores.hub
+    instances = InstanceSweep(log, services.purging, attachments, hub, absent=services.absent)
+    tombstones = TombstoneSweep(log, attachments, hub, services.settings.receipt_days)
+    return UploadSweep(attachments, hub, agents), instances, tombstones

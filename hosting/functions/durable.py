@@ -1,4 +1,4 @@
-"""Durable Functions as our ports: its client, entity triggers, timers, and agents inside orchestrations.
+"""Durable Functions as our ports: its client, entity triggers, and agents inside orchestrations.
 
 The only file that names the SDK's methods. Two of the SDK's offers are not used. Its decorator for entities is
 synchronous and would hold a worker thread for each run; ours is a generic trigger that speaks the batch protocol. Its
@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall
 from hosting.errors import EngineUnavailableError
-from hosting.feature import Upkeep
 from hosting.functions.agent_calls import AgentTask
 from hosting.invocation import begin_invocation
 from hosting.ports import ClockClient, EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
@@ -179,36 +178,6 @@ def register_entity(
 
     trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name)
     app.function_name(function or name)(trigger(app.durable_client_input(client_name="client")(handle)))
-
-
-SWEEP_FUNCTION = "agents_sweep"
-RETENTION_FUNCTION = "agents_retention"
-RETENTION_SCHEDULE = "0 7 3,15 * * *"
-"""Twice a day, to remove unused uploads within a day; each time pages through the engine's index."""
-
-
-PROMISE_FUNCTION = "agents_promises"
-PROMISE_SCHEDULE = "30 */5 * * * *"
-"""Every five minutes: one listing if no run was answered before its result was read."""
-
-
-def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Upkeep) -> None:
-    """Register a timer. One instance of the app runs it at a time; a missed moment of a seldom timer is made up for.
-
-    A sweep that fails keeps no other one from its work. The host remembers a timer's moments in a container that it
-    wants to create each time, and its log has a warning of each 409: a frequent timer, whose next moment makes up for
-    the one before, is not worth that.
-    """
-
-    async def run(timer: func.TimerRequest, client: Any) -> None:
-        durable = enter_invocation(client)
-        outcomes = await asyncio.gather(*(sweep.run(durable) for sweep in sweeps), return_exceptions=True)
-        for error in outcomes:
-            if isinstance(error, BaseException):
-                raise error
-
-    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule != PROMISE_SCHEDULE)
-    app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
 
 
 class CallingOrchestration:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.functions.durable import PROMISE_FUNCTION, PROMISE_SCHEDULE, RETENTION_FUNCTION, RETENTION_SCHEDULE
+from hosting.functions.timers import PROMISE_FUNCTION, PROMISE_SCHEDULE, RETENTION_FUNCTION, RETENTION_SCHEDULE
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import timers
 

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from azure.durable_functions import DurableOrchestrationClient
 
 from hosting.app import AgentFunctionApp
-from hosting.functions.durable import RETENTION_FUNCTION
+from hosting.functions.timers import RETENTION_FUNCTION
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 
