@@ -146,7 +146,7 @@ def _wires(
         services.log,
         names_causes=services.loop.names_causes,
     )
-    newest, large_reads, draining = overview.overview.newest, services.large_reads, services.holders.draining
+    newest, large_reads, draining = overview.newest, services.large_reads, services.holders.draining
     return (
         ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),

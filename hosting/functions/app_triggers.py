@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
@@ -12,7 +14,6 @@ from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteErro
 from hosting.functions.answering import Served, respond
 from hosting.functions.http_triggers import register
 from hosting.http import routes
-from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.page import FOLDER as PAGE_FOLDER
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
@@ -22,6 +23,9 @@ from hosting.http.replies import Reply
 from hosting.http.request import Bound, HttpRequest, joined
 from hosting.plan import Kind
 from hosting.settings import Settings
+
+if TYPE_CHECKING:
+    from hosting.http.openapi import OpenapiDocument, ServedApp
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these come last, and get the remaining requests."""
@@ -77,7 +81,13 @@ class _Describing:
 
     def __init__(self, served: Served, settings: Settings) -> None:
         self._served, self._settings = served, settings
-        self._document, self._making = OpenapiDocument(), asyncio.Lock()
+        self._making = asyncio.Lock()
+
+    @cached_property
+    def _document(self) -> OpenapiDocument:
+        from hosting.http.openapi import OpenapiDocument  # at the first request for it
+
+        return OpenapiDocument()
 
     async def reply(self, request: HttpRequest) -> Reply:
         described = self._described()
@@ -86,6 +96,8 @@ class _Describing:
         return Reply(200, text, "application/json")
 
     def _described(self) -> ServedApp:
+        from hosting.http.openapi import ServedApp
+
         served, plan, settings = self._served, self._served.plan, self._settings
         return ServedApp(
             tuple(served.routes),

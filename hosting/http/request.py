@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -142,6 +142,22 @@ class Bound(NamedTuple):
 
     route: Route
     handler: Handler
+
+
+def late(routes: Iterable[Route], bound: Callable[[], Iterable[Bound]]) -> Sequence[Bound]:
+    """Return the routes with the handlers that `bound` gives each of them. It is called at the first request.
+
+    So a start has none of the modules that handlers need: `bound` imports them.
+    """
+    handlers = cache(lambda: dict(bound()))
+
+    def at_request(route: Route) -> Handler:
+        async def handle(request: HttpRequest) -> Reply | Streamed:
+            return await handlers()[route](request)
+
+        return handle
+
+    return [Bound(route, at_request(route)) for route in routes]
 
 
 def joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -9,7 +9,8 @@ import pytest
 
 from hosting.features.memory import http as memory_http
 from hosting.features.memory.http import ShownFact
-from hosting.features.overview.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
+from hosting.features.overview.operations import REASONS
+from hosting.features.overview.routes import OPERATIONS, AgentOperations, Operations, StuckThread
 from hosting.features.schedules import http as schedules_http
 from hosting.features.schedules.http import ShownSchedule
 from hosting.features.schedules.requests import SCHEDULE_MEMBERS

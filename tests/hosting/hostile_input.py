@@ -33,7 +33,7 @@ from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _h
 from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp.tool import parse_call
-from hosting.features.overview.http import SEARCH, SORT
+from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.webhooks.http import OF_RUN
@@ -369,7 +369,7 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: read_window({"order": text}), runs("asc"), ("hosting.http.parameters._ORDER",)
     ),
     "a list's sort": Parser(
-        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.features.overview.http._SORT",)
+        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.features.overview.routes._SORT",)
     ),
     "a search": Parser(lambda text: SEARCH.read({"search": text}), runs("a", " "), ()),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),

@@ -11,8 +11,8 @@ from agent_framework import Agent
 
 from hosting.assembly import SETTINGS
 from hosting.errors import ConfigurationError
-from hosting.features.overview.operations import OPERATIONS
-from hosting.features.schedules import http as schedules_http
+from hosting.features.overview.routes import OPERATIONS
+from hosting.features.schedules import routes as schedules_routes
 from hosting.http.routes import RUN
 from hosting.settings import AllSettings, meaning_of, names_of
 from tests.support.app.scripted import ScriptedClient, scripted_agent
@@ -20,7 +20,7 @@ from tests.support.declared_routes import ROUTES, routes_in
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in (*ROUTES, *routes_in(schedules_http), OPERATIONS) if route is not RUN]
+SHARED = [route.function for route in (*ROUTES, *routes_in(schedules_routes), OPERATIONS) if route is not RUN]
 
 
 @pytest.mark.behaviour("hosting.registers")

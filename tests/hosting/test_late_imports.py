@@ -85,10 +85,35 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
 }
 """The modules of a part of `hosting`, and an app that has it."""
 
+REQUESTED: Mapping[str, Sequence[str]] = {
+    "agents/one/schedules": (
+        *("features.schedules.http", "features.schedules.schedules", "features.schedules.schedule"),
+        *("features.schedules.requests", "features.schedules.places", "features.schedules.times"),
+    ),
+    "operations": (
+        *("features.overview.http", "features.overview.operations", "features.overview.operators_view"),
+        *("features.overview.overview", "features.overview.log", "features.overview.figures"),
+    ),
+    "openapi.json": ("http.openapi",),
+}
+"""The modules that come with the first request to a path of any app."""
+ANSWER = """
+import asyncio, httpx
+from tests.support.direct import DirectHost
+
+async def answer(path):
+    host = DirectHost(AgentFunctionApp(agents=[agent()], environ={'AGENT_LOG': 'memory'}))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
+        await client.get(f"/api/{path}")
+"""
+
 STORES = ("core.stores.tables", "core.stores.blobs", "core.stores.cosmos", "core.stores.redis", "console", "commands")
 """Besides those: what a setting or a command brings in."""
 
-OF_OTHERS = ("regex", "redis", "agent_framework._harness._file_memory", "agent_framework._workflows")
+OF_TIMERS = ("core.sweeps",)
+"""What the first time of a timer brings in."""
+
+OF_OTHERS = ("cronsim", "regex", "redis", "agent_framework._harness._file_memory", "agent_framework._workflows")
 """Packages of others that some apps need."""
 
 
@@ -124,8 +149,18 @@ def test_an_app_with_the_part_has_all_of_its_modules(part: str) -> None:
     assert {f"hosting.{name}" for name in names} <= modules_of(MADE + app)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REQUESTED)
+def test_the_first_request_to_a_route_imports_what_answers_it(path: str) -> None:
+    """A start has none of it."""
+    late = {f"hosting.{name}" for name in REQUESTED[path]}
+
+    assert modules_of(TEMPLATE) & late == set()
+    assert late <= modules_of(f"{MADE}{ANSWER}asyncio.run(answer({path!r}))")
+
+
 def test_the_app_of_the_template_has_no_store_and_no_package_that_it_does_not_use() -> None:
-    """Nor the commands."""
-    absent = (*(f"hosting.{name}" for name in STORES), *OF_OTHERS)
+    """Nor the commands, and the work of its timers."""
+    absent = (*(f"hosting.{name}" for name in (*STORES, *OF_TIMERS)), *OF_OTHERS)
 
     assert [name for name in modules_of(TEMPLATE) if name.startswith(absent)] == []

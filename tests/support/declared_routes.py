@@ -10,7 +10,8 @@ from hosting.features.approvals import http as approvals
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
 from hosting.features.metering.http import BUDGET
-from hosting.features.overview import http as overview_http
+from hosting.features.overview import routes as overview_routes
+from hosting.features.overview.routes import OPERATIONS
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED, SHARED_RUN
 from hosting.http import routes
@@ -29,7 +30,7 @@ ROUTES = [
     *_COMMON,
     routes.agents_route(()),
     BUDGET,
-    *routes_in(overview_http),
+    *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
     *routes_in(approvals),
     *routes_in(forks),
     *routes_in(health),

@@ -6,7 +6,9 @@ Both are one feature, because an operator's figures of today are those of the ow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hosting.core.cells import Cells
 from hosting.core.held_runs import HeldRuns
@@ -16,15 +18,15 @@ from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Feature, OwnerData, Upkeep
-from hosting.features.overview.http import OverviewHandlers
 from hosting.features.overview.labels import LabelHandlers
-from hosting.features.overview.operations import OperationsHandlers
-from hosting.features.overview.operators_view import OperatorsView
-from hosting.features.overview.overview import Overview, OverviewSweep
-from hosting.features.overview.search import ThreadSearch
-from hosting.http.request import Bound
+from hosting.features.overview.routes import ROUTES
+from hosting.http.request import Bound, late
+from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.plan import Plan
 from hosting.principal import Caller
+
+if TYPE_CHECKING:
+    from hosting.features.overview.overview import Overview
 
 
 class OverviewFeature(Feature):
@@ -47,27 +49,46 @@ class OverviewFeature(Feature):
         most_bytes: int,
     ) -> None:
         """`rotation` is the turn order of the agents in the upkeep. A body has `most_bytes` at most."""
-        self.overview = Overview(cells, log)
-        self._view = OperatorsView(log, holders, self.overview, promised)
-        self._sweep = OverviewSweep(self.overview, plan.by_name, rotation)
-        self._log = log
-        self._threads = threads
-        self._search = ThreadSearch(self.overview, log, threads, reads)
-        self._most_bytes = most_bytes
+        self._cells, self._log, self._threads, self._reads = cells, log, threads, reads
+        self._seen_by_operators = holders, promised
+        self._plan, self._rotation, self._most_bytes = plan, rotation, most_bytes
+
+    @cached_property
+    def _overview(self) -> Overview:
+        from hosting.features.overview.overview import Overview
+
+        return Overview(self._cells, self._log)
+
+    async def newest(self, agent: str, wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the caller's threads with the agent, the newest change first; see `NewestThreads`."""
+        return await self._overview.newest(agent, wanted, caller)
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of owners, and that of operators."""
-        of_owners = OverviewHandlers(self.overview, self._search, self._threads, self._log)
         labels = LabelHandlers(self._threads, self._log, self._most_bytes)
-        return *of_owners.bound(), *labels.bound(), *OperationsHandlers(self._view, self._log).bound()
+        return *late(ROUTES, self._bound), *labels.bound()
+
+    def _bound(self) -> Sequence[Bound]:
+        from hosting.features.overview.http import OverviewHandlers
+        from hosting.features.overview.operations import OperationsHandlers
+        from hosting.features.overview.operators_view import OperatorsView
+        from hosting.features.overview.search import ThreadSearch
+
+        holders, promised = self._seen_by_operators
+        view = OperatorsView(self._log, holders, self._overview, promised)
+        search = ThreadSearch(self._overview, self._log, self._threads, self._reads)
+        of_owners = OverviewHandlers(self._overview, search, self._threads, self._log)
+        return *of_owners.bound(), *OperationsHandlers(view, self._log).bound()
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return the look at the app's own threads, before their events go by their age."""
-        return (self._sweep,)
+        from hosting.features.overview.overview import OverviewSweep
+
+        return (OverviewSweep(self._overview, self._plan.by_name, self._rotation),)
 
     def owner_data(self) -> OwnerData:
         """Return the overviews of an owner's threads, which their export has already."""
         return OwnerData.of_threads(self._erase)
 
     async def _erase(self, caller: Caller) -> None:
-        await self.overview.erase(await self._log.agents(), caller.owner)
+        await self._overview.erase(await self._log.agents(), caller.owner)

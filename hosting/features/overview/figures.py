@@ -16,8 +16,6 @@ from hosting.core.outcome import usage_of
 from hosting.core.thread.events import Completed, Terminal
 from hosting.errors import RunCancelledError, RunRolledBackError, RunSupersededError
 
-MOST_DAYS = 400
-"""The days that an agent's figures are listed of, and kept for."""
 CANCELLED = frozenset(error.code for error in (RunCancelledError, RunSupersededError, RunRolledBackError))
 """The codes of runs that a person or a later request stopped: such a run did not fail."""
 _CLASSES_A_DOUBLING = 8

@@ -1,155 +1,44 @@
-"""The routes of an agent's threads, of its figures by day and of all waiting approvals, with bodies and handlers."""
+"""The handlers of the routes about all threads of a caller."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
-
-from typing_extensions import NotRequired, TypedDict
 
 from hosting.amounts import cost_text
 from hosting.core.agent.held_run import read_run
-from hosting.core.outcome import Approval, ThreadIds, Usage, approval_fields
+from hosting.core.outcome import approval_fields
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
-from hosting.features.overview.figures import MOST_DAYS, Day
+from hosting.features.overview.figures import Day
 from hosting.features.overview.overview import AgentFigures, Overview
-from hosting.features.overview.search import SEARCHED_MESSAGES, SEARCHED_THREADS, ThreadSearch
-from hosting.http import places
-from hosting.http.bodies import ForkedFrom
+from hosting.features.overview.routes import (
+    DAYS,
+    FIGURES,
+    SEARCH,
+    SORT,
+    THREADS,
+    WAITING,
+    DayFigures,
+    Figures,
+    ListedThread,
+    ThreadPage,
+    WaitingApproval,
+    WaitingApprovals,
+)
+from hosting.features.overview.search import ThreadSearch
 from hosting.http.parameters import (
-    CURSOR,
-    LIMIT,
-    Parameter,
-    number_in_query,
     read_cursor,
     read_limit,
     read_number,
-    text_in_query,
 )
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import STORES, Route, ok
 from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
-
-
-class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339). Sorted or searched, also its title, status and pin.
-
-    The title is the start of its first message, or what `describe` made it; only forks have `forked_from`.
-    """
-
-    updated_at: str
-    title: NotRequired[str]
-    status: NotRequired[Literal["idle", "running", "waiting"]]
-    pinned: NotRequired[bool]
-    forked_from: NotRequired[ForkedFrom]
-
-
-class ThreadPage(TypedDict):
-    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
-
-    threads: list[ListedThread]
-    next_cursor: str | None
-
-
-class WaitingApproval(Approval, ThreadIds):
-    """One approval with its agent or workflow (`kind`) and thread."""
-
-    agent: str
-    kind: Literal["agent", "workflow"]
-
-
-class WaitingApprovals(TypedDict):
-    """The approvals that the caller's threads wait for, of all agents; `next_cursor` reads the next page."""
-
-    approvals: list[WaitingApproval]
-    next_cursor: str | None
-
-
-class Latencies(TypedDict):
-    """Seconds from requests to the ends of their runs: mean, median, 95th percentile and maximum."""
-
-    mean: float
-    p50: float
-    p95: float
-    max: float
-
-
-class DayFigures(TypedDict):
-    """The runs that ended on a day (UTC): count, failures by code, and tokens. Cancelled runs are no failures.
-
-    `cost` is set if the runs have a cost.
-    """
-
-    day: str
-    runs: int
-    failures: dict[str, int]
-    cancelled: int
-    latency_seconds: Latencies
-    usage: Usage
-    cost: NotRequired[str]
-
-
-class Figures(TypedDict):
-    """An agent's figures by day, oldest day first; they count every run that ended before `as_of`."""
-
-    agent: str
-    as_of: str
-    days: list[DayFigures]
-
-
-_SORT = re.compile("changed|pinned")
-SORT = Parameter(
-    "sort",
-    "query",
-    "changed: the newest change first, with titles. pinned: pinned threads first, then as changed. Default: the order "
-    "of the store.",
-    {"type": "string", "enum": ["changed", "pinned"]},
-    _SORT,
-    "'changed' or 'pinned', or leave it out.",
-)
-SEARCH = text_in_query(
-    "search",
-    "Only threads with this text, ignoring case; the newest change first. All ids are looked through, and of the "
-    f"first {SEARCHED_THREADS} threads of the list also the title and the newest {SEARCHED_MESSAGES} messages.",
-    r"[^\u0000-\u001f\u007f]{1,100}",
-    "1 to 100 characters.",
-)
-THREADS = Route(
-    "threads",
-    "GET",
-    places.AGENT.below("threads"),
-    "List the agent's threads",
-    ok(ThreadPage),
-    STORES,
-    (LIMIT, CURSOR, SORT, SEARCH),
-)
-DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
-FIGURES = Route(
-    "figures",
-    "GET",
-    places.AGENT.below("figures"),
-    "Read the agent's runs by day: count, duration, failures and usage",
-    ok(Figures),
-    STORES,
-    (DAYS,),
-)
-WAITING = Route(
-    "approvals",
-    "GET",
-    places.APP.below("approvals"),
-    "List the tool calls of all threads that wait for approval",
-    ok(WaitingApprovals),
-    STORES,
-    (LIMIT, CURSOR),
-)
 
 
 class OverviewHandlers:

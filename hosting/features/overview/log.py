@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from hosting.core.cells import Cell, CellKind, Cells
 from hosting.core.recent import Recent
 from hosting.core.stores.contract import Append, Appended, StoredHead
-from hosting.features.overview.figures import MOST_DAYS, Day
+from hosting.features.overview.figures import Day
+from hosting.features.overview.routes import MOST_DAYS
 from hosting.names import new_id
 
 MOST_THREADS = 10_000

@@ -9,78 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from typing_extensions import TypedDict
-
 from hosting.core.thread_log import ThreadLog
-from hosting.features.overview.http import DayFigures, day_fields
-from hosting.features.overview.operators_view import OperatorsView, StuckCode, Survey
-from hosting.http import places
-from hosting.http.parameters import OWNER, number_in_query, read_number
+from hosting.features.overview.http import day_fields
+from hosting.features.overview.operators_view import OperatorsView, Survey
+from hosting.features.overview.routes import HOURS, OPERATIONS, AgentOperations, Operations, StoreCalls, StuckCode
+from hosting.http.parameters import OWNER, read_number
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import STORES, Route, ok
-from hosting.plan import AgentPlan, Kind
+from hosting.plan import AgentPlan
 from hosting.ports import iso
-
-
-class AgentOperations(TypedDict):
-    """The queued and running runs of an agent, and today's figures.
-
-    `running_here` are the runs in the process that answers, and `store_calls_here` its calls of the store of
-    threads. `attempts` and `taken_over` count the open runs' attempts, and those that followed a lost process.
-    """
-
-    agent: str
-    kind: Kind
-    queued: int
-    oldest_queued_at: str | None
-    running: int
-    running_here: int
-    attempts: int
-    taken_over: int
-    store_calls_here: StoreCalls
-    today: DayFigures
-
-
-class StuckThread(TypedDict):
-    """A thread without progress: its next run, or its deletion if `run_id` is null, with the reason and since when.
-
-    `seen` changes whenever something is recorded of the thread.
-    """
-
-    agent: str
-    kind: Kind
-    owner: str
-    thread_id: str
-    run_id: str | None
-    code: StuckCode
-    reason: str
-    since: str
-    seen: str
-
-
-class StoreCalls(TypedDict):
-    """Calls of the store of threads: reads and appends that worked, and those of both that failed."""
-
-    read: int
-    append: int
-    failed: int
-
-
-class Operations(TypedDict):
-    """The runs of the app's agents, by threads that changed `since`; `complete` is false if there were too many.
-
-    `store_calls_here` counts all calls of the process that answers, since its start.
-    """
-
-    as_of: str
-    since: str
-    looked_at: int
-    complete: bool
-    store_calls_here: StoreCalls
-    agents: list[AgentOperations]
-    stuck: list[StuckThread]
-
 
 REASONS: Mapping[StuckCode, str] = {
     "not_taken_up": "The run is first in its thread's queue, and no process has claimed it. Its signal was lost, or "
@@ -91,18 +28,6 @@ REASONS: Mapping[StuckCode, str] = {
     "deleting": "The thread's deletion has started and not ended. Its signal was lost.",
 }
 """The meaning of each code."""
-
-HOURS = number_in_query("hours", "Only threads that changed within this many hours.", most=720, default=1)
-OPERATIONS = Route(
-    "operations",
-    "GET",
-    places.APP.below("operations"),
-    "Read the queued, running and stuck runs of all agents",
-    ok(Operations),
-    STORES,
-    (HOURS,),
-    needs="admin",
-)
 
 
 class OperationsHandlers:

@@ -14,7 +14,6 @@ thread, of which the engine knows nothing: the process that accepted it died bef
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Literal
 
 from msgspec import Struct
 
@@ -25,6 +24,7 @@ from hosting.core.thread.open_runs import OpenRun
 from hosting.core.thread_log import ThreadLog
 from hosting.features.overview.figures import Day
 from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview, gathered
+from hosting.features.overview.routes import StuckCode
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import ClockClient, EntityClient, read_utc
@@ -40,8 +40,6 @@ QUIET_SECONDS = 60.0
 _QUIET_AT_WORK_SECONDS = CLOCKS_DIFFER_SECONDS
 """The same for a claimed run: longer, because two machines' clocks may differ."""
 _PAGE = 200
-
-StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 
 class Stuck(Struct, frozen=True):

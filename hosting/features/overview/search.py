@@ -14,16 +14,13 @@ from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.errors import ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.features.overview.overview import Overview, ThreadKey, gathered
+from hosting.features.overview.routes import SEARCHED_MESSAGES, SEARCHED_THREADS
 from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
 from state.conversation import exchanges, response_text
 
-SEARCHED_THREADS = 100
-"""Of so many threads, the first of the list, titles and messages are read."""
-SEARCHED_MESSAGES = 20
-"""So many of a thread's newest messages are looked through; archived ones are not."""
 _AT_ONCE = 16
 
 

@@ -1,39 +1,28 @@
-"""The schedules of an app: their routes, their clocks, and what an owner has of them.
-
-A clock is one orchestration for each schedule, and the activity that it calls. Whichever version of the app runs then
-replays an orchestration, so this one decides nothing: it sleeps until its time, has the activity do what is due, and
-goes on with the time that this returns. Not the app's timer trigger: that one would run in every app each minute, and
-read a list of everybody's schedules.
-"""
+"""The schedules of an app: their routes, their clocks, and what an owner has of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from hosting.core.cells import Cells
 from hosting.core.runs import Runs
 from hosting.errors import HostingError
-from hosting.feature import Activity, DurableTask, Feature, Orchestration, OrchestrationContext, OwnerData
-from hosting.features.schedules.http import ScheduleHandlers, ShownSchedule, schedule_fields
-from hosting.features.schedules.places import TooManySchedulesError
-from hosting.features.schedules.schedule import ScheduleClock
-from hosting.features.schedules.schedules import AGAIN_SECONDS, CLOCK, Schedules, UnknownScheduleError
-from hosting.http.request import Bound
+from hosting.feature import Activity, Feature, Orchestration, OwnerData
+from hosting.features.schedules.clock import CLOCK, TICK, sleep
+from hosting.features.schedules.routes import ROUTES, ShownSchedule, TooManySchedulesError, UnknownScheduleError
+from hosting.http.request import Bound, late
 from hosting.plan import Plan
-from hosting.ports import ClockClient, Clocks, read_utc, utc
+from hosting.ports import ClockClient, Clocks, utc
 from hosting.principal import Caller
 from hosting.settings import Settings, SettingsPart
 
-TICK = "agents_schedule_tick"
-LONG_SECONDS = 30.0
-"""After this the activity of a tick is taken for lost and is called again; each further time after twice as long."""
+if TYPE_CHECKING:
+    from hosting.features.schedules.schedules import Schedules
 
 
 class ScheduleSettings(SettingsPart):
@@ -64,9 +53,9 @@ class SchedulesFeature(Feature):
         own_settings: ScheduleSettings,
     ) -> None:
         """The requests of schedules are read by the app's `settings`."""
-        self._schedules = partial(Schedules, cells, runs, plan.agents, clocks=clocks, most=own_settings.schedules)
+        self._needs = cells, runs, plan.agents
+        self._clocks, self._most = clocks, own_settings.schedules
         self._settings = settings
-        self._is_on = own_settings.schedules > 0
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -79,66 +68,41 @@ class SchedulesFeature(Feature):
     @property
     def is_on(self) -> bool:
         """Whether an owner may have any."""
-        return self._is_on
+        return self._most > 0
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of all schedules."""
-        return ScheduleHandlers(self._schedules, self._settings).bound()
+        return late(ROUTES, self._bound)
 
     def durable(self) -> Sequence[Orchestration | Activity]:
         """Return the clock of a schedule."""
-        return Orchestration(CLOCK, _sleep), Activity(TICK, self._tick)
+        return Orchestration(CLOCK, sleep), Activity(TICK, self._tick)
 
     def owner_data(self) -> OwnerData:
         """Return an owner's schedules with all agents. They go before the threads: a tick begins one."""
         return OwnerData("schedules", list[ShownSchedule], self._export, self._erase, begins_runs=True)
 
+    def _schedules(self, caller: Caller) -> Schedules:
+        from hosting.features.schedules.schedules import Schedules
+
+        return Schedules(*self._needs, caller, clocks=self._clocks, most=self._most)
+
+    def _bound(self) -> Sequence[Bound]:
+        from hosting.features.schedules.http import ScheduleHandlers
+
+        return ScheduleHandlers(self._schedules, self._settings).bound()
+
     async def _export(self, caller: Caller) -> list[ShownSchedule]:
+        from hosting.features.schedules.http import schedule_fields
+
         return [schedule_fields(*schedule) for schedule in await self._schedules(caller).of_owner()]
 
     async def _erase(self, caller: Caller) -> None:
         await self._schedules(caller).erase()
 
     async def _tick(self, text: str, client: ClockClient) -> str:
+        from hosting.features.schedules.schedule import ScheduleClock
+
         clock = ScheduleClock.read(json.loads(text))
         wake_at = await self._schedules(Caller(client, owner=clock.owner)).wake(clock)
         return "" if wake_at is None else utc(wake_at)
-
-
-def _sleep(context: OrchestrationContext) -> Generator[Any, Any, None]:
-    given, calls = context.get_input(), list[DurableTask]()
-    wake_at = given["wake_at"]
-    while wake_at:
-        yield context.create_timer(_moment(wake_at))
-        wake_at = yield from _woken(context, json.dumps(given["clock"]), calls)
-        if wake_at and all(call.is_completed for call in calls):
-            context.continue_as_new({**given, "wake_at": wake_at})
-            return
-
-
-def _woken(context: OrchestrationContext, clock: str, calls: list[DurableTask]) -> Generator[Any, Any, str]:
-    """Have the activity do the due work, and return the next time to wake; `calls` gets each call for it.
-
-    A call whose host died comes again when the engine shows its message again, which takes minutes. So another one is
-    made beside a call that takes long, and whichever ends first counts: the tick is one run, whichever begins it. What
-    is still open goes on, and an execution cannot end before it; that is why the clock then sleeps on in this one.
-    """
-    patience, raced = LONG_SECONDS, list[Any]()
-    while True:
-        raced.append(context.call_activity(TICK, clock))
-        calls.append(raced[-1])
-        timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=patience))
-        first = yield context.task_any([*raced, timer])
-        if first is not timer:
-            timer.cancel()
-            break
-        patience *= 2
-    if isinstance(first.result, Exception):  # the activity ran out of the platform's time
-        return utc(context.current_utc_datetime.timestamp() + AGAIN_SECONDS)
-    return str(first.result)
-
-
-def _moment(text: str) -> datetime:
-    seconds = read_utc(text)
-    assert seconds is not None, text
-    return datetime.fromisoformat(utc(seconds).replace("Z", "+00:00"))

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 
 from hosting.core.cells import Cell, CellKind, Cells
-from hosting.errors import RequestError
+from hosting.features.schedules.routes import TooManySchedulesError
 from hosting.features.schedules.schedule import ScheduleName
 
 MOST_SCHEDULES = 200
@@ -28,10 +28,6 @@ _PLACES: CellKind[Places] = CellKind(
     lambda payload: json.loads(payload or "{}"),
     lambda places: json.dumps(places).encode(),
 )
-
-
-class TooManySchedulesError(RequestError, code="too_many_schedules", status=409):
-    """The caller has as many schedules with the agent as allowed."""
 
 
 class SchedulePlaces:

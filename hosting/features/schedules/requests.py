@@ -15,11 +15,9 @@ from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import BodyTooLargeError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.features.schedules.times import MISSED_POLICIES, MOST_CHARACTERS, UTC, Missed, Times, read_times
-from hosting.http.parameters import Parameter
 from hosting.http.run_call import (
     BUSY_MEMBER,
     FIELDS,
-    RUN_PARAMETERS,
     STREAM,
     THREAD_ID_FIELDS,
     WAIT_FIELDS,
@@ -36,7 +34,6 @@ from hosting.names import APP, BUSY, Busy, check_thread_id
 
 MOST_BYTES = 32 * 1024
 """The largest body of a schedule, which is read each time that schedules are listed."""
-SCHEDULE_PARAMETERS: tuple[Parameter, ...] = tuple(one for one in RUN_PARAMETERS if one.name == "idempotency-key")
 _CRON = "cron"
 _TIME_ZONE = "time_zone"
 _AT = "at"

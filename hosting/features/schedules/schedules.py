@@ -31,11 +31,12 @@ from hosting.errors import (
     IdempotencyKeyReusedError,
     InvalidFieldError,
     LimitExceededError,
-    RequestError,
     UnknownAgentError,
 )
+from hosting.features.schedules.clock import AGAIN_SECONDS, CLOCK
 from hosting.features.schedules.places import NEW_SECONDS, SchedulePlaces
 from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.routes import UnknownScheduleError
 from hosting.features.schedules.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
 from hosting.features.schedules.times import LONGEST_AHEAD_SECONDS
 from hosting.names import keyed_thread_id, new_id
@@ -45,13 +46,8 @@ from hosting.principal import Caller
 
 logger = logging.getLogger(__name__)
 
-CLOCK = "agents_schedule"
-"""The orchestration that is the clock of a schedule."""
-
 DAY_SECONDS = 86_400.0
 """A clock sleeps no longer: so it notices a clock of the machine that was set, and no engine has to split its timer."""
-AGAIN_SECONDS = 30.0
-"""After this a clock looks again where a store or the engine was away, or its schedule or agent was not there yet."""
 LEAST_WAIT_SECONDS = 5.0
 """Before this a tick is not tried again that a limit refused."""
 UNKNOWN_SECONDS = 3600.0
@@ -60,10 +56,6 @@ EARLY_SECONDS = 2.0
 """By so much the engine's timers may come early."""
 OVERDUE_SECONDS = 180.0
 _AT_ONCE = 8
-
-
-class UnknownScheduleError(RequestError, code="unknown_schedule", status=404):
-    """The caller has no schedule with this id."""
 
 
 class Schedules:

@@ -24,7 +24,7 @@ from hosting.core.sweeps import InstanceSweep
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import ThreadLog
 from hosting.features.memory.provider import OwnerMemory
-from hosting.features.schedules.schedules import ScheduleName
+from hosting.features.schedules.schedule import ScheduleName
 from hosting.features.webhooks.delivery import POST, WebhookOrder
 from hosting.functions.durable import DurableClient
 from hosting.names import Address

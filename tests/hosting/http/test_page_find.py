@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from hosting.features.overview.search import SEARCHED_MESSAGES, SEARCHED_THREADS
+from hosting.features.overview.routes import SEARCHED_MESSAGES, SEARCHED_THREADS
 from tests.hosting.http.browsed_page import (
     IN_A_BROWSER,
     ON_EACH_SCREEN,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hosting.features.overview.search import SEARCHED_MESSAGES, SEARCHED_THREADS
+from hosting.features.overview.routes import SEARCHED_MESSAGES, SEARCHED_THREADS
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp
 

@@ -20,7 +20,7 @@ from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import RUN_ERRORS, EngineUnavailableError, LogUnavailableError
-from hosting.features.overview.figures import CANCELLED, MOST_DAYS, Day
+from hosting.features.overview.figures import CANCELLED, Day
 from hosting.features.overview.http import day_fields, figures_reply
 from hosting.features.overview.log import (
     MOST_THREADS,
@@ -31,6 +31,7 @@ from hosting.features.overview.log import (
     OverviewState,
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
+from hosting.features.overview.routes import MOST_DAYS
 from hosting.http.verbs import ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso

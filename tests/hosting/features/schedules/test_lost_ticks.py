@@ -16,7 +16,7 @@ from devhost.durable.events import TaskScheduled
 from devhost.durable.records import ActivityTask, Status
 from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
 from devhost.durable.unkind import Armed, Fault
-from hosting.features.schedules.feature import LONG_SECONDS, TICK
+from hosting.features.schedules.clock import LONG_SECONDS, TICK
 from hosting.ports import Clocks, iso
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app

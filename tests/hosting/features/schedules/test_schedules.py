@@ -28,10 +28,11 @@ from hosting.features.metering.limiter import Limiter
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.schedules.http import schedule_fields
-from hosting.features.schedules.places import NEW_SECONDS, TooManySchedulesError
+from hosting.features.schedules.places import NEW_SECONDS
 from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.routes import TooManySchedulesError, UnknownScheduleError
 from hosting.features.schedules.schedule import Schedule, ScheduleClock, ScheduleName, decode
-from hosting.features.schedules.schedules import Schedules, UnknownScheduleError
+from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan

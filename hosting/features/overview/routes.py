@@ -1,0 +1,209 @@
+"""The routes about all threads together, with their bodies: those of an owner, and that of operators."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from typing_extensions import NotRequired, TypedDict
+
+from hosting.core.outcome import Approval, ThreadIds, Usage
+from hosting.http import places
+from hosting.http.bodies import ForkedFrom
+from hosting.http.parameters import CURSOR, LIMIT, Parameter, number_in_query, text_in_query
+from hosting.http.route import STORES, Route, ok
+from hosting.plan import Kind
+
+MOST_DAYS = 400
+"""The days that an agent's figures are listed of, and kept for."""
+SEARCHED_THREADS = 100
+"""Of so many threads, the first of the list, titles and messages are read."""
+SEARCHED_MESSAGES = 20
+"""So many of a thread's newest messages are looked through; archived ones are not."""
+StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
+
+
+class ListedThread(ThreadIds):
+    """One thread and the time of its last change (RFC 3339). Sorted or searched, also its title, status and pin.
+
+    The title is the start of its first message, or what `describe` made it; only forks have `forked_from`.
+    """
+
+    updated_at: str
+    title: NotRequired[str]
+    status: NotRequired[Literal["idle", "running", "waiting"]]
+    pinned: NotRequired[bool]
+    forked_from: NotRequired[ForkedFrom]
+
+
+class ThreadPage(TypedDict):
+    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
+
+    threads: list[ListedThread]
+    next_cursor: str | None
+
+
+class WaitingApproval(Approval, ThreadIds):
+    """One approval with its agent or workflow (`kind`) and thread."""
+
+    agent: str
+    kind: Literal["agent", "workflow"]
+
+
+class WaitingApprovals(TypedDict):
+    """The approvals that the caller's threads wait for, of all agents; `next_cursor` reads the next page."""
+
+    approvals: list[WaitingApproval]
+    next_cursor: str | None
+
+
+class Latencies(TypedDict):
+    """Seconds from requests to the ends of their runs: mean, median, 95th percentile and maximum."""
+
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+
+class DayFigures(TypedDict):
+    """The runs that ended on a day (UTC): count, failures by code, and tokens. Cancelled runs are no failures.
+
+    `cost` is set if the runs have a cost.
+    """
+
+    day: str
+    runs: int
+    failures: dict[str, int]
+    cancelled: int
+    latency_seconds: Latencies
+    usage: Usage
+    cost: NotRequired[str]
+
+
+class Figures(TypedDict):
+    """An agent's figures by day, oldest day first; they count every run that ended before `as_of`."""
+
+    agent: str
+    as_of: str
+    days: list[DayFigures]
+
+
+_SORT = re.compile("changed|pinned")
+SORT = Parameter(
+    "sort",
+    "query",
+    "changed: the newest change first, with titles. pinned: pinned threads first, then as changed. Default: the order "
+    "of the store.",
+    {"type": "string", "enum": ["changed", "pinned"]},
+    _SORT,
+    "'changed' or 'pinned', or leave it out.",
+)
+SEARCH = text_in_query(
+    "search",
+    "Only threads with this text, ignoring case; the newest change first. All ids are looked through, and of the "
+    f"first {SEARCHED_THREADS} threads of the list also the title and the newest {SEARCHED_MESSAGES} messages.",
+    r"[^\u0000-\u001f\u007f]{1,100}",
+    "1 to 100 characters.",
+)
+THREADS = Route(
+    "threads",
+    "GET",
+    places.AGENT.below("threads"),
+    "List the agent's threads",
+    ok(ThreadPage),
+    STORES,
+    (LIMIT, CURSOR, SORT, SEARCH),
+)
+DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
+FIGURES = Route(
+    "figures",
+    "GET",
+    places.AGENT.below("figures"),
+    "Read the agent's runs by day: count, duration, failures and usage",
+    ok(Figures),
+    STORES,
+    (DAYS,),
+)
+WAITING = Route(
+    "approvals",
+    "GET",
+    places.APP.below("approvals"),
+    "List the tool calls of all threads that wait for approval",
+    ok(WaitingApprovals),
+    STORES,
+    (LIMIT, CURSOR),
+)
+
+
+class AgentOperations(TypedDict):
+    """The queued and running runs of an agent, and today's figures.
+
+    `running_here` are the runs in the process that answers, and `store_calls_here` its calls of the store of
+    threads. `attempts` and `taken_over` count the open runs' attempts, and those that followed a lost process.
+    """
+
+    agent: str
+    kind: Kind
+    queued: int
+    oldest_queued_at: str | None
+    running: int
+    running_here: int
+    attempts: int
+    taken_over: int
+    store_calls_here: StoreCalls
+    today: DayFigures
+
+
+class StuckThread(TypedDict):
+    """A thread without progress: its next run, or its deletion if `run_id` is null, with the reason and since when.
+
+    `seen` changes whenever something is recorded of the thread.
+    """
+
+    agent: str
+    kind: Kind
+    owner: str
+    thread_id: str
+    run_id: str | None
+    code: StuckCode
+    reason: str
+    since: str
+    seen: str
+
+
+class StoreCalls(TypedDict):
+    """Calls of the store of threads: reads and appends that worked, and those of both that failed."""
+
+    read: int
+    append: int
+    failed: int
+
+
+class Operations(TypedDict):
+    """The runs of the app's agents, by threads that changed `since`; `complete` is false if there were too many.
+
+    `store_calls_here` counts all calls of the process that answers, since its start.
+    """
+
+    as_of: str
+    since: str
+    looked_at: int
+    complete: bool
+    store_calls_here: StoreCalls
+    agents: list[AgentOperations]
+    stuck: list[StuckThread]
+
+
+HOURS = number_in_query("hours", "Only threads that changed within this many hours.", most=720, default=1)
+OPERATIONS = Route(
+    "operations",
+    "GET",
+    places.APP.below("operations"),
+    "Read the queued, running and stuck runs of all agents",
+    ok(Operations),
+    STORES,
+    (HOURS,),
+    needs="admin",
+)
+ROUTES = (THREADS, FIGURES, WAITING, OPERATIONS)
