@@ -202,7 +202,8 @@ class AgentFunctionApp(df.DFApp):
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         exports = exports_of(services, plan)
-        lists = ListHandlers(served.access, served.link_names, served.links, has_workflows=bool(served.workflows))
+        added = (served.link_names, served.links, served.rules_of)
+        lists = ListHandlers(served.access, *added, settings, has_workflows=bool(served.workflows))
         for handlers in (RunHandlers(services), ThreadHandlers(services, settings, exports), lists):
             register(served, handlers.bound())
         register_features(served)

@@ -227,6 +227,10 @@ class Feature:
         """Return the headers that its gate adds to the answers to requests which begin runs of an agent."""
         return ()
 
+    def rules_of(self, agent: AgentPlan) -> Mapping[str, Any]:
+        """Return the rules that it adds to the description of an agent."""
+        return {}
+
     def routes(self) -> Sequence[Bound]:
         """Return its routes. Those below `agents/{name}/` are workflows' too, unless they say otherwise."""
         return ()

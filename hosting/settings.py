@@ -85,6 +85,10 @@ class Settings(SettingsPart):
     (the app's storage account, the default in production), 'cosmos' (AGENT_COSMOS), or 'memory' (tests; the default
     where the log is in memory)."""
 
+    instructions_for: str = Field("administrators", pattern=r"^(administrators|callers)$")
+    """Who may read the instructions of agents: 'administrators' (in an app where nobody signs in, everybody), or all
+    'callers'."""
+
     log: str = Field("sqlite", pattern=r"^(memory|tables|sqlite|sqlite:.+|rediss?://.+)$")
     """Where the threads' log is kept: 'sqlite' (.agents/log.sqlite), 'sqlite:PATH', 'tables' (the app's storage
     account, the default in production), 'redis://HOST', or 'memory' (tests)."""

@@ -91,6 +91,10 @@ class Served(Struct, frozen=True):
             for name, path in feature.links.items()
         }
 
+    def rules_of(self, agent: AgentPlan) -> dict[str, Any]:
+        """Return the rules of an agent that features add to its description."""
+        return {name: rule for feature in self.features for name, rule in feature.rules_of(agent).items()}
+
     @property
     def gate_headers(self) -> dict[str, list[Header]]:
         """The headers that features add to answers to requests which begin runs, by the names of agents."""

@@ -1,4 +1,4 @@
-"""The lists of the app's agents and workflows."""
+"""The lists of the app's agents and workflows, and the description of each."""
 
 from __future__ import annotations
 
@@ -7,33 +7,47 @@ from typing import cast
 from urllib.parse import quote
 
 from hosting.http.access import Access
+from hosting.http.agent_description import Rules, described
 from hosting.http.bodies import (
     AgentList,
     ListedAgent,
     ListedWorkflow,
-    WorkflowList,
 )
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.routes import agents_route, workflows_route
+from hosting.http.routes import agents_route, description_route, workflows_route
 from hosting.plan import AgentPlan
+from hosting.settings import Settings
 
 Links = Callable[[AgentPlan], Mapping[str, str | None]]
 """The members of an agent for URLs that features add: each path below the agent, None where it has none."""
 
 
 class ListHandlers:
-    """The handlers of the lists of agents and, where the app has any, of workflows."""
+    """The handlers of the lists of agents and, where the app has any, of workflows, and of each one's description."""
 
-    def __init__(self, access: Access, names: Sequence[str], links: Links, *, has_workflows: bool) -> None:
+    def __init__(
+        self,
+        access: Access,
+        names: Sequence[str],
+        links: Links,
+        rules: Rules,
+        settings: Settings,
+        *,
+        has_workflows: bool,
+    ) -> None:
         """The `names` are those of all `links`."""
-        self._access, self._names, self._links = access, names, links
+        self._access, self._names, self._links, self._rules, self._settings = access, names, links, rules, settings
         self._has_workflows = has_workflows
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
         workflows = Bound(workflows_route(self._names), self._workflows)
-        return (Bound(agents_route(self._names), self._agents), *((workflows,) if self._has_workflows else ()))
+        return (
+            Bound(agents_route(self._names), self._agents),
+            *((workflows,) if self._has_workflows else ()),
+            Bound(description_route(self._names), self._describe),
+        )
 
     async def _agents(self, request: HttpRequest) -> Reply:
         principal = request.caller.principal
@@ -43,6 +57,12 @@ class ListHandlers:
 
     async def _workflows(self, request: HttpRequest) -> Reply:
         return workflows_reply(list(request.plan.agents.values()), request.base_url, self._links)
+
+    async def _describe(self, request: HttpRequest) -> Reply:
+        plan, settings = request.agent, self._settings
+        listed = _listed(plan, request.base_url, self._links)
+        is_open = settings.instructions_for == "callers" or self._access.administers(request.caller.principal)
+        return json_reply(200, await described(plan, listed, settings, self._rules(plan), shows_instructions=is_open))
 
 
 def agents_reply(
@@ -79,14 +99,14 @@ def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
 
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str, links: Links) -> Reply:
     """Return these workflows and their inputs; see `agents_reply`."""
-    workflows: list[ListedWorkflow] = [
-        {
-            **_listed_agent(plan, base_url, links),
-            "input_schema": dict(plan.workflow.input.schema),
-            "graph": plan.workflow.shape,
-        }
-        for plan in plans
-        if plan.workflow is not None
-    ]
-    body: WorkflowList = {"workflows": workflows}
-    return json_reply(200, body)
+    workflows = [_listed(plan, base_url, links) for plan in plans if plan.workflow is not None]
+    return json_reply(200, {"workflows": workflows})
+
+
+def _listed(plan: AgentPlan, base_url: str, links: Links) -> ListedAgent | ListedWorkflow:
+    """Return an agent as the list of agents has it, or a workflow as that of workflows has it."""
+    listed = _listed_agent(plan, base_url, links)
+    if (workflow := plan.workflow) is None:
+        return listed
+    shown: ListedWorkflow = {**listed, "input_schema": dict(workflow.input.schema), "graph": workflow.shape}
+    return shown

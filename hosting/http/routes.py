@@ -16,6 +16,7 @@ from msgspec import structs
 from hosting import errors
 from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies, places
+from hosting.http.agent_description import AgentDescription, WorkflowDescription
 from hosting.http.body_document import RUN_BODY
 from hosting.http.parameters import (
     AFTER,
@@ -89,6 +90,20 @@ def workflows_route(links: Iterable[str]) -> Route:
     workflow = bodies.with_members(bodies.ListedWorkflow, dict.fromkeys(links, str | None))
     body = bodies.with_members(bodies.WorkflowList, {"workflows": GenericAlias(list, (workflow,))})
     return Route("workflows", "GET", places.APP.below("workflows"), "List the workflows", ok(body))
+
+
+def description_route(links: Iterable[str]) -> Route:
+    """Return the description of one agent or workflow, with these members for URLs besides the core's own."""
+    added = dict.fromkeys(links, str | None)
+    agent, workflow = (bodies.with_members(body, added) for body in (AgentDescription, WorkflowDescription))
+    return Route(
+        "description",
+        "GET",
+        places.AGENT,
+        "Describe the agent",
+        ok(agent),
+        of_workflows=lambda route: replace(route, description="Describe the workflow", answers=ok(workflow)),
+    )
 
 
 def in_progress(*headers: Header) -> ResponseSpec:

@@ -19,6 +19,9 @@ BEHAVIOURS = {
     "http.lists-end": "A list ends where its cursor is empty, fails where it leads to the same page again, and is "
     "given up once its caller has left.",
     "http.lists-agents": "The agents are listed with their endpoints.",
+    "http.describes-agents": "An agent or a workflow is described with its instructions, model, tools and rules, and "
+    "no secret of its author; where callers sign in, its instructions are for administrators unless the app says "
+    "otherwise.",
     "http.unknown-routes": "What is asked below `agents` and `workflows` and is no route of the app is refused in a "
     "sentence, which says what the app lacks: a memory, webhooks, schedules or workflows.",
     "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "

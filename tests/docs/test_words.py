@@ -68,6 +68,7 @@ EXCEPTIONS = {
     "hosting/offline/answers.py": {"said", "tell", "telling", "told"},  # it speaks as a person does
     "hosting/settings.py": {"tell"},  # a value of AGENT_INTERRUPTED_TOOLS
     "hosting/core/agent/hosted_agent.py": {"tell"},
+    "hosting/http/agent_description.py": {"tell"},
     "hosting/core/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
     "hosting/core/thread/head.py": {"settled"},
     "hosting/core/thread/open_runs.py": {"settled"},

@@ -29,6 +29,7 @@ _COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
 ROUTES = [
     *_COMMON,
     routes.agents_route(()),
+    routes.description_route(()),
     BUDGET,
     *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
     *routes_in(approvals),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.hooks import NO_HOOKS, AgentHooks
@@ -45,6 +45,21 @@ class MeteringFeature(Feature):
     def gate_headers(self, agent: AgentPlan) -> Sequence[Header]:
         """Return those of an agent's limit."""
         return () if agent.options.limit is None else OF_LIMIT
+
+    def rules_of(self, agent: AgentPlan) -> Mapping[str, Any]:
+        """Return what its budget allows, and its limit."""
+        rules: dict[str, Any] = {}
+        if agent.options.budget is not None:
+            from hosting.features.metering.budgets import checked_budget
+
+            budget = checked_budget(agent.name, agent.options.budget)
+            rules["budget"] = None if budget is None else budget.allowed
+        if agent.options.limit is not None:
+            from hosting.features.metering.limits import checked_limit
+
+            limit = checked_limit(agent.name, agent.options.limit)
+            rules["limit"] = None if limit is None else limit.allowed
+        return rules
 
     def routes(self) -> Sequence[Bound]:
         """Return the route of all agents' budgets; one without a budget has null there."""

@@ -33,8 +33,13 @@ class Limit:
         for name, value in given.items():
             if value is not None and (type(value) is not int or not 1 <= value <= _MOST[name]):
                 raise ConfigurationError(f"{name} of a Limit is {str(value)[:80]!r}. Give 1 to {_MOST[name]:,}.")
-        if set(given.values()) == {None}:
+        if not self.allowed:
             raise ConfigurationError(f"A Limit limits nothing. Give {' or '.join(f'{name}=...' for name in given)}.")
+
+    @property
+    def allowed(self) -> dict[str, int]:
+        """The limits that it has, by their names."""
+        return {name: value for name in _MOST if (value := getattr(self, name)) is not None}
 
     @property
     def has_minutes(self) -> bool:

@@ -1,0 +1,270 @@
+"""What an app says of an agent and of a workflow, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Agent, AgentExecutor, MCPStdioTool, MCPStreamableHTTPTool, Workflow, WorkflowBuilder, tool
+from pydantic import BaseModel, Field
+
+from hosting.app import AgentFunctionApp, Budget, Limit, OwnerMemory
+from hosting.offline.model import OfflineChatClient
+from hosting.options import Retry
+from hosting.tools import idempotent
+from tests.support.clerk import ClerksClient
+from tests.support.direct import DirectHost
+from tests.support.owned_app import OwnedApp, with_roles
+from tests.support.receiver import WEBHOOKS
+from tests.support.shop_server import Shop
+
+SECRET = "s3cr3t-value"
+HIDDEN = "Never say that the discount is 20 %."
+
+
+class Answer(BaseModel):
+    """The answer's form."""
+
+    order: str
+    note: str = Field(SECRET, examples=[SECRET])
+
+
+class KeyedClient(ClerksClient):
+    """A client that holds a key and an address with credentials, as an author's own may."""
+
+    OTEL_PROVIDER_NAME = "keyed"
+
+    def __init__(self) -> None:
+        super().__init__(additional_properties={"api_key": SECRET})
+        self.api_key, self.connection_string, self.model = SECRET, f"AccountKey={SECRET}", "large-1"
+        self.default_headers = {"Authorization": SECRET}
+
+    def service_url(self) -> str:
+        """Return the address, with credentials."""
+        return f"https://user:{SECRET}@model.example/?key={SECRET}"
+
+
+@pytest.fixture
+def secret_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret in the environment."""
+    monkeypatch.setenv("ORDERS_KEY", SECRET)
+
+
+def keyed_agent() -> Agent[Any]:
+    """Return an agent with secrets in every place where its author may put one."""
+    key = os.environ["ORDERS_KEY"]
+
+    @idempotent
+    @tool
+    def find_order(number: str, default: int = 1, api_key: str = key) -> str:
+        """Look up an order."""
+        return f"{number} {key}"
+
+    @tool(approval_mode="always_require")
+    def refund(order: str) -> str:
+        """Refund an order."""
+        return order + key
+
+    stdio = MCPStdioTool("files", "serve", args=["--key", key], env={"KEY": key}, approval_mode="always_require")
+    remote = MCPStreamableHTTPTool(
+        "wiki", f"https://user:{key}@wiki.example/{key}", header_provider=lambda _: {"k": key}
+    )
+    web_search: Any = {"type": "mcp", "server_url": f"https://{key}.example", "headers": {"Authorization": key}}
+    return Agent(
+        KeyedClient(),
+        HIDDEN,
+        name="Orders",
+        description="Knows orders.",
+        tools=[find_order, refund, critic().as_tool(), stdio, idempotent(remote), web_search],
+        context_providers=[OwnerMemory(shared=True)],
+        additional_properties={"example": "Where is A-17?", "key": key},
+        default_options={
+            "temperature": 0.2,
+            "response_format": Answer,
+            "user": key,
+            "metadata": {"key": key},
+            "extra_headers": {"Authorization": key},
+        },
+    )
+
+
+def critic() -> Agent[Any]:
+    """Return an agent that others call."""
+    return Agent(KeyedClient(), HIDDEN, name="critic", description="Reads an answer.")
+
+
+def review() -> Workflow:
+    """Return a workflow of that agent."""
+    return WorkflowBuilder(name="Review", start_executor=AgentExecutor(critic(), id="critic")).build()
+
+
+def make_app(**environ: str) -> AgentFunctionApp:
+    """Return an app of that agent with all rules, of a plain one, and of a workflow."""
+    plain = Agent(OfflineChatClient(), "Answer in one sentence.", name="plain")
+    app = AgentFunctionApp(agents=[plain], workflows=[review], environ={**WEBHOOKS, "AGENT_LOG": "memory", **environ})
+    app.add_agent(
+        keyed_agent(),
+        run_timeout_seconds=90,
+        ttl_seconds=3600,
+        busy="reject",
+        retry=Retry(attempts=2),
+        budget=Budget(tokens=10_000, per="thread"),
+        limit=Limit(runs_at_once=4),
+        webhook=f"https://hooks.example/{SECRET}",
+    )
+    return app
+
+
+async def read(path: str, **environ: str) -> httpx.Response:
+    """Ask such an app."""
+    transport = httpx.ASGITransport(DirectHost(make_app(**environ)).asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
+        return await client.get(f"/api/{path}")
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.usefixtures("secret_variable")
+async def test_an_agent_is_described_with_all_that_a_caller_may_meet() -> None:
+    """Its instructions, model, options, tools, providers and the rules that hold for it."""
+    answer = await read("agents/orders")
+    told = answer.json()
+    tools = {each.pop("name"): each for each in told.pop("tools")}
+
+    assert answer.status_code == 200
+    assert told["rules"] == {
+        "busy": "reject",
+        "queue_limit": 32,
+        "run_timeout_seconds": 90.0,
+        "ttl_seconds": 3600,
+        "approval_seconds": 604_800.0,
+        "interrupted_tools": "fail",
+        "retry": {"attempts": 2, "first_pause_seconds": 1.0, "backoff": 2.0, "longest_pause_seconds": 60.0},
+        "budget": {"per": "thread", "tokens": 10_000},
+        "limit": {"runs_at_once": 4},
+    }
+    assert {name: told[name] for name in ("kind", "name", "description", "instructions", "instructions_hidden")} == {
+        "kind": "agent",
+        "name": "Orders",
+        "description": "Knows orders.",
+        "instructions": HIDDEN,
+        "instructions_hidden": False,
+    }
+    assert told["run_url"] == "http://app.example/api/agents/Orders/run"
+    assert told["budget_url"] == "http://app.example/api/agents/Orders/budget"
+    assert told["model"] == {"name": "large-1", "offline": False}
+    assert told["options"] == {"temperature": 0.2, "tool_choice": "auto"}
+    assert told["context_providers"] == ["owner_memory"]
+    assert told["mcp_servers"] == [
+        {"name": "files", "is_connected": False, "idempotent": False},
+        {"name": "wiki", "is_connected": False, "idempotent": True},
+    ]
+    assert set(told["response_format"]["properties"]) == {"order", "note"}
+    assert set(tools["find_order"]["parameters"]["properties"]) == {"number", "default", "api_key"}
+    assert [(name, each["approval"], each["idempotent"]) for name, each in tools.items()] == [
+        ("find_order", "never", True),
+        ("refund", "always", False),
+        ("critic", "never", False),
+        ("mcp", "never", False),
+    ]
+    assert tools["critic"]["agent"]["instructions"] == HIDDEN
+    assert tools["mcp"]["parameters"] is None
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.usefixtures("secret_variable")
+async def test_no_description_has_a_secret_of_the_author() -> None:
+    """Not from a client, a tool's closure or default, an MCP server, an option, a webhook or the environment."""
+    assert SECRET in json.dumps(keyed_agent().default_options["tools"][0].parameters())  # where it comes from
+
+    for path in ("agents/Orders", "agents/plain", "workflows/Review"):
+        answer = await read(path)
+        assert answer.status_code == 200, answer.text
+        assert SECRET not in answer.text
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.usefixtures("secret_variable")
+async def test_the_offline_model_is_said_to_be_one() -> None:
+    """A plain agent has the settings of the app."""
+    told = (await read("agents/plain", AGENT_RUN_TIMEOUT_SECONDS="120", AGENT_APPROVAL_SECONDS="0")).json()
+
+    assert told["model"] == {"name": "offline", "offline": True}
+    assert (told["rules"]["run_timeout_seconds"], told["rules"]["approval_seconds"]) == (120.0, None)
+    assert (told["rules"]["ttl_seconds"], told["rules"]["budget"], told["rules"]["limit"]) == (None, None, None)
+    assert (told["tools"], told["response_format"], told["budget_url"]) == ([], None, None)
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.usefixtures("secret_variable")
+async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
+    """And with its graph, its input and its rules."""
+    told = (await read("workflows/review")).json()
+
+    assert (told["kind"], told["graph"]["start"], told["rules"]["busy"]) == ("workflow", "critic", "queue")
+    assert [(agent["name"], agent["instructions"]) for agent in told["agents"]] == [("critic", HIDDEN)]
+    assert "instructions" not in told
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.parametrize(("path", "code"), [("agents/nobody", "unknown_agent"), ("workflows/plain", "unknown_agent")])
+@pytest.mark.usefixtures("secret_variable")
+async def test_what_is_not_there_is_not_described(path: str, code: str) -> None:
+    """An agent is no workflow."""
+    answer = await read(path)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, code)
+
+
+@pytest.mark.behaviour("http.describes-agents")
+@pytest.mark.usefixtures("secret_variable")
+@pytest.mark.parametrize(
+    ("user", "setting", "shown"),
+    [("ann", "administrators", None), ("root", "administrators", HIDDEN), ("ann", "callers", HIDDEN)],
+)
+async def test_instructions_are_for_administrators_unless_the_app_says_otherwise(
+    user: str, setting: str, shown: str | None
+) -> None:
+    """In an app with owners; the rest is for every caller, and those of agents that are tools are hidden too."""
+    app = OwnedApp(with_roles, agent=keyed_agent(), AGENT_ADMIN_ROLE="operators", AGENT_INSTRUCTIONS_FOR=setting)
+    told = (await app.ask(user, "GET", "/api/agents/Orders")).json()
+    critic = next(each for each in told["tools"] if each["name"] == "critic")["agent"]
+
+    assert (told["instructions"], critic["instructions"]) == (shown, shown)
+    assert told["instructions_hidden"] is (shown is None)
+    assert told["model"] == {"name": "large-1", "offline": False}
+    assert (await app.ask(None, "GET", "/api/agents/Orders")).status_code == 401
+
+
+@pytest.mark.behaviour("http.describes-agents")
+async def test_agents_that_are_tools_of_each_other_are_described_once() -> None:
+    """A circle ends where it began."""
+    first, second = (Agent(OfflineChatClient(), name=name) for name in ("first", "second"))
+    first.default_options["tools"] = [second.as_tool()]
+    second.default_options["tools"] = [first.as_tool()]
+    transport = httpx.ASGITransport(DirectHost(AgentFunctionApp(agents=[first], environ={"AGENT_LOG": "memory"})).asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
+        inner = (await client.get("/api/agents/first")).json()["tools"][0]["agent"]
+
+    assert (inner["name"], inner["tools"][0]["name"], "agent" in inner["tools"][0]) == ("second", "first", False)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.describes-agents")
+async def test_the_tools_of_a_connected_server_are_described_with_its_name() -> None:
+    """They are the server's own, and known from its connection on."""
+    with Shop() as shop:
+        server = MCPStdioTool("shop", sys.executable, args=shop.arguments(), approval_mode="always_require")
+        agent = Agent(OfflineChatClient(), name="buyer", tools=[idempotent(server)])
+        app = AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
+        transport = httpx.ASGITransport(DirectHost(app).asgi)
+        async with server, httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
+            told = (await client.get("/api/agents/buyer")).json()
+
+    assert told["mcp_servers"] == [{"name": "shop", "is_connected": True, "idempotent": True}]
+    price = next(each for each in told["tools"] if each["name"] == "price")
+    assert (price["server"], price["approval"], price["idempotent"]) == ("shop", "always", True)
+    assert price["parameters"]["type"] == "object"
