@@ -33,6 +33,8 @@ BEHAVIOURS = {
     "page.times": "Each message and answer has its time, and each call of a tool how long it took or has taken so far.",
     "page.cut-off": "A tool call whose run or process ended while the tool was running is shown as cut off, in the "
     "conversation and in the timeline, also after a reload; a later attempt's call of it is a call of its own.",
+    "page.agent": "The header opens what an agent is: instructions, model, tools with their schemas and rules, and the "
+    "settings of its runs; it says where the offline model answers.",
     "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "
     "person or failed, while a run goes on and after a reload.",
     "page.answers": "An answer to a workflow's question stands with the question and who gave it, and the run that "

@@ -67,6 +67,7 @@ export const paths = {
   workflows: () => "workflows",
   shared: (grant, rest = "") => `shared/${part(grant)}${rest}`,
   run: (agent) => (shared.grant ? paths.shared(shared.grant, "/run") : `${of(agent)}/run`),
+  agent: (agent) => of(agent),
   threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
   operations: (hours) => `operations?hours=${hours}`,
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,

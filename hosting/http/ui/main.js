@@ -1,5 +1,6 @@
 // The page put together: the agent and thread in the address, and the parts around the conversation.
 
+import { AgentView, showModel } from "./agent.js"
 import { Problem, checked, credentials, graphs, paths, read, send, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
@@ -52,6 +53,7 @@ byId("side-tools").append(
 byId("inbox").firstChild.append(icon("inbox"))
 byId("operations").firstChild.append(icon("pulse"))
 const views = {
+  about: viewButton("about", "model", "Agent"),
   figures: viewButton("figures", "chart", "Figures"),
   schedules: viewButton("schedules", "clock", "Schedules"),
   memory: viewButton("memory", "bookmark", "Memory"),
@@ -126,9 +128,11 @@ async function route() {
   views.schedules.hidden = !agent?.schedules_url
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
+  showModel(["approvals", "operations"].includes(wanted) ? null : agent)
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
   if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
+  if (wanted === "about") return showView(new AgentView(agent.name, thread), "about", agent.name, agent.description, agent)
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Runs by day, in all threads"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
