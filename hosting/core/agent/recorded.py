@@ -41,15 +41,18 @@ def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseU
 def tool_result(run_id: str, moment: float, key: str, result: Any, session: dict[str, Any] | None) -> ToolResult:
     """Return the record of a tool's result: its contents, or its text as the framework would write it."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-        contents = [plain(item) for item in result]
-        return ToolResult(at=moment, run_id=run_id, key=key, contents=contents, session=session)
+        return ToolResult(at=moment, run_id=run_id, key=key, contents=list(map(plain, result)), session=session)
     return ToolResult(at=moment, run_id=run_id, key=key, text=portable_text(str(result)), session=session)
 
 
 def result_of_cut_call(run_id: str, moment: float, key: str) -> ToolResult:
-    """Return the record of a call that began in an earlier attempt, and is not made again."""
+    """Return the record of a call that began in an earlier attempt, and is not made again.
+
+    The conversation keeps the mark `interrupted` with the text that the model gets.
+    """
     text = "The process ended while this tool was running. It may have done its work, and is not called again."
-    return ToolResult(at=moment, run_id=run_id, key=key, text=text, interrupted=True)
+    contents = [{"type": "text", "text": text, "additional_properties": {"interrupted": True}}]
+    return ToolResult(at=moment, run_id=run_id, key=key, contents=contents, interrupted=True)
 
 
 def replayed_result(result: ToolResult) -> Any:

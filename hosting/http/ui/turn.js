@@ -356,6 +356,12 @@ export function decisionContent({ tool, arguments: given }, { approved, reason }
   return { content: { type: "function_approval_response", approved, function_call: call, additional_properties: { reason } } }
 }
 
+/** Return a stored tool result as its event; that of a call that was cut off has a mark in what the framework kept. */
+function storedResult({ callId: id, result, agentFramework: kept }) {
+  const isCutOff = kept?.items?.some((item) => item.additional_properties?.interrupted)
+  return { id, tool: "", [isCutOff || kept?.exception ? "error" : "result"]: result, ...(isCutOff && { code: CUT_OFF }) }
+}
+
 /** Return the events that a stored response tells again. */
 export function* storedEvents(entry) {
   const texts = []
@@ -365,7 +371,7 @@ export function* storedEvents(entry) {
       const id = content.callId
       if (content.$type === "functionCall") yield ["tool_call", { id, tool: content.name, arguments: content.arguments }]
       else if (content.$type === "functionResult")
-        yield ["tool_result", { id, tool: "", [content.agentFramework?.exception ? "error" : "result"]: content.result }]
+        yield ["tool_result", storedResult(content)]
       else if (content.content?.type === "function_approval_request") asked = true
       else if (content.$type === "text" && role === "assistant") texts.push(content.text)
       else if (content.$type === "error") {
