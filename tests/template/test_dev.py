@@ -217,6 +217,16 @@ def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
     assert all_cores.stdout.splitlines()[-1].startswith("['--numprocesses=")
 
 
+@pytest.mark.behaviour("tests.framework-samples")
+def test_the_samples_of_a_folder_are_tried(checkout: Checkout) -> None:
+    """Or the part of them that is named."""
+    checkout.write("requirements-dev.txt", "")
+    checkout.write("tests/framework_samples/__main__.py", "import sys\nprint(sys.argv[1:])\n")
+    finished = checkout.dev("test", "--samples", str(checkout.folder), "02-agents")
+
+    assert finished.stdout.splitlines()[-1] == str([str(checkout.folder), "02-agents"])
+
+
 @pytest.mark.behaviour("tests.explore")
 def test_exploring_begins_again_until_something_fails(checkout: Checkout) -> None:
     """With the variable that tells the tests to choose anew; once where no time is given."""

@@ -1,0 +1,43 @@
+"""One sample of agent-framework, hosted: the agents and workflows that it asks are given to the app as they are."""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow
+
+import hosting.app
+from tests.framework_samples.collecting import collect
+
+LEASE_SECONDS = 2.0  # the runs of a killed process are to be taken over sooner than after the usual 20 s
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=LEASE_SECONDS, margin_seconds=LEASE_SECONDS / 2)
+
+collected = collect(Path(os.environ["SAMPLE"]))
+workflows = {}
+agents = {}
+for number, asked in enumerate(collected.asked):
+    subject = asked.subject
+    if isinstance(subject, (Workflow, FunctionalWorkflow, FunctionalWorkflowDefinition)):
+        if subject.name.startswith("WorkflowBuilder-"):
+            subject.name = f"workflow-{number}"
+        workflows.setdefault(subject.name, asked)
+    else:
+        subject.name = subject.name or f"agent-{number}"  # the sample gives it none, and a hosted agent has one
+        agents.setdefault(subject.name, asked)
+
+Path(os.environ["SAMPLE_FOUND"]).write_text(
+    json.dumps(
+        {
+            "ended_by": collected.ended_by,
+            "agents": {name: asked.message for name, asked in agents.items()},
+            "workflows": {name: asked.message for name, asked in workflows.items()},
+        }
+    ),
+    encoding="utf-8",
+)
+app = hosting.app.AgentFunctionApp(
+    agents=[asked.subject for asked in agents.values()],
+    workflows=[asked.subject for asked in workflows.values()],
+    enable_mcp_tool_trigger=False,
+)
