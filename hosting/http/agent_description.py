@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.amounts import BudgetState
-from hosting.core.agent.framework import agent_of_tool, agents_of_workflow, is_idempotent, server_of_tool
+from hosting.core.agent.framework import agent_of_tool, is_idempotent, server_of_tool
 from hosting.host_settings import ATTRIBUTE
 from hosting.http.bodies import ListedAgent, ListedWorkflow
 from hosting.names import Busy
@@ -152,6 +152,8 @@ async def described(
     if plan.workflow is None:
         parts = _parts(plan.agent, shows_instructions=shows_instructions)
         return cast(AgentDescription, {**parts, **fields})
+    from hosting.core.agent.framework_graphs import agents_of_workflow  # an app without workflows does not need it
+
     workflow = await asyncio.to_thread(plan.workflow.build)
     agents = {id(agent): agent for agent in agents_of_workflow(workflow)}.values()
     fields["agents"] = [_parts(agent, shows_instructions=shows_instructions) for agent in agents]
