@@ -1,8 +1,7 @@
 """Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
 
     python dev.py run [FOLDER] [OPTIONS]      the app in this folder (or in FOLDER) on http://localhost:7071, started
-                                              again when its files change; the program main.py in a FOLDER that is no
-                                              Functions app
+                                              again when its files change; main.py in a FOLDER that is no Functions app
     python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
     python dev.py owners assign ARGS...       assign threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
@@ -289,10 +288,8 @@ def install(*requirements: Path) -> None:
     stamp = VENV / f"installed-{hashlib.sha256(repr(requirements).encode()).hexdigest()[:12]}"
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    watch(
-        pip_install([f"-r{path}" for path in requirements]),
-        f"Installing {', '.join(path.name for path in requirements)}",
-    )
+    files = [argument for path in requirements for argument in ("-r", str(path))]
+    watch(pip_install(files), f"Installing {', '.join(path.name for path in requirements)}")
     stamp.write_text(wanted)
 
 

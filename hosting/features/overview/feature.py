@@ -18,7 +18,6 @@ from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Feature, OwnerData, Upkeep
-from hosting.features.overview.labels import LabelHandlers
 from hosting.features.overview.routes import ROUTES
 from hosting.http.request import Bound, late
 from hosting.http.verbs import FoundThreads, ThreadQuery
@@ -65,11 +64,11 @@ class OverviewFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of owners, and that of operators."""
-        labels = LabelHandlers(self._threads, self._log, self._most_bytes)
-        return *late(ROUTES, self._bound), *labels.bound()
+        return late(ROUTES, self._bound)
 
     def _bound(self) -> Sequence[Bound]:
         from hosting.features.overview.http import OverviewHandlers
+        from hosting.features.overview.labels import LabelHandlers
         from hosting.features.overview.operations import OperationsHandlers
         from hosting.features.overview.operators_view import OperatorsView
         from hosting.features.overview.search import ThreadSearch
@@ -78,7 +77,8 @@ class OverviewFeature(Feature):
         view = OperatorsView(self._log, holders, self._overview, promised)
         search = ThreadSearch(self._overview, self._log, self._threads, self._reads)
         of_owners = OverviewHandlers(self._overview, search, self._threads, self._log)
-        return *of_owners.bound(), *OperationsHandlers(view, self._log).bound()
+        labels = LabelHandlers(self._threads, self._log, self._most_bytes)
+        return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log).bound()
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return the look at the app's own threads, before their events go by their age."""

@@ -7,51 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hosting import errors
-from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_flag, read_text
-from hosting.core.request.strict_json import Schema, refuse_lone_surrogates
+from hosting.core.request.strict_json import refuse_lone_surrogates
 from hosting.core.thread.head import TITLE_CHARACTERS, Head
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.errors import InvalidFieldError, ThreadChangedError
-from hosting.http import places
+from hosting.features.overview.routes import DESCRIBE, DESCRIPTION, DescribedThread
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import STORES, ResponseSpec, Route
-from hosting.http.run_call import JsonBody, RawRequest
+from hosting.http.run_call import RawRequest
 from hosting.names import Address
 from hosting.ports import EntityClient
-
-
-class DescribedThread(ThreadIds):
-    """A thread's title and whether it is pinned."""
-
-    title: str
-    pinned: bool
-
-
-_FIELDS: Mapping[str, Schema] = {
-    "title": {
-        "anyOf": [{"type": "string", "maxLength": TITLE_CHARACTERS}, {"type": "null"}],
-        "description": "The new title. Empty: the start of the first message again. Default: as it is.",
-    },
-    "pinned": {
-        "anyOf": [{"type": "boolean"}, {"type": "null"}],
-        "description": "true to pin the thread, false to unpin it. Default: as it is.",
-    },
-}
-DESCRIPTION = JsonBody(_FIELDS, (), '{"title": "Invoices", "pinned": true}')
-DESCRIBE = Route(
-    "thread_describe",
-    "POST",
-    places.THREAD.below("describe"),
-    "Rename a thread, or pin it",
-    (ResponseSpec(200, "The thread's title and pin.", DescribedThread),),
-    (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.UnreadableStateError, *STORES),
-    body=DESCRIPTION,
-    needs="own",
-)
 
 
 class LabelHandlers:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from typing_extensions import NotRequired, TypedDict
 
+from hosting import errors
 from hosting.core.outcome import Approval, ThreadIds, Usage
+from hosting.core.request.strict_json import Schema
+from hosting.core.thread.head import TITLE_CHARACTERS
 from hosting.http import places
 from hosting.http.bodies import ForkedFrom
 from hosting.http.parameters import CURSOR, LIMIT, Parameter, number_in_query, text_in_query
-from hosting.http.route import STORES, Route, ok
+from hosting.http.route import STORES, ResponseSpec, Route, ok
+from hosting.http.run_call import JsonBody
 from hosting.plan import Kind
 
 MOST_DAYS = 400
@@ -136,6 +141,36 @@ WAITING = Route(
 )
 
 
+class DescribedThread(ThreadIds):
+    """A thread's title and whether it is pinned."""
+
+    title: str
+    pinned: bool
+
+
+_FIELDS: Mapping[str, Schema] = {
+    "title": {
+        "anyOf": [{"type": "string", "maxLength": TITLE_CHARACTERS}, {"type": "null"}],
+        "description": "The new title. Empty: the start of the first message again. Default: as it is.",
+    },
+    "pinned": {
+        "anyOf": [{"type": "boolean"}, {"type": "null"}],
+        "description": "true to pin the thread, false to unpin it. Default: as it is.",
+    },
+}
+DESCRIPTION = JsonBody(_FIELDS, (), '{"title": "Invoices", "pinned": true}')
+DESCRIBE = Route(
+    "thread_describe",
+    "POST",
+    places.THREAD.below("describe"),
+    "Rename a thread, or pin it",
+    (ResponseSpec(200, "The thread's title and pin.", DescribedThread),),
+    (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.UnreadableStateError, *STORES),
+    body=DESCRIPTION,
+    needs="own",
+)
+
+
 class AgentOperations(TypedDict):
     """The queued and running runs of an agent, and today's figures.
 
@@ -206,4 +241,4 @@ OPERATIONS = Route(
     (HOURS,),
     needs="admin",
 )
-ROUTES = (THREADS, FIGURES, WAITING, OPERATIONS)
+ROUTES = (THREADS, FIGURES, WAITING, DESCRIBE, OPERATIONS)
