@@ -41,8 +41,8 @@ BEHAVIOURS = {
     "goes on has one graph with all that was done before; in each tab, and after a reload.",
     "page.input-method": "Enter that confirms a word of an input method sends nothing, in each box and in "
     "each browser.",
-    "page.inbox": "What waits for approval on any thread is answered in one place, and who comes second is told what "
-    "the first one decided.",
+    "page.inbox": "What waits for approval on any thread is answered in one place, below the words before it: what was "
+    "asked and what the agent said. Who comes second is told what the first one decided.",
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "
     "as a table.",
     "page.schedules": "An agent's schedules are made, once also where an answer is lost, and what is refused stands "

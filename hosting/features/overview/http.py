@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from hosting.amounts import cost_text
 from hosting.core.agent.held_run import read_run
-from hosting.core.outcome import approval_fields
+from hosting.core.outcome import approval_fields, completed_text
+from hosting.core.thread.events import Completed
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.sources import fork_source
@@ -39,6 +40,8 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
+
+_WORDS_CHARACTERS = 2000
 
 
 class OverviewHandlers:
@@ -90,6 +93,8 @@ def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor:
         {
             "agent": plans[run.address.agent].name,
             "kind": plans[run.address.agent].kind,
+            "message": run.accepted.request.message[:_WORDS_CHARACTERS],
+            "response": completed_text(run.end)[-_WORDS_CHARACTERS:] if isinstance(run.end, Completed) else "",
             **thread_ids(run.address.thread_id),
             **approval,
         }

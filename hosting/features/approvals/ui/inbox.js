@@ -77,7 +77,7 @@ export class Inbox {
       lead(done)
       this._count()
     })
-    card.element = el("div", { role: "listitem" }, from, shown)
+    card.element = el("div", { role: "listitem" }, from, words(approval), shown)
     this.cards.set(keyOf(approval), card)
     this.list.append(card.element)
   }
@@ -88,6 +88,13 @@ export class Inbox {
     const nothing = [el("h2", {}, "Nothing waits for you"), el("p", {}, "Tool calls that need your approval appear here, from every thread."), el("p", { class: "note" }, "Set ", el("code", {}, 'approval_mode="always_require"'), " on a tool to make it ask.")]
     this.note.replaceChildren(...(this.cards.size ? [] : [el("section", { class: "empty" }, nothing)]))
   }
+}
+
+/** Return the words before the question: what was asked of the agent, and what it said. */
+function words({ agent, message, response }) {
+  const said = [["Asked", message], [`${agent} said`, response]].filter(([, text]) => text?.trim())
+  if (!said.length) return null
+  return el("dl", { class: "words" }, said.flatMap(([who, text]) => [el("dt", {}, visible(who)), el("dd", { tabIndex: 0 }, visible(text.trim()))]))
 }
 
 const keyOf = ({ agent, thread_id: thread, id }) => `${agent}/${thread}/${id}`
