@@ -46,7 +46,8 @@ BEHAVIOURS = {
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "
     "as a table.",
     "page.schedules": "An agent's schedules are made, once also where an answer is lost, and what is refused stands "
-    "with its field; they are listed with their next and last run, and paused, resumed and deleted.",
+    "with its field; they are listed by title with the dates of their next and last run in their time zone, which is "
+    "chosen from the browser's list, and paused, resumed and deleted.",
     "page.webhooks": "Who was notified of the end of a run is shown with the tries and the next one, for the run and "
     "its thread, and what was not taken of all; administrators send it again.",
     "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "

@@ -14,6 +14,22 @@ from tests.support.running_host import RunningHost
 
 REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
 
+WORDS = {
+    "0 9 * * 1-5": "At 09:00, Monday to Friday",
+    "5 7 * * *": "At 07:05, every day",
+    "30 18 * * fri,SUN": "At 18:30, Friday, Sunday",
+    "0 0 * * 7": "At 00:00, Sunday",
+    "0 12 1 * *": "At 12:00, on day 1 of each month",
+    "*/15 * * * *": "Every 15 minutes",
+    "7 * * * *": "Every hour, at minute 7",
+    "* * * * *": "Every minute",
+}
+WITHOUT_WORDS = (
+    *("0 0 L * *", "0 9 * * MON#1", "0 9 1 * 1", "*/7 * * * *", "*/0 * * * *", "0 9 * 2 *", "0 9 * * 1-3,5"),
+    *("", "0 9", "0 9 * * * *", "61 9 * * *", "0 25 * * *", "0 9 32 * *", "0 9 * * 8", "0 9 * * 1-9", "0 9 * * 1-1"),
+    "1,2 9 * * *",
+)
+
 pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.schedules")]
 
 
@@ -39,6 +55,7 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
             await expect(first.get_by_role("button", name="Resume")).to_be_focused()
             paused = (await client.get(places[0])).json()["status"]
             shown = [await each.locator("dd").all_text_contents() for each in (first, second)]
+            titles = await page.locator(".cards h2").all_text_contents()
             (await client.post(f"{places[0]}/resume")).raise_for_status()
             await page.clock.fast_forward(10_000)
             await expect(first.get_by_role("button", name="Pause")).to_be_focused()
@@ -50,11 +67,16 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
         left = (await client.get("")).json()["schedules"]
 
     assert paused == "paused"
-    assert shown[0] == ["Write the report", "reports", "none (paused)"]
-    assert (shown[1][:3], shown[1][3].partition(", ")[2]) == (
-        ["once", "a new thread for each run", "none (ended)"],
-        "its thread",
-    )
+    assert titles == ["Write the report", "once"]
+    assert shown[0] == [
+        "At 09:00, Monday to Friday · 0 9 * * 1-5 in Europe/Berlin",
+        "reports",
+        "none (paused)",
+        "none yet",
+    ]
+    on = f"{soon:%a, %b} {soon.day}, {soon.year}, {soon:%I:%M %p}"
+    assert shown[1][:3] == [f"Once, on {on} in UTC", "a new thread for each run", "none (ended)"]
+    assert (shown[1][3].split(" · ")[0], shown[1][3].split(" · ")[2]) == (on, "its thread")
     assert [(one["cron"], one["status"]) for one in left] == [(daily["cron"], "active")]
 
 
@@ -69,7 +91,7 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
         await expect(often).to_be_focused()
         await expect(page.get_by_label("At", exact=True)).to_be_hidden()
         await cron.fill("61 * * * *")
-        await page.get_by_label("Time zone").fill("Europe/Berlin")
+        await page.get_by_label("Time zone").select_option("Europe/Berlin")
         await page.get_by_label("Message of each run").fill("Write the report")
         await page.get_by_label("Thread", exact=True).select_option("One thread for all runs")
         thread = await page.get_by_label("Thread id").input_value()
@@ -104,6 +126,47 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
         ["0 9 * * 1-5", None, "Europe/Berlin", "run_once", "planned", {"message": "Write the report"}],
         [None, "2031-02-03T03:05:00.000000+00:00", "Europe/Berlin", "run_once", None, {"message": "Wish them well"}],
     ]
+
+
+async def test_dates_are_in_the_zone_of_the_schedule_and_zones_are_chosen(host: RunningHost) -> None:
+    """From the browser's own list; a long message has its first line as the title."""
+    message = f"Write the report\n\n{'word ' * 100}"
+    body = {"at": "2031-07-01T09:30", "time_zone": "America/New_York", "message": message}
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/schedules") as client:
+        place = (await client.post("", json=body)).headers["location"]
+        async with browsed(host.origin) as browser:
+            page = await browser.open("#/clerk?schedules")
+            card = page.locator(".cards > li").filter(has_text="New_York")
+            rows = await card.locator("dd").all_text_contents()
+            title = await card.locator("h2").text_content()
+            await page.get_by_role("button", name="New schedule").click()
+            zone = page.get_by_label("Time zone")
+            offered = await zone.locator("option").evaluate_all("all => all.map((one) => one.value)")
+            browsers = await page.evaluate("Intl.supportedValuesOf('timeZone')")
+            chosen = await zone.input_value()
+            own = await page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+        (await client.delete(place)).raise_for_status()
+
+    assert title == "Write the report"
+    assert rows[0] == "Once, on Tue, Jul 1, 2031, 09:30 AM in America/New_York"
+    assert rows[3].startswith("Tue, Jul 1, 2031, 09:30 AM · in ")
+    assert rows[1].startswith("Write the report\n\nword word")
+    assert (chosen, {*offered} >= {*browsers, "UTC", own}) == (own, True)
+
+
+async def test_an_expression_has_words_where_they_are_certain(host: RunningHost) -> None:
+    """Others stand as they are."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer?schedules")
+        await page.get_by_role("button", name="New schedule").click()
+        cron, hint = page.get_by_label("Cron expression"), page.locator("#plan-cron-hint")
+        general = await hint.text_content() or ""
+        said = dict[str, str]()
+        for expression in (*WORDS, *WITHOUT_WORDS):
+            await cron.fill(expression)
+            said[expression] = (await hint.text_content() or "").replace(general, "")
+
+    assert said == {**WORDS, **dict.fromkeys(WITHOUT_WORDS, "")}
 
 
 async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_again(host: RunningHost) -> None:

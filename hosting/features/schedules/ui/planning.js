@@ -1,6 +1,7 @@
 // The form of a new schedule: time, message and thread; a refusal stands with its field.
 
 import { checked, paths, randomKey, send } from "./api.js"
+import { wordsOf } from "./crons.js"
 import { announce, button, el, pressed } from "./dom.js"
 
 const FIELD = /^The field '([a-z_]+)'/ // how a refusal begins that is about one of them; some are known by their codes
@@ -15,30 +16,29 @@ export class Planning {
     this.takesText = takesText
     this.made = made
     const often = chosen("plan-often", [["cron", "Repeatedly"], ["at", "Once"]], () => this._fit())
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
-    const zones = el("datalist", { id: "zones" }, ["UTC", ...Intl.supportedValuesOf("timeZone")].map((value) => el("option", { value })))
     const where = chosen("plan-where", [["", "A new thread for each run"], ["one", "One thread for all runs"]], () => this._fit())
     const missed = chosen("plan-missed", [["run_once", "Run once for all of them"], ["skip", "Skip them"]])
     this.fields = {
       often,
       cron: el("input", { id: "plan-cron", spellcheck: false, autocomplete: "off", placeholder: "0 9 * * 1-5" }),
       at: el("input", { id: "plan-at", type: "datetime-local" }),
-      time_zone: el("input", { id: "plan-zone", value: zone, spellcheck: false, autocomplete: "off" }),
+      time_zone: el("select", { id: "plan-zone" }, zones()),
       message: el("textarea", { id: "plan-message", rows: 3 }),
       where,
       thread_id: el("input", { id: "plan-thread", value: threadId || randomKey(), spellcheck: false, autocomplete: "off" }),
       missed,
     }
-    this.fields.time_zone.setAttribute("list", "zones")
     this.refusal = el("p", { class: "refusal", id: "plan-refusal", role: "alert" })
     this.open = button("New schedule", () => this._open(true))
     this.open.setAttribute("aria-expanded", "false")
     const actions = el("div", { class: "actions" }, button("Create", () => this._make(), "primary"), button("Cancel", () => this._open(false)))
     const names = { often: "How often", cron: "Cron expression", at: "At", time_zone: "Time zone", message: takesText ? "Message of each run" : "Input, as JSON", where: "Thread", thread_id: "Thread id", missed: "Missed runs" }
     this.rows = Object.fromEntries(Object.entries(names).map(([name, says]) => [name, this._row(name, says)]))
-    this.rows.cron.append(el("p", { class: "note", id: "plan-cron-hint" }, CRON))
-    this.fields.cron.setAttribute("aria-describedby", "plan-cron-hint")
-    this.card = el("section", { class: "card planning", "aria-label": "New schedule", hidden: true, on: { keydown: (event) => this._pressed(event) } }, zones, Object.values(this.rows), this.refusal, actions)
+    const hint = el("p", { class: "note", id: "plan-cron-hint" }, CRON)
+    this.rows.cron.append(hint)
+    this.fields.cron.setAttribute("aria-describedby", hint.id)
+    this.fields.cron.addEventListener("input", () => (hint.textContent = wordsOf(this.fields.cron.value) || CRON))
+    this.card = el("section", { class: "card planning", "aria-label": "New schedule", hidden: true, on: { keydown: (event) => this._pressed(event) } }, Object.values(this.rows), this.refusal, actions)
     this.element = el("div", { class: "plan" }, this.open, this.card)
     this._fit()
   }
@@ -118,6 +118,18 @@ export class Planning {
     field.setAttribute("aria-invalid", "true")
     field.focus()
   }
+}
+
+/** Return the browser's time zones to choose from, its own first. */
+function zones() {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
+  const groups = new Map([["Here, and UTC", new Set([own, "UTC"])]])
+  for (const zone of Intl.supportedValuesOf("timeZone")) {
+    const region = zone.includes("/") ? zone.split("/")[0] : "Other"
+    if (!groups.has(region)) groups.set(region, new Set())
+    groups.get(region).add(zone)
+  }
+  return [...groups].map(([label, names]) => el("optgroup", { label }, [...names].map((value) => el("option", { value }, value.replaceAll("_", " ")))))
 }
 
 const chosen = (id, options, change) => el("select", { id, on: change ? { change } : {} }, options.map(([value, says]) => el("option", { value }, says)))
