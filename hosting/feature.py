@@ -187,9 +187,9 @@ class Feature:
 
     `name` is that of its folder. `paths` are the words of its paths that no other feature has, and `absent` is the
     sentence for a caller who asks for one of them where the app does not have the feature. `links` are members of an
-    agent in `GET agents`, each with its path below the agent. `settings` are those that it
-    alone reads. A wrong one is refused also while the feature is off. `page` is the folder of its files of the page for
-    a browser, which is served with all of them.
+    agent in `GET agents`, each with its path below the agent. A path that begins with a slash is below the app, with
+    the agent's name for `{name}`. `settings` are those that it alone reads. A wrong one is refused also while the
+    feature is off. `page` is the folder of its files of the page for a browser, which is served with all of them.
 
     A feature that is off costs no start: `feature.py` imports at its top what stands in the declaration above, and each
     method imports the modules of the feature that it needs. A test says which modules which features bring in.

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -84,9 +85,9 @@ class Served(Struct, frozen=True):
         return [name for feature in self.features for name in feature.links]
 
     def links(self, agent: AgentPlan) -> dict[str, str | None]:
-        """Return those of an agent: each path below it, None where it does not have the feature."""
+        """Return those of an agent: each path, with its name; None where it does not have the feature."""
         return {
-            name: path if agent.options.http and feature.has(agent) else None
+            name: path.replace("{name}", quote(agent.name)) if agent.options.http and feature.has(agent) else None
             for feature in self.features
             for name, path in feature.links.items()
         }

@@ -20,7 +20,8 @@ from hosting.plan import AgentPlan
 from hosting.settings import Settings
 
 Links = Callable[[AgentPlan], Mapping[str, str | None]]
-"""The members of an agent for URLs that features add: each path below the agent, None where it has none."""
+"""The members of an agent for URLs that features add: each path, None where it has none. It is below the agent, and
+below the app if it begins with a slash."""
 
 
 class ListHandlers:
@@ -85,7 +86,10 @@ def agents_reply(
 def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
-    added = {name: None if path is None else f"{url}/{path}" for name, path in links(agent).items()}
+    added = {
+        name: path and (f"{base_url}{path}" if path.startswith("/") else f"{url}/{path}")
+        for name, path in links(agent).items()
+    }
     fields: ListedAgent = {
         "name": agent.name,
         "description": agent.description,

@@ -15,6 +15,9 @@ BEHAVIOURS = {
     "is a common one; it is text all the same.",
     "page.commands": "What the page shows as a command works as it is, pasted into a shell, and begins a run of its "
     "own; the last message or schedule is one, and no stop, answer, reset or deletion takes its place.",
+    "page.calls": "How an agent is called from code stands on the page as curl and Python: a run, a stream, and the "
+    "clients of OpenAI, MCP and A2A where the app serves them, with its own address and the variable for the key or "
+    "token. Each works as it stands.",
     "page.approvals": "While a thread waits for a person the box below takes no message and says why, until the "
     "answer, wherever it is given; one press approves or refuses.",
     "page.counts": "What is counted on the page has its noun in singular or plural.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from hosting.core.care import Care
 from hosting.core.turns import LargeReads
@@ -23,6 +25,8 @@ class A2AFeature(WireFeature):
     name = "a2a"
     wire = "a2a"
     title = "A2A"
+    links: ClassVar = {"a2a_url": "/a2a/{name}"}
+    page = Path(__file__).with_name("ui")
 
     verbs: WireVerbs
     care: Care

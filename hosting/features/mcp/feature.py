@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hosting.core.runs import Runs
 from hosting.feature import Feature, McpTool
@@ -16,6 +17,7 @@ class McpFeature(Feature):
 
     name = "mcp"
     settings = McpSettings
+    page = Path(__file__).with_name("ui")
 
     def __init__(self, runs: Runs, settings: McpSettings, most_bytes: int, resolver: PrincipalResolver | None) -> None:
         """A call of a tool has at most so many bytes."""

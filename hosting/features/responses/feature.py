@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
@@ -20,6 +22,8 @@ class ResponsesFeature(WireFeature):
     wire = "responses"
     title = "Responses"
     door = "v1"
+    links: ClassVar = {"responses_url": "/openai/v1"}
+    page = Path(__file__).with_name("ui")
 
     verbs: WireVerbs
     threads: Threads

@@ -1,41 +1,50 @@
-// A request as a command. No key is in it: a command is pasted into chats. Nor is its `Idempotency-Key`, which finds the
-// run that the page began: a command begins one of its own.
+// Requests as commands and as programs. No credentials are in them, for they are pasted into chats: variables stand there.
+// Nor is an `Idempotency-Key`, which finds the run that the page began: a command begins one of its own.
 
 const KEY = "x-functions-key"
 const SPENT = "Idempotency-Key"
+const LINES = { imports: [], body: ["for line in response:", `    print(line.decode(), end="")`] }
 
-/** Return the request for a shell with curl. */
-export function asCurl({ method, url, headers, body }, hasKey) {
-  const isStream = headers.Accept === "text/event-stream"
+/** Return the request for a shell with curl. `given` says which of `key` and `token` the app is sent. */
+export function asCurl({ method, url, headers, body }, given, keyName = "KEY") {
+  const isStream = headers.Accept?.includes("text/event-stream")
   const lines = [`curl ${isStream ? "-sN" : "-s"}${method === "POST" ? (body ? "" : " -X POST") : ` -X ${method}`} ${quoted(url)}`]
   for (const [name, value] of copied(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`)
-  if (hasKey) lines.push(`-H "${KEY}: $KEY"`)
+  if (given.key) lines.push(`-H "${KEY}: $${keyName}"`)
+  if (given.token) lines.push(`-H "Authorization: Bearer $TOKEN"`)
   if (body) lines.push(`-d ${quoted(body)}`)
   return lines.join(" \\\n  ")
 }
 
-/** Return the request as a program that needs Python's standard library alone. */
-export function asPython({ method, url, headers, body }, hasKey) {
-  const given = copied(headers).map(([name, value]) => `    ${literal(name)}: ${literal(value)},`)
-  if (hasKey) given.push(`    "${KEY}": os.environ["KEY"],`)
+/** Return the request as a program that needs Python's standard library alone; `reading` has what it does with the
+ * `response`, and prints it otherwise. */
+export function asPython({ method, url, headers, body }, given, reading = LINES) {
+  const sent = [...copied(headers).map(([name, value]) => `${literal(name)}: ${literal(value)}`), ...pythonHeaders(given)]
   return [
-    ...(hasKey ? ["import os"] : []),
-    "import urllib.request",
+    ...[...reading.imports, ...(isOpen(given) ? [] : ["os"]), "urllib.request"].map((name) => `import ${name}`),
     "",
     `request = urllib.request.Request(`,
     `    ${literal(url)},`,
     `    method=${literal(method)},`,
     ...(body ? [`    data=${literal(body)}.encode(),`] : []),
-    ...(given.length ? ["    headers={", ...given.map((line) => `    ${line}`), "    },"] : []),
+    ...(sent.length ? ["    headers={", ...sent.map((line) => `        ${line},`), "    },"] : []),
     `)`,
     `with urllib.request.urlopen(request) as response:`,
-    `    for line in response:`,
-    `        print(line.decode(), end="")`,
+    ...reading.body.map((line) => `    ${line}`),
   ].join("\n")
 }
+
+/** Return the members of a dict of Python by which a program sends the credentials. */
+export const pythonHeaders = (given, keyName = "KEY") => [
+  ...(given.key ? [`"${KEY}": os.environ["${keyName}"]`] : []),
+  ...(given.token ? [`"Authorization": "Bearer " + os.environ["TOKEN"]`] : []),
+]
+
+/** Whether a program needs no credentials. */
+export const isOpen = (given) => !given.key && !given.token
 
 const copied = (headers) => Object.entries(headers).filter(([name]) => name !== SPENT)
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** A string of JSON is one of Python's, but for characters beyond the first plane, which stand as they are. */
-const literal = (text) => JSON.stringify(text)
+export const literal = (text) => JSON.stringify(text)

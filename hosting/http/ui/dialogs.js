@@ -1,7 +1,6 @@
-// Dialogs in front of the page: the key, a question before a deletion, its receipt, a command.
+// Dialogs in front of the page: the key, a question before a deletion, its receipt.
 
-import { asCurl, asPython } from "./commands.js"
-import { credentials, lastRequest } from "./api.js"
+import { credentials } from "./api.js"
 import { announce, button, el, plural, visible } from "./dom.js"
 import { inFull } from "./times.js"
 
@@ -74,20 +73,6 @@ export async function showReceipt(receipt) {
     el("dl", { class: "receipt" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     el("div", { class: "actions" }, copyButton(() => JSON.stringify(receipt, null, 2), "Copy as JSON"), choice("Close", "", "primary")),
   )
-}
-
-/** Show the last request that began a run as commands. */
-export async function showCommands() {
-  const made = lastRequest
-    ? [
-        ["curl", asCurl(lastRequest, Boolean(credentials.key))],
-        ["Python", asPython(lastRequest, Boolean(credentials.key))],
-      ].flatMap(([name, text]) => [
-        el("div", { class: "row" }, el("h3", {}, name), copyButton(() => text)),
-        el("pre", { tabIndex: 0 }, text),
-      ])
-    : [el("p", {}, "Send a message first. It then appears here as a command.")]
-  await opened("Your last message or schedule", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
 }
 
 /** Return a button that copies the result of `text()`. */

@@ -1,24 +1,28 @@
 // The page put together: the agent and thread in the address, and the parts around the conversation.
 
+import { a2aClient } from "./a2a.js"
 import { AgentView, showModel } from "./agent.js"
-import { Problem, checked, credentials, graphs, paths, read, send, shared } from "./api.js"
+import { Problem, checked, graphs, paths, read, send, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
+import { firstRequest, given, showCalls } from "./calls.js"
 import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
-import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
+import { askForKey, confirmed, copyButton, showReceipt } from "./dialogs.js"
 import { download } from "./download.js"
 import { button, byId, el, icon, iconButton, lead, plural, pressed } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
+import { mcpClient } from "./mcp.js"
 import { Memory } from "./memory.js"
 import { renamed } from "./naming.js"
+import { openaiClient } from "./openai.js"
 import { Operations } from "./operations.js"
 import { Schedules } from "./schedules.js"
-import { exampleOf, takesText } from "./schemas.js"
+import { takesText } from "./schemas.js"
 import { beginShortcuts, showShortcuts } from "./shortcuts.js"
 import { showSharing } from "./sharing.js"
 import { beginTheme, changeTheme } from "./theme.js"
@@ -65,7 +69,7 @@ newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
-  worded(iconButton("code", "Code: your last message or schedule", showCommands), "Code"),
+  worded(iconButton("code", "Call it from your code", () => showCalls(shownAgent(), [openaiClient, mcpClient, a2aClient])), "Code"),
   worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
   worded(iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"), "Rename"),
   share,
@@ -129,6 +133,7 @@ async function route() {
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
   showModel(["approvals", "operations"].includes(wanted) ? null : agent)
+  byId("tools").hidden = !agent
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
   if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
@@ -195,6 +200,12 @@ async function showView(opened, name, title, about, agent = null) {
   byId("conversation").replaceChildren(view.element)
   threads.show(agent?.name ?? (threads.agent || agents[0].name), view.threadId).catch(failed)
   await view.open().catch(failed)
+}
+
+/** Return the agent of the conversation or view, as the list of agents has it. */
+function shownAgent() {
+  const { agent } = conversation ?? view
+  return agents.find(({ name }) => name === agent)
 }
 
 function count() {
@@ -408,7 +419,7 @@ function showEmpty(agent) {
   if (!conversation.isEmpty) return
   const shape = graphs.get(agent.name)
   const first = shape ? new Graph(shape).element : el("p", {}, button(agent.example, () => composer.write(agent.example), "chip"))
-  const curl = asCurl(firstRequest(agent), Boolean(credentials.key))
+  const curl = asCurl(firstRequest(agent), given())
   byId("conversation").append(
     el(
       "section",
@@ -421,14 +432,6 @@ function showEmpty(agent) {
       el("div", { class: "command" }, el("code", {}, curl), copyButton(() => curl, "Copy", "quiet small")),
     ),
   )
-}
-
-/** An example of a first request: a question, or a value of the type that a workflow takes. */
-function firstRequest(agent) {
-  const asked = { method: "POST", url: agent.run_url, headers: {}, body: agent.example }
-  if (takesText(agent)) return asked
-  const body = JSON.stringify({ input: exampleOf(agent.input_schema) })
-  return { ...asked, headers: { "Content-Type": "application/json" }, body }
 }
 
 function showNoAgents() {

@@ -150,7 +150,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await shot("timeline")
         await page.locator(".timeline .tool_call summary").click()
         await shot("timeline-of-a-tool")
-        await page.get_by_label("Code: your last message or schedule").click()
+        await page.get_by_label("Call it from your code").click()
         await shot("commands")
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Figures").click()

@@ -18,7 +18,7 @@ from tests.support.running_host import RunningHost
 SPEECH = " ".join(f"word{number}" for number in range(60))
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
 UNKNOWN = "status of 404"  # of a thread that has no message yet
-COMMANDS = "Code: your last message or schedule"
+COMMANDS = "Call it from your code"
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the command uses curl")
 
 pytestmark = IN_A_BROWSER

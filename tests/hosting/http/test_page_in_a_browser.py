@@ -475,7 +475,7 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
             kept = await page.evaluate("JSON.stringify([localStorage, document.cookie, location.href])")
             await ask(page, "once more")
             await ended(page, number=2)
-            await page.get_by_label("Code: your last message or schedule").click()
+            await page.get_by_label("Call it from your code").click()
             commands = await page.locator("dialog").inner_text()
             other = await browser.open("#/writer")
             await other.get_by_label("Function key").wait_for()

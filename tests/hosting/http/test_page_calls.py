@@ -1,0 +1,234 @@
+"""The commands and programs by which the page says an agent is called: each runs as it stands, with the real client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.hosting.http.browsed_page import (
+    IN_A_BROWSER,
+    ON_EACH_SCREEN,
+    UNWANTED,
+    WIDER,
+    ask,
+    browsed,
+    ended,
+    faults_of,
+)
+from tests.support.app_folder import make_app
+from tests.support.orchestrations_app import HOST
+from tests.support.running_host import RunningHost
+
+EXAMPLE = """It's "quoted" \\ and $HOME, `x` 😀 <img src=x onerror=hacked()>"""
+ANSWER = f"echo: {EXAMPLE}"
+APP = f"""
+from agent_framework import Agent
+
+from hosting.app import AgentFunctionApp
+from hosting.principal import Principal
+from tests.support.app.scripted import ScriptedClient
+from tests.support.flows import order_flow, text_flow
+
+EXAMPLE = {EXAMPLE!r}
+
+
+def signed_in(request):
+    return Principal("tests", "ada") if request.headers.get("authorization") == "Bearer of-ada" else None
+
+
+guide = Agent(ScriptedClient(), "Do as told.", name="Guide", additional_properties={{"example": EXAMPLE}})
+app = AgentFunctionApp(
+    agents=[guide], workflows=[text_flow, order_flow], wires=WIRES, enable_mcp_tool_trigger=IS_TOOL, principal=PRINCIPAL
+)
+"""
+KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"mcp_extension": "t"}}
+SHOWN = ["Run", "Stream", "OpenAI client", "MCP client", "A2A"]
+REFUSED = "Failed to load resource: the server responded"
+
+pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.calls")]
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the command uses curl")
+
+
+def app_in(folder: Path, *, wires: str = "['responses', 'a2a']", is_tool: bool = True, principal: str = "None") -> Path:
+    """Return the folder with the app in it."""
+    source = APP.replace("WIRES", wires).replace("IS_TOOL", str(is_tool)).replace("PRINCIPAL", principal)
+    return make_app(folder, source, host=HOST)
+
+
+@pytest.fixture(scope="module")
+def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """An agent and two workflows, over every protocol that the page shows, open to all."""
+    with RunningHost(app_in(tmp_path_factory.mktemp("wired"))) as host:
+        yield host
+
+
+async def calls_of(page: Page) -> dict[str, tuple[str, str]]:
+    """Return the command and the program of each way that the page shows, by keys alone."""
+    await page.get_by_role("button", name="Call it from your code").click()
+    ways = page.locator("dialog .choices label")
+    await page.locator("dialog input").first.focus()
+    calls = dict[str, tuple[str, str]]()
+    for way in await ways.all_text_contents():
+        await expect(page.get_by_role("radio", name=way)).to_be_checked()
+        curl, python = await page.locator("dialog pre").all_inner_texts()
+        calls[way] = curl, python
+        await page.keyboard.press("ArrowRight")
+    assert await page.evaluate(UNWANTED) == []
+    await page.keyboard.press("Escape")
+    return calls
+
+
+async def printed(*command: str, **environ: str) -> str:
+    """Return what a command prints, which is to end well."""
+    settings = {**os.environ, **environ}
+    ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, env=settings)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+async def answers_of(calls: Mapping[str, tuple[str, str]], **environ: str) -> dict[str, list[str]]:
+    """Return what the command and the program of each way print."""
+    return {
+        way: [await printed("bash", "-c", curl, **environ), await printed(sys.executable, "-c", python, **environ)]
+        for way, (curl, python) in calls.items()
+    }
+
+
+def text_of(way: str, body: str) -> str:
+    """Return the answer in what a command printed."""
+    events = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: ")]
+    match way:
+        case "Run":
+            return str(json.loads(body)["response"])
+        case "Stream":
+            return str(events[-1]["response"])
+        case "OpenAI client":
+            return str(json.loads(body)["output"][-1]["content"][0]["text"])
+        case "MCP client":
+            return str(events[-1]["result"]["structuredContent"]["response"])
+        case _:
+            parts = json.loads(body)["result"]["task"]["artifacts"][0]["parts"]
+            return "".join(part.get("text", "") for part in parts)
+
+
+@asynccontextmanager
+async def opened(origin: str, place: str, **secrets: str) -> AsyncIterator[Page]:
+    """Yield the page, with these put in where it asks for them."""
+    async with browsed(origin, REFUSED) as browser:
+        page = await browser.open(place)
+        if secrets:
+            await page.get_by_label("Function key").fill(secrets.get("key", ""))
+            await page.get_by_label("Bearer token").fill(secrets.get("token", ""))
+            await page.get_by_role("button", name="Save").click()
+        await page.locator("#empty").wait_for()
+        yield page
+
+
+@needs_curl
+async def test_an_agent_is_called_by_each_command_and_program_as_it_stands(wired: RunningHost) -> None:
+    """By curl, by Python alone, and by the clients of OpenAI, MCP and A2A; the message may have anything in it."""
+    async with opened(wired.origin, "#/Guide") as page:
+        calls = await calls_of(page)
+    answers = await answers_of(calls)
+
+    assert [*calls] == SHOWN
+    for way, (curl, python) in answers.items():
+        assert (way, text_of(way, curl)) == (way, ANSWER)
+        assert (way, python.strip()) == (way, ANSWER)
+
+
+@needs_curl
+@pytest.mark.parametrize(
+    ("place", "answer"), [("#/Text", "?OD UOY NAC TAHW"), ("#/Orders", '{"item": "...", "total": 3}')]
+)
+async def test_a_workflow_is_called_with_an_input_of_its_type(wired: RunningHost, place: str, answer: str) -> None:
+    """Where the protocol takes a text alone, as JSON."""
+    async with opened(wired.origin, place) as page:
+        calls = await calls_of(page)
+    answers = await answers_of(calls)
+
+    assert [*calls] == SHOWN
+    for way, (curl, python) in answers.items():
+        written = text_of(way, python) if way == "Stream" else python.strip()
+        assert (way, text_of(way, curl)) == (way, answer)
+        assert (way, written[: len(answer)]) == (way, answer)  # agent-framework's client writes a value of A2A behind
+
+
+@needs_curl
+async def test_behind_keys_each_names_the_variable_and_says_where_the_key_is(tmp_path: Path) -> None:
+    """MCP's server has a key of its own; no key is shown."""
+    folder = app_in(tmp_path)
+    (folder / ".devhost").mkdir()
+    (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS))
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        async with opened(host.origin, "#/Guide", key="h") as page:
+            calls = await calls_of(page)
+            await page.get_by_role("button", name="Call it from your code").click()
+            await expect(page.locator("dialog .note")).to_contain_text("KEY is a function key.")
+            await page.locator(".choices label", has_text="MCP client").click()
+            await expect(page.locator("dialog .note")).to_contain_text("MCP_KEY is the system key mcp_extension.")
+        answers = await answers_of(calls, KEY="h", MCP_KEY="t")
+
+    assert [*calls] == SHOWN
+    for way, (curl, python) in answers.items():
+        assert (way, text_of(way, curl), python.strip()) == (way, ANSWER, ANSWER)
+
+
+@needs_curl
+async def test_where_users_sign_in_each_sends_a_token(tmp_path: Path) -> None:
+    """From a variable."""
+    with RunningHost(app_in(tmp_path, principal="signed_in")) as host:
+        async with opened(host.origin, "#/Guide", token="of-ada") as page:
+            calls = await calls_of(page)
+        answers = await answers_of(calls, TOKEN="of-ada")
+        async with httpx.AsyncClient(headers={"authorization": "Bearer of-ada"}) as client:
+            threads = (await client.get(f"{host.origin}/api/agents/Guide/threads")).json()["threads"]
+
+    assert "of-ada" not in str(calls)
+    for way, (curl, python) in answers.items():
+        assert (way, text_of(way, curl), python.strip()) == (way, ANSWER, ANSWER)
+    assert len(threads) == 2 * len(SHOWN)
+
+
+async def test_only_protocols_that_the_app_serves_are_shown(tmp_path: Path) -> None:
+    """The list of agents has their addresses; the last message comes first once there is one."""
+    with RunningHost(app_in(tmp_path, wires="['a2a']", is_tool=False)) as host:
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api") as client:
+            (guide,) = (await client.get("/agents")).json()["agents"]
+        async with opened(host.origin, "#/Guide") as page:
+            before = await calls_of(page)
+            await ask(page, "hello")
+            await ended(page)
+            after = await calls_of(page)
+
+    assert (guide["responses_url"], guide["a2a_url"]) == (None, f"{host.origin}/api/a2a/Guide")
+    assert [*before] == ["Run", "Stream", "A2A"]
+    assert [*after] == ["Your last message or schedule", *before]
+    assert "hello" in after["Your last message or schedule"][0]
+
+
+@ON_EACH_SCREEN
+@pytest.mark.behaviour("page.for-everybody")
+async def test_the_dialog_is_for_everybody(wired: RunningHost, theme: str, is_phone: bool) -> None:
+    """By axe-core's rules, and no wider than the screen."""
+    async with browsed(wired.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open("#/Guide")
+        await page.locator("#empty").wait_for()
+        await page.get_by_role("button", name="Call it from your code").click()
+        for way in SHOWN:
+            await page.locator(".choices label", has_text=way).click()
+            assert await faults_of(page) == []
+        wider = await page.evaluate(WIDER)
+
+    assert wider <= 0
