@@ -1,11 +1,15 @@
 """What a browser is shown under `/`: links to what the app has, its page first, and a reader of its OpenAPI document.
 
-Nothing here is fetched from anywhere but this host.
+Each page is one answer, with style and script in it: nothing is fetched from anywhere but this host. They look like the
+page of an app of ours, by a style sheet of the host's own: the host imports nothing of the apps that it hosts.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 
@@ -18,16 +22,10 @@ from devhost.index import Function
 from devhost.listing import path_of
 from devhost.loader import HostedApp
 
-_READER = Path(__file__).with_name("openapi.html")
+_FOLDER = Path(__file__).parent
 _READER_PATH = "/admin/openapi"
 _ADMIN = {"/admin/functions": "Functions, as JSON", "/admin/host/status": "Host status, as JSON"}
 _DURABLE = {"/admin/durable": "Durable instances and entities"}
-_TOP = (
-    "<!DOCTYPE html><html lang=en><title>Functions</title>"
-    "<style>body{font:16px/1.5 system-ui;margin:2em auto;max-width:60em;padding:0 1em}"
-    "td{padding:0 1.5em 0 0}code{font-size:90%}</style>"
-    "<h1>The app is up and running</h1>"
-)
 
 Page = Callable[[], Response]
 
@@ -42,16 +40,40 @@ def make_pages(app: HostedApp, *, has_engine: bool) -> Mapping[str, Page]:
     home = _home(app, links)
     pages: dict[str, Page] = {"/": lambda: home if app.settings.shows_home_page else Response(status_code=204)}
     if document:
-        reader = _READER.read_text(encoding="utf-8").replace("{{document}}", escape(document))
-        pages[_READER_PATH] = lambda: HTMLResponse(reader)
+        pages[_READER_PATH] = lambda: _reader(document)
     return pages
 
 
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _reader(document: str) -> Response:
+    """Return the reader of a document, in which no style or script runs but its own."""
+    style, script = _file("pages.css"), _file("openapi.js")
+    page = _file("openapi.html").replace("{{document}}", escape(document))
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    headers = {"content-security-policy": policy, "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
+    return HTMLResponse(page.replace("{{style}}", style).replace("{{script}}", script), headers=headers)
+
+
+def _hash(text: str) -> str:
+    """Return the source by which a policy names what stands in a page."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
 def _home(app: HostedApp, links: Mapping[str, str]) -> Response:
-    looked_at = "".join(f'<li><a href="{escape(path)}">{escape(title)}</a></li>' for path, title in links.items())
-    mcp = f"<p>MCP: <code>{WEBHOOKS}/mcp</code></p>" if app.mcp else ""
+    looked_at = "".join(
+        f'<li><a href="{escape(path)}">{escape(title)}<code>{escape(path)}</code></a></li>'
+        for path, title in links.items()
+    )
+    mcp = f"<p class=about>MCP: <code>{WEBHOOKS}/mcp</code></p>" if app.mcp else ""
     rows = "".join(_row(app, function) for function in app.index.functions)
-    page = f"{_TOP}<ul>{looked_at}</ul>{mcp}<h2>Functions</h2><table>{rows}</table>"
+    parts = {"style": _file("pages.css"), "links": looked_at, "mcp": mcp, "rows": rows}
+    page = re.sub("{{([a-z]+)}}", lambda name: parts[name[1]], _file("home.html"))
     # Without a charset, as the real host's.
     return HTMLResponse(page.encode("ascii", "xmlcharrefreplace"), headers={"content-type": "text/html"})
 

@@ -37,7 +37,8 @@ BEHAVIOURS = {
     "devhost.admin-endpoints": "Home page, status, ping and the function list answer the tools; others say that they "
     "are not there.",
     "devhost.pages": "The home page links what can be looked at: the page and the OpenAPI document of the app, its "
-    "functions, the durable state; all of it comes from the host itself.",
+    "functions, the durable state. Each route of the document is tried there, with its parameters, body and key. "
+    "All of it comes from the host itself.",
     "devhost.mcp-initialize": "MCP initialize negotiates the version, presents the server, and hands out a session "
     "that needs no memory.",
     "devhost.mcp-tools": "MCP tools are listed and called as the extension does.",
