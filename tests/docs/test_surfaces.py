@@ -58,7 +58,7 @@ def test_an_mcp_tool_has_the_arguments_and_results_of_the_table_and_no_others() 
 def test_the_page_asks_the_routes_of_which_the_table_says_so() -> None:
     """Each found by the last word of its path; a field may be sent by another name of the code."""
     told = {route: row[3] == "yes" for row in ROWS for route in re.findall(r"`([A-Z]+ [^`]+)`", row[1])}
-    words = {route: [part for part in route.split("/") if "{" not in part][-1] for route in told}
+    words = {route: [part for part in re.split(r"[ /]", route) if "{" not in part][-1] for route in told}
     asked = {route: re.search(rf"[/\"`]{word}\b", PAGE) is not None for route, word in words.items()}
     asked |= {route: f'"{route.split()[0]}", "{route.split()[1]}"' in PAGE for route in told if " owners/" in route}
 
