@@ -15,6 +15,7 @@ from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.callbacks.feature import CallbacksFeature
+from hosting.features.files.feature import FilesFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
 from hosting.features.health.feature import HealthFeature
@@ -45,6 +46,7 @@ FEATURES: Sequence[type[Feature]] = (
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
+    FilesFeature,
     InstancesFeature,
     ResponsesFeature,
     A2AFeature,
@@ -118,6 +120,7 @@ def make_features(
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
+        FilesFeature(stores, holders.held),
         InstancesFeature(runs, threads, approvals, settings, workflows),
         *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),

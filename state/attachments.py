@@ -100,6 +100,20 @@ def references(entry: Entry | PlainEntry) -> frozenset[str]:
     return frozenset(name for name in names if name is not None)
 
 
+def references_in(state: object) -> frozenset[str]:
+    """Return the hashes of the attachments that a session's state, or several, refers to: in dicts as contents do."""
+    names: set[str] = set()
+    waiting = [state]
+    for value in waiting:  # grows meanwhile
+        if isinstance(value, dict):
+            if (name := _referred(value.get(ATTACHMENT))) is not None:
+                names.add(name)
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return frozenset(names)
+
+
 def _referred(reference: object) -> str | None:
     """Return the hash of a reference; a value of another writer counts as none."""
     name = reference.get("sha256") if isinstance(reference, dict) else None

@@ -82,14 +82,17 @@ class Copy:
         await self._stores.archive.put(self.volume, first, list(texts), lambda count: None if count else sums)
 
     async def bring(self, entries: Iterable[Entry | PlainEntry]) -> None:
-        """Store the attachments of these entries, one after the other; those without an origin are left out."""
-        named = frozenset().union(*map(references, entries)) - self._brought
-        for name in sorted(named):
+        """Store the attachments of these entries, as `bring_named` does."""
+        await self.bring_named(frozenset().union(*map(references, entries)))
+
+    async def bring_named(self, names: frozenset[str]) -> None:
+        """Store these attachments, one after the other; those without an origin are left out."""
+        for name in sorted(names - self._brought):
             for origin in self._origins:
                 if found := await self._stores.attachments.read(origin, [name]):
                     await self._stores.attachments.put(self.volume.thread, found)
                     break
-        self._brought |= named
+        self._brought |= names
 
     async def bring_of(self, texts: Iterable[str]) -> None:
         """Store the attachments of entries in JSON text; a text without the property's name has none."""

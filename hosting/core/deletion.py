@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import astuple
@@ -35,8 +35,9 @@ from hosting.core.hooks import ThreadData
 from hosting.core.lending import Lending
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, FinishDelete, RecordInstances
-from hosting.core.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
+from hosting.core.thread.conversation import DocumentBehind, Snapshot, resume
 from hosting.core.thread.events import (
+    WITH_SESSION,
     Accepted,
     Deleted,
     DeleteReason,
@@ -52,9 +53,9 @@ from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key, store_k
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey, store_space
 from hosting.ports import EntityEnd
-from state.attachments import is_hash, references
+from state.attachments import is_hash, references, references_in
 from state.codec import parse_entry, read
-from state.conversation import exchanges
+from state.conversation import exchanges, session_state
 from state.errors import UnreadableDocumentError
 from state.extension import LogMark, host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
@@ -252,12 +253,9 @@ class ThreadDeletion:
     async def _has_newer_events(self, address: Address, head: Head, stored: Conversation | None) -> bool:
         """Return whether the log changes the conversation after the document; false for a document ahead of its log."""
         found = resume(stored, head)
-        if isinstance(found, DocumentAhead):
-            return False
-        if isinstance(found, DocumentBehind):
-            return True
-        events = await self._log.events(address, found.since)
-        return found.apply(events).conversation is not found.conversation
+        if not isinstance(found, Snapshot):
+            return isinstance(found, DocumentBehind)
+        return found.apply(await self._log.events(address, found.since)).conversation is not found.conversation
 
     async def erase_older(self, address: Address) -> None:
         """Erase the rest of earlier lives of the thread, of an upload that came after their end.
@@ -325,14 +323,17 @@ class ThreadDeletion:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
         if unused and isinstance(found, Snapshot):
-            found = found.apply(await self._log.events(address, found.since))  # one may have brought a conversation
+            events = await self._log.events(address, head.trimmed)
+            # What a run refers to that has not ended, or a fork that ends with an earlier one.
+            unused -= references_in([event.session for _, event in events if isinstance(event, WITH_SESSION)])
+            found = found.apply([event for event in events if event[0] > found.since])  # one may bring a conversation
             unused -= await self._referred(store_key, found.conversation)
             await drop_unused(self._stores, store_key, unused, host_of(found.conversation).generation)
             await self._stores.attachments.erase(store_key, unused, before=before)
 
     async def _referred(self, store_key: StoreKey, conversation: Conversation) -> set[str]:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""
-        referred = set(frozenset().union(*map(references, exchanges(conversation))))
+        referred = set(references_in(session_state(conversation)).union(*map(references, exchanges(conversation))))
         async for texts in ConversationReader(store_key, conversation, self._stores.archive).archived_blocks():
             older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
             referred = referred.union(*map(references, older))
@@ -387,12 +388,9 @@ def _readable(stored: str | None) -> Conversation | None:
         return None  # it goes all the same
 
 
-def _reason(events: Iterable[Event]) -> DeleteReason:
-    deleting = [event for event in events if isinstance(event, Deleting)]
-    return deleting[-1].reason if deleting else "asked"
+def _reason(events: Sequence[Event]) -> DeleteReason:
+    return next((event.reason for event in reversed(events) if isinstance(event, Deleting)), "asked")
 
 
-def _orchestration_ids(entries: Iterable[object]) -> Iterator[str]:
-    for entry in entries:
-        if isinstance(entry, RequestEntry) and entry.orchestration_id:
-            yield entry.orchestration_id
+def _orchestration_ids(entries: Iterable[object]) -> list[str]:
+    return [id_ for entry in entries if isinstance(entry, RequestEntry) and (id_ := entry.orchestration_id)]

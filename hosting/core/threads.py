@@ -38,8 +38,8 @@ from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDe
 from hosting.listing import Window
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
-from state.attachments import Exchange, references
-from state.conversation import exchanges, with_older
+from state.attachments import Exchange, references, references_in
+from state.conversation import exchanges, session_state, with_older
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ class Threads:
             apart, store_key = self._documents.apart(view.conversation, view.stored), self._store_key(view)
             older = await ConversationReader(store_key, apart.conversation, self._stores.archive).archived_texts()
             whole = with_older(apart.conversation, older)
-            named = frozenset().union(*map(references, exchanges(whole)))
+            named = references_in(session_state(whole)).union(*map(references, exchanges(whole)))
             lenders = [lent.volume.thread for lent in lent_to(store_key, apart.conversation)]
             # A lender that ends a loan puts what it lent there first: so the thread's own is looked at once more.
             places = (store_key, *lenders, store_key) if lenders else (store_key,)

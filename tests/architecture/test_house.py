@@ -35,6 +35,8 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.workflow_runner",
     "hosting.core.hooks",
     "hosting.features.callbacks.callbacks",
+    "hosting.features.files.provider",
+    "hosting.features.files.store",
     "hosting.features.memory.embeddings",
     "hosting.features.memory.provider",
     "hosting.features.metering.model_calls",

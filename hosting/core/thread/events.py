@@ -371,7 +371,7 @@ OfThread = (
 )
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)
-
+WITH_SESSION = (ToolResult, Completed, Rewound)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 _READABLE_LEVELS = 190
 """So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""

@@ -49,6 +49,7 @@ from hosting.errors import (
 )
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
+from state.attachments import references_in
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
 from state.extension import Lender, host_of
@@ -163,7 +164,9 @@ class Forking:
             begun = await self._borrowed(view, conversation, copy) or await self._copied(reader, conversation, copy)
             await copy.bring(begun.data.conversation_history.stored)
             begun = await self._attachments.externalized(volume.thread, begun, None)
-            text = write(_as_ended(begun, view, is_whole=entries == reader.total))
+            ended = _as_ended(begun, view, is_whole=entries == reader.total)
+            await copy.bring_named(references_in(session_state(ended)))
+            text = write(ended)
         except HostingError:
             await copy.end(is_used=False)
             raise

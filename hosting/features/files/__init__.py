@@ -1,0 +1,1 @@
+"""The files of agent-framework's providers, kept with the thread."""

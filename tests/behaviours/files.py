@@ -1,0 +1,16 @@
+"""What is promised of the files of agent-framework's providers."""
+
+BEHAVIOURS = {
+    "files.with-the-thread": "The files of a provider that keeps them for each session are the thread's: every process "
+    "has them, no other owner does, and nothing of them is on the disk (docs/guides/memory.md).",
+    "files.through-a-kill": "A file is there exactly if its tool call was recorded, whichever process dies, and the "
+    "todos beside it (docs/guides/memory.md).",
+    "files.exported": "Files are exported, reset and erased with their thread (docs/guides/memory.md).",
+    "files.forked": "A fork has the files as they were where it ends (docs/guides/memory.md).",
+    "files.swept": "A content that no file and no recorded step has is removed.",
+    "files.bounded": "A file too many or too large is refused by a sentence that the model reads "
+    "(docs/guides/memory.md).",
+    "files.own-stores": "Files with a scope, shared ones, and those in a store of the author's own stay there "
+    "(docs/guides/memory.md).",
+}
+"""The rules of docs/guides/memory.md."""

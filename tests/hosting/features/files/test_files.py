@@ -1,0 +1,272 @@
+"""The files of agent-framework's providers, kept with the thread: in every process, and of one owner alone."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    FileAccessProvider,
+    FileMemoryProvider,
+    FileSystemAgentFileStore,
+    InMemoryAgentFileStore,
+)
+
+from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.thread_log import epoch_store_key
+from hosting.features.files.provider import ThreadFiles
+from hosting.features.files.store import MOST_FILES
+from hosting.names import Address
+from hosting.offline.model import OfflineChatClient
+from tests.support.owned_app import THREADS, OwnedApp, owner
+
+PLAN = "plan.md"
+SHORT, LONG, OTHER = "First the tickets.", "Kilometre by kilometre." * 40, "Mile by mile." * 60
+ADDRESS = Address.of("Clerk", "t", owner("ada"))
+
+
+def clerk(*providers: Any) -> Agent[Any]:
+    """Return an agent with these providers, whose model calls the tool that it is told to."""
+    return Agent(client=OfflineChatClient(), name="Clerk", context_providers=list(providers))
+
+
+def keeper(folder: Path) -> Agent[Any]:
+    """Return an agent with a memory of files in a folder of the disk, as its author wrote it."""
+    return clerk(FileMemoryProvider(FileSystemAgentFileStore(folder)))
+
+
+def call(tool: str, **arguments: Any) -> str:
+    """Return the message that has the offline model call a tool."""
+    return f"Call {tool} with {json.dumps(arguments)}"
+
+
+def write(content: str, name: str = PLAN, **options: Any) -> str:
+    """Return the message that has a memory file written."""
+    return call("file_memory_write", file_name=name, content=content, **options)
+
+
+def read(name: str = PLAN) -> str:
+    """Return the message that has a memory file read."""
+    return call("file_memory_read", file_name=name)
+
+
+async def sweep(app: OwnedApp) -> None:
+    """Have the uploads swept that are unused for long, at a later time."""
+    services, clocks = app.app._services, app.app._services.log.clocks
+    document = json.dumps(next(iter((await app.stored()).values())))
+    services.log.clocks = type(clocks)(wall=lambda: clocks.wall() + 2 * UNUSED_SECONDS, awake=clocks.awake)
+    await services.deletion.erase_unused(ADDRESS, document)
+    services.log.clocks = clocks
+
+
+@pytest.mark.behaviour("files.with-the-thread")
+@pytest.mark.parametrize("content", [SHORT, LONG], ids=["short", "long"])
+async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
+    content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two owners have one thread id. Nothing is on the disk, and the log says once that it is so."""
+    caplog.set_level(logging.INFO, "hosting.features.files.provider")
+    app = OwnedApp(agent=keeper(tmp_path / "files"))
+    written = await app.say("ada", write(content, description="The way there"))
+
+    ada, bob = [(await app.say(user, read()))["response"] for user in ("ada", "bob")]
+    listed = (await app.say("ada", call("file_memory_ls")))["response"]
+
+    assert f"File '{PLAN}' written with description." in written["response"]
+    assert ada == f"The tool says: {content}"
+    assert bob == f"The tool says: File '{PLAN}' not found."
+    assert PLAN in listed
+    assert "The way there" in listed
+    assert not (tmp_path / "files").exists()
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("hosting.features.files")] == [
+        "The files of 'file_memory' are kept with each thread, in place of FileSystemAgentFileStore."
+    ]
+
+
+@pytest.mark.behaviour("files.with-the-thread")
+async def test_another_instance_has_the_files(tmp_path: Path) -> None:
+    """Of the same stores, with a folder of its own."""
+    log = f"sqlite:{tmp_path / 'log.sqlite'}"
+    one, two = (OwnedApp(agent=keeper(tmp_path / name), AGENT_LOG=log) for name in ("one", "two"))
+    await one.say("ada", write(LONG))
+    await one.stored()
+    two.host.entities.take_over(one.host.entities)
+
+    answer = await two.say("ada", read())
+
+    assert answer["response"] == f"The tool says: {LONG}"
+
+
+@pytest.mark.behaviour("files.with-the-thread")
+async def test_files_of_a_session_are_written_edited_searched_and_deleted(tmp_path: Path) -> None:
+    """In folders too, by a `FileAccessProvider`: its tools do what they do on the disk."""
+    access = FileAccessProvider(
+        FileSystemAgentFileStore(tmp_path / "files"),
+        session_scoped=True,
+        disable_readonly_tool_approval=True,
+        disable_write_tool_approval=True,
+    )
+    app = OwnedApp(agent=clerk(access))
+    said = [
+        (await app.say("ada", call(f"file_access_{tool}", **arguments)))["response"].removeprefix("The tool says: ")
+        for tool, arguments in (
+            ("write", {"file_name": "trips/paris.md", "content": LONG}),
+            ("write", {"file_name": "trips/paris.md", "content": SHORT}),
+            ("write", {"file_name": "trips", "content": SHORT}),
+            ("write", {"file_name": "trips/paris.md/more", "content": SHORT}),
+            ("write", {"file_name": "../paris.md", "content": SHORT}),
+            ("replace", {"file_name": "trips/paris.md", "old_string": LONG, "new_string": "By train"}),
+            ("ls", {}),
+            ("grep", {"regex_pattern": "TRAIN"}),
+            ("delete", {"file_name": "trips/paris.md"}),
+            ("ls", {}),
+        )
+    ]
+
+    assert said[:2] == [
+        "File 'trips/paris.md' written.",
+        "File 'trips/paris.md' already exists. To replace it, write again with overwrite set to true.",
+    ]
+    assert "already a directory" in said[2]
+    assert "already a file" in said[3]
+    assert "must not contain '.' or '..'" in said[4]
+    assert said[5] == "Replaced 1 occurrence(s) in 'trips/paris.md'."
+    assert json.loads(said[6]) == [{"name": "trips", "type": "directory"}]
+    assert [found["file_name"] for found in json.loads(said[7])] == ["trips/paris.md"]
+    assert said[8:] == ["File 'trips/paris.md' deleted.", "[]"]
+    assert not (tmp_path / "files").exists()
+
+
+@pytest.mark.behaviour("files.exported")
+async def test_a_file_is_exported_and_erased_with_its_thread(tmp_path: Path) -> None:
+    """A longer content as an attachment, which the deletion's receipt has. A thread of that id begins without files."""
+    app = OwnedApp(agent=keeper(tmp_path))
+    for content, name in ((SHORT, "short.md"), (LONG, "long.md")):
+        await app.say("ada", write(content, name))
+    await app.stored()
+
+    export = (await app.ask("ada", "GET", f"{THREADS}/t/export")).json()
+    await app.ask("ada", "DELETE", f"{THREADS}/t")
+    await app.stored()
+    receipt = (await app.ask("ada", "GET", f"{THREADS}/t/erasure")).json()
+    again = await app.say("ada", call("file_memory_ls"))
+
+    [attachment] = export["attachments"]
+    state = json.dumps(export["conversation"]["data"]["extensionData"])
+    assert SHORT in state
+    assert attachment["sha256"] in state
+    assert receipt["attachments"] == [attachment["sha256"]]
+    assert again["response"] == "The tool says: []"
+
+
+@pytest.mark.behaviour("files.exported")
+async def test_a_reset_thread_has_no_files(tmp_path: Path) -> None:
+    """Its next run begins with none."""
+    app = OwnedApp(agent=keeper(tmp_path))
+    await app.say("ada", write(LONG))
+
+    await app.ask("ada", "POST", f"{THREADS}/t/reset")
+    await app.stored()
+    listed = await app.say("ada", call("file_memory_ls"))
+
+    assert listed["response"] == "The tool says: []"
+
+
+@pytest.mark.behaviour("files.forked")
+async def test_a_fork_has_the_files_of_where_it_begins(tmp_path: Path) -> None:
+    """Of its origin's end, or of an earlier run, also when its origin has other ones since, or is deleted."""
+    app = OwnedApp(agent=keeper(tmp_path))
+    first = await app.say("ada", write(LONG))
+    await app.say("ada", write(OTHER))
+    await sweep(app)
+    for thread_id, body in (("earlier", {"at": first["run_id"]}), ("whole", {})):
+        forked = await app.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": thread_id, **body})
+        assert forked.status_code == 201, forked.text
+    await app.ask("ada", "DELETE", f"{THREADS}/t")
+    await app.stored()
+
+    contents = [(await app.say("ada", read(), thread_id))["response"] for thread_id in ("earlier", "whole")]
+
+    assert contents == [f"The tool says: {content}" for content in (LONG, OTHER)]
+
+
+@pytest.mark.behaviour("files.swept")
+async def test_a_sweep_takes_what_no_file_has_and_leaves_the_rest(tmp_path: Path) -> None:
+    """What an attempt has put whose step was never recorded."""
+    app = OwnedApp(agent=keeper(tmp_path))
+    await app.say("ada", write(LONG))
+    stores = app.app._services.stores
+    key = epoch_store_key(stores.hub, ADDRESS, 0)
+    [kept] = await stores.attachments.names(key)
+    await stores.attachments.put(key, {"f" * 64: b"of a killed attempt"})
+
+    await sweep(app)
+
+    assert [*await stores.attachments.names(key)] == [kept]
+    assert (await app.say("ada", read()))["response"] == f"The tool says: {LONG}"
+
+
+@pytest.mark.behaviour("files.bounded")
+async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    """The model reads the sentence, and the files stay."""
+    from hosting.features.files.store import MOST_BYTES, MOST_FILE_BYTES, SessionFiles
+
+    class NoContents:
+        async def put(self, name: str, content: bytes) -> None: ...
+
+    files = SessionFiles({}, NoContents())  # type: ignore[arg-type]  # the part that it reaches
+    with pytest.raises(ValueError, match=f"a file has at most {MOST_FILE_BYTES}. Write a part of it."):
+        await files.write("a", "x" * (MOST_FILE_BYTES + 1))
+    with pytest.raises(ValueError, match="at most 255 are allowed"):
+        await files.write("a" * 256, "x")
+    for number in range(MOST_BYTES // MOST_FILE_BYTES):
+        await files.write(f"{number}", "x" * MOST_FILE_BYTES)
+    with pytest.raises(ValueError, match="Delete some"):
+        await files.write("one more", "x")
+    await files.write("0", "small again")
+    for number in range(MOST_BYTES // MOST_FILE_BYTES, MOST_FILES):
+        await files.write(f"{number}", "x")
+    with pytest.raises(ValueError, match=f"there are {MOST_FILES} files, which is the most. Delete some"):
+        await files.write("one more", "x")
+    await files.write("0", "one of them can be changed")
+
+
+class OwnStore(InMemoryAgentFileStore):
+    """A store that an app's author wrote."""
+
+
+@pytest.mark.behaviour("files.own-stores")
+@pytest.mark.parametrize(
+    ("provider", "warning"),
+    [
+        (lambda folder: FileMemoryProvider(OwnStore()), None),
+        (lambda folder: FileMemoryProvider(FileSystemAgentFileStore(folder), scope="all"), "'file_memory'"),
+        (lambda folder: FileAccessProvider(FileSystemAgentFileStore(folder)), "'file_access'"),
+    ],
+    ids=["own", "scope", "shared"],
+)
+def test_files_that_are_meant_for_elsewhere_stay_there(
+    provider: Any, warning: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a warning, where they are the machine's and every owner's."""
+    agent = clerk(provider(tmp_path))
+    OwnedApp(agent=agent)
+
+    assert not any(isinstance(item, ThreadFiles) for item in agent.context_providers)
+    warned = [line for line in capsys.readouterr().err.splitlines() if "shares the files of" in line]
+    assert [str(warning) in line for line in warned] == ([] if warning is None else [True])
+
+
+@pytest.mark.behaviour("files.own-stores")
+async def test_an_agent_that_is_run_by_hand_keeps_its_store(tmp_path: Path) -> None:
+    """Outside of the app's runs there is no thread."""
+    agent = keeper(tmp_path / "files")
+    OwnedApp(agent=agent)
+
+    await agent.run(write(SHORT), session=agent.create_session(session_id="by-hand"))
+
+    assert (tmp_path / "files" / "by-hand" / PLAN).read_text() == SHORT
