@@ -59,6 +59,12 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
         ),
         "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
     ),
+    "files": (
+        ("features.files.provider", "features.files.store"),
+        "import agent_framework as af\n"
+        "files = af.FileMemoryProvider(af.FileSystemAgentFileStore('files'))\n"
+        "AgentFunctionApp(agents=[agent(context_providers=[files])])",
+    ),
     "memory": (
         ("features.memory.facts", "features.memory.http", "features.memory.provider"),
         "AgentFunctionApp(agents=[agent(context_providers=[hosting.app.OwnerMemory(shared=True)])])",

@@ -35,6 +35,10 @@ READ = 'Call file_memory_read with {"file_name": "a.md"}'
 FOLD = "/api/workflows/Fold/run"
 
 
+class OwnStore(InMemoryAgentFileStore):
+    """A store of files that an app's author wrote."""
+
+
 class Notes(ContextProvider):
     """Notes the id of each session that it meets, and of each that it is to erase; it may fail to, so many times."""
 
@@ -62,8 +66,8 @@ def agent_with(*providers: ContextProvider, name: str = "Clerk", tools: Any = No
 
 @pytest.mark.behaviour("owners.keys")
 async def test_what_a_provider_keeps_by_session_is_of_one_owner_and_goes_with_the_thread() -> None:
-    """Agent-framework's own provider of files, which has no word for erasing."""
-    store = InMemoryAgentFileStore()
+    """Agent-framework's own provider of files, which has no word for erasing, over a store of the author's own."""
+    store = OwnStore()
     owned = OwnedApp(agent=agent_with(FileMemoryProvider(store)))
     await owned.say("ada", WRITE)
 

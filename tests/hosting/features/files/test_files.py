@@ -16,12 +16,13 @@ from agent_framework import (
     InMemoryAgentFileStore,
 )
 
-from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.retention import DAY_SECONDS
 from hosting.core.thread_log import epoch_store_key
 from hosting.features.files.provider import ThreadFiles
-from hosting.features.files.store import MOST_FILES
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
+from state.codec import read as parse
+from state.extension import host_of
 from tests.support.owned_app import THREADS, OwnedApp, owner
 
 PLAN = "plan.md"
@@ -54,11 +55,14 @@ def read(name: str = PLAN) -> str:
     return call("file_memory_read", file_name=name)
 
 
-async def sweep(app: OwnedApp) -> None:
-    """Have the uploads swept that are unused for long, at a later time."""
+async def sweep(app: OwnedApp, days: float = 1.0) -> None:
+    """Have old records and unused uploads swept, so many days from now."""
     services, clocks = app.app._services, app.app._services.log.clocks
-    document = json.dumps(next(iter((await app.stored()).values())))
-    services.log.clocks = type(clocks)(wall=lambda: clocks.wall() + 2 * UNUSED_SECONDS, awake=clocks.awake)
+    [document] = map(json.dumps, (await app.stored()).values())
+    mark = host_of(parse(document)).log_mark
+    assert mark is not None
+    services.log.clocks = type(clocks)(wall=lambda: clocks.wall() + days * DAY_SECONDS, awake=clocks.awake)
+    await services.retention.trim(ADDRESS, mark)
     await services.deletion.erase_unused(ADDRESS, document)
     services.log.clocks = clocks
 
@@ -196,43 +200,23 @@ async def test_a_fork_has_the_files_of_where_it_begins(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("files.swept")
 async def test_a_sweep_takes_what_no_file_has_and_leaves_the_rest(tmp_path: Path) -> None:
-    """What an attempt has put whose step was never recorded."""
+    """The content of an attempt whose step was never recorded, and an older content once the runs' records are gone."""
     app = OwnedApp(agent=keeper(tmp_path))
     await app.say("ada", write(LONG))
+    await app.say("ada", write(OTHER))
     stores = app.app._services.stores
     key = epoch_store_key(stores.hub, ADDRESS, 0)
-    [kept] = await stores.attachments.names(key)
+    of_files = [*await stores.attachments.names(key)]
     await stores.attachments.put(key, {"f" * 64: b"of a killed attempt"})
 
     await sweep(app)
+    with_records = [*await stores.attachments.names(key)]
+    await sweep(app, days=99)
+    without_records = [*await stores.attachments.names(key)]
 
-    assert [*await stores.attachments.names(key)] == [kept]
-    assert (await app.say("ada", read()))["response"] == f"The tool says: {LONG}"
-
-
-@pytest.mark.behaviour("files.bounded")
-async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    """The model reads the sentence, and the files stay."""
-    from hosting.features.files.store import MOST_BYTES, MOST_FILE_BYTES, SessionFiles
-
-    class NoContents:
-        async def put(self, name: str, content: bytes) -> None: ...
-
-    files = SessionFiles({}, NoContents())  # type: ignore[arg-type]  # the part that it reaches
-    with pytest.raises(ValueError, match=f"a file has at most {MOST_FILE_BYTES}. Write a part of it."):
-        await files.write("a", "x" * (MOST_FILE_BYTES + 1))
-    with pytest.raises(ValueError, match="at most 255 are allowed"):
-        await files.write("a" * 256, "x")
-    for number in range(MOST_BYTES // MOST_FILE_BYTES):
-        await files.write(f"{number}", "x" * MOST_FILE_BYTES)
-    with pytest.raises(ValueError, match="Delete some"):
-        await files.write("one more", "x")
-    await files.write("0", "small again")
-    for number in range(MOST_BYTES // MOST_FILE_BYTES, MOST_FILES):
-        await files.write(f"{number}", "x")
-    with pytest.raises(ValueError, match=f"there are {MOST_FILES} files, which is the most. Delete some"):
-        await files.write("one more", "x")
-    await files.write("0", "one of them can be changed")
+    assert with_records == of_files
+    assert without_records == of_files[1:]
+    assert (await app.say("ada", read()))["response"] == f"The tool says: {OTHER}"
 
 
 class OwnStore(InMemoryAgentFileStore):
