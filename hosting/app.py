@@ -12,7 +12,7 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
 
-from hosting.assembly import SETTINGS, access_of, lent_name, make_features
+from hosting.assembly import SETTINGS, access_of, lent_name, make_features, workflows_of
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
@@ -41,20 +41,19 @@ from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.options import AS_THE_APP, AgentOptions, Retry
-from hosting.plan import Plan, hosted_workflows, introduction_of
+from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
 from hosting.store_choice import choose_stores
-from hosting.workflows import HostedWorkflow
+from hosting.workflows import HostedWorkflow, WorkflowSource
 
 if TYPE_CHECKING:
-    from hosting.core.agent.hitl_context import WorkflowHitlContext
     from hosting.features.callbacks.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
     from hosting.features.memory.provider import OwnerMemory
     from hosting.features.metering.budgets import Budget, Price
     from hosting.features.metering.limits import Limit
-    from hosting.workflow_sources import WorkflowSource
+    from hosting.features.workflows.hitl_context import WorkflowHitlContext
 
 __all__ = [
     "AgentCallbackContext",
@@ -138,7 +137,7 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
-        hosted = hosted_workflows(workflow, workflows)
+        hosted = workflows_of(workflow, workflows)
         self._served = self._make_served(principal, hosted, wires, all_settings, lists_agents=health_lists_agents)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page

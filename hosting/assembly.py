@@ -28,6 +28,7 @@ from hosting.features.owners.feature import OwnerSettings, OwnersFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.webhooks.feature import WebhooksFeature
+from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
@@ -35,8 +36,10 @@ from hosting.http.wire import WireVerbs
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
 from hosting.settings import AllSettings, Settings, SettingsPart
+from hosting.workflows import HostedWorkflow
 
 FEATURES: Sequence[type[Feature]] = (
+    WorkflowsFeature,
     SchedulesFeature,
     MemoryFeature,
     MeteringFeature,
@@ -70,7 +73,7 @@ _LENT = {
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
     "Price": "hosting.features.metering.budgets",
-    "WorkflowHitlContext": "hosting.core.agent.hitl_context",
+    "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
 }
 """The names of features that `hosting.app` has too, and their modules: an app that uses none imports none."""
 
@@ -80,6 +83,15 @@ def lent_name(module: str, name: str) -> Any:
     if name not in _LENT:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return getattr(import_module(_LENT[name]), name)
+
+
+def workflows_of(workflow: object, workflows: object) -> Sequence[HostedWorkflow]:
+    """Return the workflows that an app is given; raises `ConfigurationError` for one that cannot be hosted."""
+    if workflow is None and workflows is None:
+        return ()
+    from hosting.features.workflows.given import hosted_workflows
+
+    return hosted_workflows(workflow, workflows)
 
 
 def make_features(
@@ -111,6 +123,7 @@ def make_features(
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     forks = ForksFeature(forking, runs, most_bytes)
     features = (
+        WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
         MemoryFeature(cells, log, holders.held, plan, most_bytes),
         MeteringFeature(stores.threads, log, holders.held),

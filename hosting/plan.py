@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
@@ -197,15 +197,6 @@ def _is_of_workflow(agent: object) -> bool:
     from agent_framework import WorkflowAgent  # with it come the framework's workflows, which few apps have
 
     return isinstance(agent, WorkflowAgent)
-
-
-def hosted_workflows(workflow: object, workflows: object) -> Sequence[HostedWorkflow]:
-    """Return the workflows that an app is given: one, several, or several by name; raises `ConfigurationError`."""
-    if workflow is None and workflows is None:
-        return ()
-    from hosting.workflow_sources import read_workflows  # with it come the framework's modules of workflows
-
-    return read_workflows(workflow, workflows)
 
 
 def _those(one: Kind, other: Kind) -> str:

@@ -1,17 +1,11 @@
-"""A hosted workflow: the builder of its graph, its inputs, and the digest of its graph.
-
-Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
-next one. So each attempt of a run has a graph of its own: the function that the app is given builds it, or it is a copy
-of the graph that the app is given (`workflow_sources`). Here is what all of the app knows of workflows, without the
-framework's modules of them: an app that has none imports none.
-"""
+"""A hosted workflow: what all of the app knows of it, without the framework's modules of workflows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +17,8 @@ if TYPE_CHECKING:
     from agent_framework import Workflow
 
 BuildWorkflow = Callable[[], "Workflow"]
+WorkflowSource: TypeAlias = "Workflow | BuildWorkflow"
+"""A workflow of an app: a graph, or the function that builds it."""
 
 _MOST_FAULTS = 3
 _LONGEST_FAULT = 200

@@ -121,8 +121,12 @@ Listen = Callable[[Run], UpdateListener | None]
 
 
 class AgentHooks(Struct, frozen=True):
-    """What the core asks of features about the runs of one agent: nothing by default."""
+    """What the core asks of features about the runs of one agent: nothing by default.
 
+    `runner` is the `core.agent.agent_runner.AgentRunner` of its attempts, where that is another than an agent's.
+    """
+
+    runner: Any = None
     gate: Gate | None = None
     meter: Meter | None = None
     balance: Balance | None = None

@@ -164,12 +164,7 @@ class Services:
 
         `hooks` are what features add to its runs. Raises `ConfigurationError` for an agent that cannot be run as one.
         """
-        if planned.workflow is not None:
-            from hosting.core.agent.workflow_runner import WorkflowRunner
-
-            runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
-        else:
-            runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
+        runner = hooks.runner or AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
         self.hooks[planned.name.lower()] = hooks
         if ttl_seconds := planned.options.ttl_seconds:
             self.ttls[planned.name.lower()] = ttl_seconds

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hosting.bearer import bearer_token as bearer_token
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
-    from hosting.core.agent.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
     from hosting.features.callbacks.callbacks import AgentCallbackContext as AgentCallbackContext
     from hosting.features.callbacks.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from hosting.features.metering.budgets import Budget as Budget
     from hosting.features.metering.budgets import Price as Price
     from hosting.features.metering.limits import Limit as Limit
+    from hosting.features.workflows.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.options import Retry as Retry
     from hosting.principal import Principal as Principal
@@ -49,7 +49,7 @@ _MODULES = {
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
     "Retry": "hosting.options",
-    "WorkflowHitlContext": "hosting.core.agent.hitl_context",
+    "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
     "easy_auth": "hosting.principal",

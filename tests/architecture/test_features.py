@@ -15,7 +15,7 @@ from hosting.settings import Settings, SettingsPart
 from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
-CORE_LINES = 12_854
+CORE_LINES = 12_272
 """Without blank lines, comments and docstrings."""
 
 FOLDER = HOSTING.folder / "features"
@@ -23,13 +23,6 @@ MOST_NAMING = 2
 """The files outside of a feature's folder that may import from it."""
 
 MOST_WIRE_LINES = 1000
-NOT_YET_FOLDERS = {
-    "workflows": (r"workflows|workflow_\w+", 9),
-}
-"""Features that are no folder yet: the names of their modules, and how many other modules of `hosting` import them.
-
-A list that only becomes shorter.
-"""
 
 
 def hosting_modules() -> dict[str, frozenset[str]]:
@@ -122,19 +115,6 @@ def test_another_protocol_stays_small(feature: type[Feature]) -> None:
     lines = sum(code_lines(path) for path in (FOLDER / feature.name).glob("*.py"))
 
     assert lines <= MOST_WIRE_LINES
-
-
-@pytest.mark.parametrize("feature", NOT_YET_FOLDERS)
-def test_no_more_files_name_what_is_no_folder_yet(feature: str) -> None:
-    """What a reader opens to change it, besides its own files. Stores have names that are their backends'."""
-    names, known = NOT_YET_FOLDERS[feature]
-    pattern = re.compile(names)
-    modules = (name for name in hosting_modules() if ".stores." not in name and ".features." not in name)
-    own = {name for name in modules if pattern.fullmatch(name.rpartition(".")[2])}
-    files = naming(own)
-
-    assert own, "the feature has no modules of these names"
-    assert len(files) == known, f"set it to {len(files)} if that is less; these name it: {files}"
 
 
 def test_the_core_does_not_grow() -> None:

@@ -452,7 +452,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.names._KEY": "keys of stores are made of our addresses",
     "hosting.commands.tail._COMMENT": "a settings file of the app's own",
-    "hosting.workflow_sources._RANDOM": "executors are named in the app's code, or by the framework",
+    "hosting.features.workflows.given._RANDOM": "executors are named in the app's code, or by the framework",
     "hosting.options._TOOL_NAME": "MCP tools are named in the app's code",
     "hosting.plan._TYPED_AS_IT_IS": "an agent's example is written in the app's code",
     "hosting.commands.running_app._PRINTABLE": "what is typed behind a command",

@@ -53,9 +53,9 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
     ),
     "workflows": (
         (
-            *("core.agent.workflow_runner", "core.agent.workflow_requests", "core.agent.workflow_answer"),
-            *("core.agent.workflow_events", "core.agent.hitl_context", "core.agent.framework_graphs"),
-            *("workflow_sources", "workflow_copies"),
+            *("features.workflows.graph_runner", "features.workflows.requests", "features.workflows.answer"),
+            *("features.workflows.executor_calls", "features.workflows.hitl_context", "features.workflows.given"),
+            *("features.workflows.copies", "core.agent.framework_graphs"),
         ),
         "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
     ),

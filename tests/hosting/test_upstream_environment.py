@@ -16,7 +16,7 @@ from tests.support.made_app import app_of
 
 READ = re.compile(r"(?:environ\.get|environ\[|getenv)\(?\s*[\"']?(\w+)")
 KNOWN = {"AzureWebJobsScriptRoot", "WEBSITE_HOSTNAME_ENV"}
-"""Those that are served here: the second, WEBSITE_HOSTNAME, in tests/hosting/functions/test_hitl_context.py."""
+"""Those that are served here: the second, WEBSITE_HOSTNAME, in features/workflows/test_hitl_context.py."""
 
 pytestmark = pytest.mark.behaviour("hosting.moves-over")
 

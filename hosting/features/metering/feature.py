@@ -89,7 +89,7 @@ class MeteringFeature(Feature):
             if limit.tokens_per_minute is None:
                 minutes = None  # what attempts use is not counted there
         if budget is None and minutes is None:
-            return AgentHooks(gate)
+            return AgentHooks(gate=gate)
         check_counted(agent, "a limit of tokens" if budget is None else "a budget")
         _warn_of_uncounted(agent)
         balance = None
@@ -98,7 +98,7 @@ class MeteringFeature(Feature):
             days = OwnerDays(agent.name, self._log, self._store) if budget.per == "owner/day" else None
             balance = self._balances[agent.name] = BudgetBalance(budget, self._log, days)
         meter = partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
-        return AgentHooks(gate, meter, balance)
+        return AgentHooks(gate=gate, meter=meter, balance=balance)
 
 
 def _warn_of_uncounted(agent: AgentPlan) -> None:

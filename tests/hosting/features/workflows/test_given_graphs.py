@@ -10,7 +10,7 @@ from agent_framework import AgentExecutor, Executor, Workflow, WorkflowBuilder, 
 from typing_extensions import Never
 
 from hosting.errors import ConfigurationError
-from hosting.workflow_copies import copies_of
+from hosting.features.workflows.copies import copies_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import FLOWS, chat_flow, fan_flow
 from tests.support.made_app import app_of, served

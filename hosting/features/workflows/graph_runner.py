@@ -42,11 +42,7 @@ from hosting.core.agent.framework_graphs import (
     read_checkpoint,
     watch_within,
 )
-from hosting.core.agent.hitl_context import entered
 from hosting.core.agent.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps
-from hosting.core.agent.workflow_answer import WorkflowAnswer
-from hosting.core.agent.workflow_events import ExecutorCalls
-from hosting.core.agent.workflow_requests import Requests, check_response, pending_requests, responses
 from hosting.core.thread.events import Checkpointed
 from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run import Run
@@ -58,6 +54,10 @@ from hosting.errors import (
     RunFailedError,
     WorkflowChangedError,
 )
+from hosting.features.workflows.answer import WorkflowAnswer
+from hosting.features.workflows.executor_calls import ExecutorCalls
+from hosting.features.workflows.hitl_context import entered
+from hosting.features.workflows.requests import Requests, check_response, pending_requests, responses
 from hosting.names import Address, thread_key
 from hosting.workflows import HostedWorkflow
 from state.json_values import to_json_value
@@ -65,7 +65,7 @@ from state.json_values import to_json_value
 logger = logging.getLogger(__name__)
 
 
-class WorkflowRunner(AgentRunner):
+class GraphRunner(AgentRunner):
     """Runs one workflow on the agent loop."""
 
     kind = "Workflow"

@@ -1,6 +1,8 @@
-"""Reads the workflows that an app is given: what each takes is in its start executor. What cannot be hosted is refused.
+"""The workflows that an app is given: each is looked at once at the start, and what cannot be hosted is refused.
 
-It comes with the framework's workflows, so an app without one does not import it.
+Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
+next one. So each attempt of a run has a graph of its own: the function that the app is given builds it, or it is a copy
+of the graph that the app is given. Two are made at the start, which must be alike and share no executor.
 """
 
 from __future__ import annotations
@@ -25,11 +27,8 @@ from agent_framework import (
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
 from hosting.errors import ConfigurationError
-from hosting.workflow_copies import copies_of
-from hosting.workflows import BuildWorkflow, GraphEdge, GraphExecutor, HostedWorkflow, WorkflowGraph, WorkflowInput
-
-WorkflowSource = Workflow | BuildWorkflow
-"""A workflow of an app: a graph, or the function that builds it."""
+from hosting.features.workflows.copies import copies_of
+from hosting.workflows import GraphEdge, GraphExecutor, HostedWorkflow, WorkflowGraph, WorkflowInput
 
 _UNNAMED = "WorkflowBuilder-"
 """The prefixes of the framework's own names, which are new with each graph."""
@@ -77,7 +76,7 @@ def hosted_workflow(given: object) -> HostedWorkflow:
     )
 
 
-def read_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
+def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
     """Return the workflows that an app is given: one, several, or several by name."""
     given = [] if workflow is None else [workflow]
     if isinstance(workflows, Mapping):
@@ -91,6 +90,30 @@ def read_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
     elif workflows is not None:
         raise ConfigurationError("workflows takes a list of workflows, or of functions that build them.")
     return [hosted_workflow(one) for one in given]
+
+
+def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
+    start = workflow.get_start_executor()
+
+    def takes(value: Any) -> bool:
+        return start.can_handle(WorkflowMessage(data=value, source_id=start.id))
+
+    types: list[Any] = []
+    taken: Sequence[Any] = start.input_types
+    for each in taken:
+        if each in (str, object):
+            continue
+        with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
+            TypeAdapter(each).json_schema()
+            types.append(each)
+    found = WorkflowInput(takes([Message("user", [_TEXT])]), takes(_TEXT), tuple(types))
+    if not found.takes_words and not found.types:
+        shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
+        raise ConfigurationError(
+            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which a request cannot carry. Let "
+            "it take str, list[Message], or a type with a JSON Schema such as a dataclass."
+        )
+    return found
 
 
 def _shape_of(workflow: Workflow) -> WorkflowGraph:
@@ -119,27 +142,3 @@ def _kind_of(executor: Executor) -> Literal["agent", "workflow", "code"]:
     if isinstance(executor, WorkflowExecutor):
         return "workflow"
     return "agent" if isinstance(executor, AgentExecutor) else "code"
-
-
-def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
-    start = workflow.get_start_executor()
-
-    def takes(value: Any) -> bool:
-        return start.can_handle(WorkflowMessage(data=value, source_id=start.id))
-
-    types: list[Any] = []
-    taken: Sequence[Any] = start.input_types
-    for each in taken:
-        if each in (str, object):
-            continue
-        with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
-            TypeAdapter(each).json_schema()
-            types.append(each)
-    found = WorkflowInput(takes([Message("user", [_TEXT])]), takes(_TEXT), tuple(types))
-    if not found.takes_words and not found.types:
-        shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
-        raise ConfigurationError(
-            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which a request cannot carry. Let "
-            "it take str, list[Message], or a type with a JSON Schema such as a dataclass."
-        )
-    return found

@@ -17,10 +17,10 @@ from agent_framework import Content, Message, WorkflowEvent
 from pydantic import Field as Member
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError, create_model
 
-from hosting.core.agent.workflow_answer import plain_value
 from hosting.core.thread.messages import approval_id, approval_response, pending_approval
 from hosting.core.thread.run_request import Decision, PendingApproval
 from hosting.errors import InvalidInputError, RunCancelledError, RunFailedError
+from hosting.features.workflows.answer import plain_value
 from hosting.workflows import faults_of
 
 logger = logging.getLogger(__name__)

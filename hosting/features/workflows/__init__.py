@@ -1,0 +1,1 @@
+"""Workflows beside the agents."""
