@@ -280,7 +280,7 @@ class RunCrashedError(RunError, code="run_crashed", status=500):
 
 
 class RunInterruptedError(RunError, code="run_interrupted", status=500):
-    """The process ended while a tool was running that is called at most once."""
+    """The process ended during a tool, or a workflow's step, that is run at most once."""
 
 
 class RunDivergedError(RunError, code="run_diverged", status=500):
@@ -321,7 +321,7 @@ class WorkflowChangedError(RunError, code="workflow_changed", status=409):
 
 
 class CheckpointNotKeptError(RunError, code="checkpoint_not_kept", status=500):
-    """The workflow's state after a superstep cannot be stored, so its run ended."""
+    """The workflow's state after a superstep or a step cannot be stored, so its run ended."""
 
 
 class ThreadFullError(RunError, code="thread_full", status=409):

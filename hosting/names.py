@@ -270,6 +270,15 @@ class StoreKey(Struct, frozen=True):
         return sorted(int(epoch) for epoch in epochs if epoch.isdecimal())
 
 
+STEP = "step/"
+"""The beginning of the keys of a functional workflow's steps; that of a tool call begins otherwise."""
+
+
+def is_step_key(key: str) -> bool:
+    """Return whether a call is a workflow's step: readers of the run see it as an executor, by its checkpoint."""
+    return key.startswith(STEP)
+
+
 def model_call_key(within: str, number: int) -> str:
     """Return the key of a model call: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
 

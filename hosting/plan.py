@@ -188,15 +188,15 @@ def _check_is_agent(name: str, agent: object) -> None:
         )
     if not isinstance(agent, Agent) and _is_of_workflow(agent):
         raise ConfigurationError(
-            f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
-            "builds the workflow: workflows=[build_review]."
+            f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give what builds the "
+            "workflow, a function or one with the decorator workflow: workflows=[build_review]."
         )
 
 
 def _is_of_workflow(agent: object) -> bool:
-    from agent_framework import WorkflowAgent  # with it come the framework's workflows, which few apps have
+    from agent_framework import FunctionalWorkflowAgent, WorkflowAgent  # with them come workflows, which few apps have
 
-    return isinstance(agent, WorkflowAgent)
+    return isinstance(agent, WorkflowAgent | FunctionalWorkflowAgent)
 
 
 def _those(one: Kind, other: Kind) -> str:

@@ -19,7 +19,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Coroutine
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -75,9 +75,16 @@ def current() -> ToolCall:
         raise LookupError("hosting.tools.current() works only inside a tool call of this app's agents.") from None
 
 
-def enter(call: ToolCall) -> None:
+def enter(call: ToolCall) -> Token[ToolCall]:
     """Make `call` the result of `current`, in this task and the threads that it starts."""
-    _CURRENT.set(call)
+    return _CURRENT.set(call)
+
+
+class StepCutOffError(Exception):
+    """A step of a workflow's function was cut off by the end of its process, and is not run again.
+
+    It may have done its work. The app's settings say whether the function gets this, or its run ends.
+    """
 
 
 def idempotent(tool: T) -> T:

@@ -14,11 +14,11 @@ from typing_extensions import TypedDict
 from hosting.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from agent_framework import Workflow
+    from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow
 
-BuildWorkflow = Callable[[], "Workflow"]
-WorkflowSource: TypeAlias = "Workflow | BuildWorkflow"
-"""A workflow of an app: a graph, or the function that builds it."""
+AnyWorkflow: TypeAlias = "Workflow | FunctionalWorkflow | FunctionalWorkflowDefinition"
+WorkflowSource: TypeAlias = "AnyWorkflow | Callable[[], AnyWorkflow]"
+"""A workflow of an app: a graph, a function with the decorator `workflow`, or what builds one of them."""
 
 _MOST_FAULTS = 3
 _LONGEST_FAULT = 200
@@ -96,15 +96,18 @@ class WorkflowGraph(TypedDict):
 class HostedWorkflow(Struct, frozen=True):
     """A workflow by its name. `build` makes a new graph each time.
 
-    `graph` is the digest of how they are connected, and `shape` what a drawing of it shows.
+    `graph` is the digest of how they are connected, and `shape` what a drawing of it shows. Of a functional workflow
+    it is the digest of its code, and the shape is its function, which leads to each of its steps. `functions` are its
+    function, those of its steps, and those of workflows that it calls.
     """
 
     name: str
     description: str
-    build: BuildWorkflow
+    build: Callable[[], Any]
     graph: str
     shape: WorkflowGraph
     input: WorkflowInput
+    functions: tuple[Callable[..., Any], ...] = ()
 
 
 def faults_of(error: ValidationError, whole: str) -> str:

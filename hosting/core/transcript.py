@@ -20,6 +20,7 @@ from hosting.core.broadcast import DeltaText, Update
 from hosting.core.outcome import completed_text
 from hosting.core.thread import events
 from hosting.core.thread.run import Cancelling, Run, common_length, contents_text, difference
+from hosting.names import is_step_key
 from hosting.visible import visible
 from state.json_values import portable_value
 
@@ -154,9 +155,9 @@ class Transcript:
                 return [] if event.within else self._take_answer(event)
             case events.Checkpointed():
                 self._stable = len(self.text)
-            case events.ToolStarted():
+            case events.ToolStarted() if not is_step_key(event.key):
                 return [*self._end_message(), self._calls.of(event)]
-            case events.ToolResult():
+            case events.ToolResult() if not is_step_key(event.key):
                 return [self._calls.of(event)]
             case events.Completed():  # an agent's own middleware can change the text that was sent
                 return [*self._become(completed_text(event)), *self._end_message(), event]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -35,6 +36,7 @@ from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.parameters import StreamQuery, offset_of
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
 from hosting.http.timeline import CUT_OFF, executor_fields
+from hosting.names import is_step_key
 from hosting.ports import Clock, EntityClient, iso
 
 logger = logging.getLogger(__name__)
@@ -78,8 +80,7 @@ class Frames:
         self._position = 0
         self._number = 0
         self._calls = CalledTools(names_causes=names_causes)
-        self._superstep = 0
-        self._sent: set[tuple[int, str]] = set()
+        self._sent: set[tuple[tuple[str, float, int], str]] = set()
 
     @property
     def position(self) -> int:
@@ -119,10 +120,10 @@ class Frames:
 
     def _executors(self, under_way: Superstep) -> list[Frame]:
         """Return the news of the executors in the current superstep."""
-        if under_way.number != self._superstep:
-            self._superstep, self._sent = under_way.number, set()
-        frames = []
-        for place, call in enumerate(under_way.calls):
+        frames, same = [], Counter[tuple[str, float]]()
+        for call in under_way.calls:  # a step of a functional workflow may go on in the next superstep
+            place = (call.executor, call.began_at, same[call.executor, call.began_at])
+            same[call.executor, call.began_at] += 1
             fields = {"executor": call.executor, "superstep": under_way.number}
             begun = {**fields, "at": iso(call.began_at)}
             ended = {**fields, "yielded": call.yielded, "asked": call.asked, "at": iso(call.ended_at)}
@@ -139,16 +140,16 @@ class Frames:
             case events.Accepted():
                 return "accepted", {"status": "accepted", **ids(run.accepted)}
             case events.Claimed():
-                self._superstep = 0
+                self._sent = set()
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
             case events.Delta():
                 return "delta", {"text": event.text, "offset": event.offset}
             case events.ModelResult():
                 self._calls.asked(event)
-            case events.ToolStarted():
+            case events.ToolStarted() if not is_step_key(event.key):
                 call = self._calls.of(event)
                 return "tool_call", {"id": call.key, "tool": call.tool, "arguments": call.arguments}
-            case events.ToolResult():
+            case events.ToolResult() if not is_step_key(event.key):
                 call = self._calls.of(event)
                 code = {"code": CUT_OFF} if event.interrupted else {}
                 return "tool_result", {"id": call.key, "tool": call.tool or None, **call.outcome, **code}

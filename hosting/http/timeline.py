@@ -21,6 +21,7 @@ from hosting.core.thread.run import Run, common_length, under_way
 from hosting.core.thread.run_request import ExecutorCall, Superstep
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
+from hosting.names import is_step_key
 from hosting.ports import iso
 
 
@@ -186,9 +187,9 @@ class _Timeline:
                 self._model_call(event)
             case events.Checkpointed():
                 self.add_calls(event.superstep, event.calls, event.at)
-            case events.ToolStarted():
+            case events.ToolStarted() if not is_step_key(event.key):
                 self._tool_call(self._calls.of(event), event.at)
-            case events.ToolResult():
+            case events.ToolResult() if not is_step_key(event.key):
                 self._tool_result(event)
             case events.ApprovalAnswered():
                 self._decision(event)

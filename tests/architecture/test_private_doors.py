@@ -17,7 +17,7 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from agent_framework import Agent, AgentExecutor, AgentSession, WorkflowExecutor
+from agent_framework import Agent, AgentExecutor, AgentSession, FunctionalWorkflow, StepWrapper, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.pipeline.policies import RequestIdPolicy
 from azure.data.tables.aio import TableServiceClient
@@ -41,6 +41,12 @@ DOORS = {
     "_propagate_request": "hosting/core/agent/framework_graphs.py",  # where requests of a workflow within another go
     "_runner_context": "hosting/core/agent/framework_graphs.py",  # the requests of an executor
     "_session": "hosting/core/agent/framework_graphs.py",  # that of an executor's agent
+    "_execute": "hosting/features/workflows/function_steps.py",  # where a workflow's function is called
+    "_get_cached_result": "hosting/features/workflows/function_steps.py",  # the key of the step that is called
+    "_active_step_tasks": "hosting/features/workflows/function_steps.py",  # the steps that a task is in
+    "_on_step_completed": "hosting/features/workflows/function_steps.py",  # where its result is saved
+    "_wrapper_identity_is_durable": "hosting/features/workflows/functional.py",  # whether a step is known again
+    "_replay_key": "hosting/features/workflows/functional.py",
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"
@@ -166,6 +172,36 @@ def test_a_workflow_within_another_knows_whether_its_requests_go_further() -> No
     given: Any = WorkflowExecutor(asking_flow(), "inner", propagate_request=True)
 
     assert given._propagate_request
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_step_is_known_again_by_its_key_or_by_its_code() -> None:
+    """agent-framework: `_replay_key` and `_wrapper_identity_is_durable`."""
+    changing: list[str] = []
+
+    async def kept(text: str) -> str:
+        return text
+
+    async def moved(text: str) -> str:
+        return text + "".join(changing)
+
+    made: list[Any] = [StepWrapper(kept), StepWrapper(moved), StepWrapper(moved, replay_key=str)]
+    doors = [(step._wrapper_identity_is_durable, step._replay_key) for step in made]
+
+    assert doors == [(True, None), (False, None), (False, str)]
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_functional_workflow_has_what_the_recording_of_its_steps_replaces() -> None:
+    """agent-framework: `_execute`, and in a step `_get_cached_result` before its events, `_on_step_completed` after.
+
+    `_active_step_tasks` is changed around all of it.
+    """
+    call = StepWrapper.__call__.__code__.co_names
+
+    assert callable(FunctionalWorkflow._execute)
+    assert "_active_step_tasks" in call
+    assert call.index("_get_cached_result") < call.index("executor_invoked") < call.index("_on_step_completed")
 
 
 @pytest.mark.behaviour("hosting.private-doors")

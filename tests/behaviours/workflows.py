@@ -1,4 +1,4 @@
-"""What the app promises of workflows, agent-framework's graphs of executors (docs/guides/workflows.md)."""
+"""What the app promises of workflows, agent-framework's graphs and functions (docs/guides/workflows.md)."""
 
 BEHAVIOURS = {
     "workflows.run": "A workflow is run by POST workflows/NAME/run: what its executors yield is the answer.",
@@ -28,5 +28,12 @@ BEHAVIOURS = {
     "workflows.graph": "The executors of a workflow, and how they are connected, are listed with it.",
     "workflows.tells-where": "An executor knows the URL at which a person answers what it asks.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
+    "workflows.functional": "A function with the decorator workflow is run like a graph, and does what it does plain.",
+    "workflows.steps": "A function's step is recorded before the next one begins: a killed process continues behind "
+    "the last one, and repeats no recorded call of an agent.",
+    "workflows.cut-off-steps": "A step that was cut off runs again if it is idempotent; otherwise it ends its run, or "
+    "the function is told. One that raised raises again.",
+    "workflows.functional-asks": "A function asks a person as a graph does, and has all earlier answers when it "
+    "continues.",
     "workflows.incomplete": "An answer of a workflow is incomplete as soon as one that it is made of is.",
 }

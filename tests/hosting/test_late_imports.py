@@ -18,7 +18,7 @@ pytestmark = pytest.mark.behaviour("hosting.imports-what-it-has")
 TEMPLATE = "import function_app"
 SECRET = f"whsec_{'a' * 32}"
 MADE = """
-from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor
+from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor, workflow
 from typing_extensions import Never
 import hosting.app
 from hosting.app import AgentFunctionApp
@@ -37,6 +37,9 @@ async def nobody(request):
 @executor(id="echo")
 async def echo(text: str, context: WorkflowContext[Never, str]) -> None:
     await context.yield_output(text)
+
+async def echoed(text: str) -> str:
+    return text
 
 """
 PARTS: Mapping[str, tuple[Sequence[str], str]] = {
@@ -64,6 +67,10 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
         "import agent_framework as af\n"
         "files = af.FileMemoryProvider(af.FileSystemAgentFileStore('files'))\n"
         "AgentFunctionApp(agents=[agent(context_providers=[files])])",
+    ),
+    "functional workflows": (
+        ("features.workflows.function_runner", "features.workflows.function_steps", "features.workflows.functional"),
+        "AgentFunctionApp(workflow=workflow(echoed))",
     ),
     "memory": (
         ("features.memory.facts", "features.memory.http", "features.memory.provider"),

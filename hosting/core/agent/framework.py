@@ -75,6 +75,15 @@ def agents_within(agent: Any) -> list[Any]:
     return agents
 
 
+def agents_among(named: Iterable[Any]) -> list[Agent[Any]]:
+    """Return the agents among values, and in lists and dicts among them, each once."""
+    agents: list[Agent[Any]] = []
+    for value in named:
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+        agents += [item for item in values if isinstance(item, Agent) and item not in agents]
+    return agents
+
+
 def named_in(functions: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the values that functions use: globals, closures, and those of functions in them."""
     waiting, codes = list(functions), set[CodeType]()
@@ -92,7 +101,7 @@ def named_in(functions: Iterable[Any]) -> Iterator[Any]:
         for value in values:
             yield value
             if isinstance(value, ModuleType):
-                yield from (vars(value)[name] for name in names if isinstance(vars(value).get(name), Agent))
+                yield from (vars(value)[name] for name in names if name in vars(value))
             elif isinstance(value, FunctionType) and value.__module__ == function.__module__:
                 waiting.append(value)
 

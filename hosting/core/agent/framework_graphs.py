@@ -25,7 +25,7 @@ from agent_framework import (
 )
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
-from hosting.core.agent.framework import MODULES, named_in
+from hosting.core.agent.framework import MODULES, agents_among, named_in
 
 _TYPES = frozenset({"types:GenericAlias"})
 """A checkpoint's content besides values: the type of an executor's requested answer, such as `list[Message]`."""
@@ -46,11 +46,7 @@ def agents_of_workflow(workflow: Workflow) -> list[Agent[Any]]:
 
 def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
     """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
-    agents: list[Agent[Any]] = []
-    for value in (*vars(executor).values(), *named_in(code_of(executor))):
-        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        agents += [item for item in values if isinstance(item, Agent) and item not in agents]
-    return agents
+    return agents_among((*vars(executor).values(), *named_in(code_of(executor))))
 
 
 def code_of(executor: Executor) -> list[Any]:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from agent_framework import Agent, BaseChatClient, ChatMiddlewareLayer, Workflow
+from agent_framework import Agent, BaseChatClient, ChatMiddlewareLayer
 
-from hosting.core.agent.framework import agent_of_tool, agents_within, keeps_journal, named_in
-from hosting.core.agent.framework_graphs import agents_of_executor, agents_of_workflow, code_of, executors_within
+from hosting.core.agent.framework import agent_of_tool, agents_among, agents_within, keeps_journal, named_in
+from hosting.core.agent.framework_graphs import agents_of_executor, code_of, executors_within
 from hosting.errors import ConfigurationError
 from hosting.features.metering.budgets import Budget
 from hosting.plan import AgentPlan
+from hosting.workflows import HostedWorkflow
 
 
 def check_counted(agent: AgentPlan, what: str) -> None:
@@ -32,7 +33,7 @@ def check_prices(agent: AgentPlan, budget: Budget) -> None:
     """
     if not budget.prices:
         return
-    for asking in _asking(agent, None if agent.workflow is None else agent.workflow.build()):
+    for asking in _asking(agent):
         chosen = (getattr(asking, "default_options", None) or {}).get("model")
         model = chosen or getattr(getattr(asking, "client", None), "model", None)
         if isinstance(model, str) and budget.price(model) is None:
@@ -44,18 +45,28 @@ def check_prices(agent: AgentPlan, budget: Budget) -> None:
 
 def uncounted(agent: AgentPlan) -> dict[str, list[str]]:
     """Return the tools and executors whose code may call a model uncounted, with the names that it uses for that."""
-    graph = None if agent.workflow is None else agent.workflow.build()
-    found = {name: _uncounted_in([code]) for one in _asking(agent, graph) for name, code in _tools_with_code(one)}
-    for executor in () if graph is None else executors_within(graph):
-        counted = [one for one in agents_of_executor(executor) if keeps_journal(one)]
-        found[executor.id] = _uncounted_in(code_of(executor), counted)
+    found = {name: _uncounted_in([code]) for one in _asking(agent) for name, code in _tools_with_code(one)}
+    for name, code, agents in () if agent.workflow is None else _code_of(agent.workflow):
+        found[name] = _uncounted_in(code, [one for one in agents if keeps_journal(one)])
     return found
 
 
-def _asking(agent: AgentPlan, graph: Workflow | None) -> list[Any]:
-    """Return the agent, or those of the workflow's graph, and the agents that are their tools."""
-    agents = [agent.agent] if graph is None else agents_of_workflow(graph)
+def _asking(agent: AgentPlan) -> list[Any]:
+    """Return the agent, or those of the workflow, and the agents that are their tools."""
+    agents = [agent.agent]
+    if agent.workflow is not None:
+        agents = [each for _, _, named in _code_of(agent.workflow) for each in named]
     return [inner for one in agents for inner in agents_within(one)]
+
+
+def _code_of(workflow: HostedWorkflow) -> Iterator[tuple[str, Sequence[Any], list[Agent[Any]]]]:
+    """Iterate over a workflow's executors, or its function and steps: name, code, and the agents that it calls."""
+    if workflow.functions:
+        for function in workflow.functions:
+            yield function.__name__, [function], agents_among(named_in([function]))
+        return
+    for executor in executors_within(workflow.build()):
+        yield executor.id, code_of(executor), agents_of_executor(executor)
 
 
 def _uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> list[str]:

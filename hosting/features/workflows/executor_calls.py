@@ -49,6 +49,21 @@ class ExecutorCalls:
             return
         self._note(Superstep(number=self._number, calls=tuple(self._calls)))
 
+    def begin(self, number: int) -> None:
+        """Begin the superstep of that number; calls that are under way go on in it."""
+        self._number = number
+
+    def ended(self, executor: str, *, asked: int = 0, failed: bool = False) -> None:
+        """Count questions of an executor's newest call, or end it as failed."""
+        self._change(executor, ended_at=self._clock() if failed else 0.0, asked=asked, failed=failed)
+
+    def take_ended(self) -> tuple[ExecutorCall, ...]:
+        """Return the calls that have ended, in the order in which they began, and begin the next superstep."""
+        ended = tuple(call for call in self._calls if call.ended_at)
+        self._calls = [call for call in self._calls if not call.ended_at]
+        self._number += 1
+        return ended
+
     def take(self) -> tuple[ExecutorCall, ...]:
         """Return the calls of the superstep, in the order in which they began."""
         now, calls = self._clock(), self._calls

@@ -21,6 +21,10 @@ class WorkflowsFeature(Feature):
         """Return the runner of a workflow; nothing for an agent."""
         if agent.workflow is None:
             return NO_HOOKS
+        if agent.workflow.functions:
+            from hosting.features.workflows.function_runner import FunctionRunner
+
+            return AgentHooks(runner=FunctionRunner(agent.workflow, self._loop, self._route_prefix))
         from hosting.features.workflows.graph_runner import GraphRunner
 
         return AgentHooks(runner=GraphRunner(agent.workflow, self._loop, self._route_prefix))

@@ -7,6 +7,7 @@ of the graph that the app is given. Two are made at the start, which must be ali
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,9 @@ from agent_framework import (
     FanInEdgeGroup,
     FanOutEdgeGroup,
     FunctionalWorkflow,
+    FunctionalWorkflowDefinition,
     Message,
+    StepWrapper,
     SwitchCaseEdgeGroup,
     Workflow,
     WorkflowExecutor,
@@ -28,6 +31,7 @@ from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapt
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.copies import copies_of
+from hosting.features.workflows.functional import hosted_function
 from hosting.workflows import GraphEdge, GraphExecutor, HostedWorkflow, WorkflowGraph, WorkflowInput
 
 _UNNAMED = "WorkflowBuilder-"
@@ -39,14 +43,22 @@ _TEXT = "text"
 
 def hosted_workflow(given: object) -> HostedWorkflow:
     """Return a given graph, or the graph of a function; raises `ConfigurationError` for one that cannot be hosted."""
+    if isinstance(given, FunctionalWorkflow | FunctionalWorkflowDefinition):
+        return hosted_function(given)
+    if isinstance(given, StepWrapper) or inspect.iscoroutinefunction(given):
+        raise ConfigurationError(
+            f"{getattr(given, '__name__', 'This')!r} is an asynchronous function. Give it the decorator workflow."
+        )
     build = copies_of(given) if isinstance(given, Workflow) else given
-    if isinstance(build, FunctionalWorkflow) or not callable(build):
+    if not callable(build):
         raise ConfigurationError(
             f"A {type(build).__name__} is neither a Workflow nor a function that builds one. Give "
             "workflows=[build_review]."
         )
     shown = "It" if isinstance(given, Workflow) else f"{getattr(build, '__name__', type(build).__name__)}()"
     workflow, other = build(), build()
+    if isinstance(workflow, FunctionalWorkflow | FunctionalWorkflowDefinition):
+        return hosted_function(workflow)
     if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
         raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
     if workflow.name.startswith(_UNNAMED):

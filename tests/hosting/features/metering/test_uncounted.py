@@ -7,11 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, executor, handler, tool
+from agent_framework import (
+    Agent,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+    handler,
+    step,
+    tool,
+    workflow,
+)
 from typing_extensions import Never
 
 from hosting.app import Budget, Limit
 from hosting.offline.model import OfflineChatClient
+from hosting.tools import idempotent
 from tests.support.made_app import app_of, served
 from tests.support.spender import Spender
 
@@ -86,6 +98,40 @@ async def test_an_agent_that_an_executors_code_calls_spends_the_budget(first: Ca
     assert (answer.status_code, answer.json()["budget"]["used_tokens"]) == (402, 120)
 
 
+@idempotent
+@step
+async def by_name(text: str) -> str:
+    """Ask an agent of the module four times, each for 40 tokens."""
+    return " ".join([await asked("0") for _ in range(4)])
+
+
+@workflow
+async def function_by_name(text: str) -> str:
+    """Ask in a step."""
+    return await by_name(text)
+
+
+@step
+async def by_client(text: str) -> str:
+    """Ask a client."""
+    return str(await CLIENT.get_response(text))
+
+
+@workflow
+async def function_by_client(text: str) -> str:
+    """Ask in a step."""
+    return await by_client(text)
+
+
+@pytest.mark.behaviour("http.budget-code")
+async def test_an_agent_that_the_step_of_a_function_calls_spends_the_budget() -> None:
+    """As that of an executor does."""
+    async with served(app_of(workflows=[function_by_name], budget=BUDGET)) as (_, http):
+        answer = await http.post("/api/workflows/function_by_name/run", json={"message": "hi"})
+
+    assert (answer.status_code, answer.json()["budget"]["used_tokens"]) == (402, 120)
+
+
 @tool
 async def consult(text: str) -> str:
     """Ask an agent."""
@@ -99,6 +145,8 @@ async def consult(text: str) -> str:
         ({"workflows": [flow_of(lambda: ByItself("ask"))]}, "the code of 'ask' names Agent"),
         ({"workflows": [flow_of(lambda: ByClient("ask"))]}, "the code of 'ask' names OfflineChatClient"),
         ({"agents": [Agent(client=CLIENT, name="Joker", tools=[consult])]}, "the code of 'consult' names Asked"),
+        ({"workflows": [function_by_client]}, "the code of 'by_client' names OfflineChatClient"),
+        ({"workflows": [function_by_name]}, ""),
         ({"workflows": [flow_of(lambda: Quiet("ask"))]}, ""),
         ({"workflows": [flow_of(lambda: ByName("ask"))]}, ""),
     ],

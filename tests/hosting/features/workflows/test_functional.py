@@ -1,0 +1,501 @@
+"""Functional workflows over HTTP: plain and hosted alike, their steps and questions, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import pytest
+from agent_framework import Agent, Message, RunContext, step, workflow
+
+from hosting.errors import ConfigurationError
+from hosting.features.workflows.answer import plain_value
+from hosting.tools import StepCutOffError, current, idempotent
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.event_stream import parse
+from tests.support.flows import Order, Plan, Verdict
+from tests.support.functional import DONE, FUNCTIONS, TillError, ask, echo, shop, side, upper, within, write
+from tests.support.made_app import app_of, served
+from tests.support.planned import planned_client
+
+TWICE = {"attempts": 2, "first_pause_seconds": 0.001}
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """An app of all of them."""
+    DONE.clear()
+    async with served(app_of(workflows=FUNCTIONS)) as (_, http):
+        yield http
+
+
+async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
+    """Run a workflow."""
+    headers = fields.pop("headers", {})
+    return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
+
+
+async def answered(http: httpx.AsyncClient, name: str, waiting: Any, value: Any) -> httpx.Response:
+    """Answer what a workflow asks on the thread t."""
+    return await http.post(f"/api/workflows/{name}/threads/t/approvals/{waiting['id']}", json={"value": value})
+
+
+async def run_twice(workflow: Any, **environ: str) -> dict[str, Any]:
+    """Run a workflow, and once more if its first attempt fails: the second one finds what that recorded."""
+    async with served(app_of(workflow=workflow, environ={"AGENT_LOG": "memory", **environ})) as (host, _):
+        order = {"message": "x", "correlationId": "run-1", "retry": TWICE}
+        answer = await host.entities.call(f"dafx-{workflow.name}".lower(), "t", "run", order)
+    return dict(json.loads(json.loads(answer["result"])))
+
+
+@pytest.mark.behaviour("workflows.functional")
+@pytest.mark.parametrize(
+    ("given", "input_"),
+    [
+        (echo, "abc"),
+        (shop, Order("tea", 2)),
+        (shop, Order("nothing")),
+        (side, "a+b+a+c"),
+        (write, "say hi"),
+    ],
+)
+async def test_a_function_does_hosted_what_it_does_plain(http: httpx.AsyncClient, given: Any, input_: Any) -> None:
+    """The same result, and the same steps in the same order."""
+    result = await given.build().run(input_)
+    plain, DONE[:] = list(DONE), []
+    sent = {"message": input_} if isinstance(input_, str) else {"input": plain_value(input_)}
+
+    body = (await run(http, given.name, thread_id="t", **sent)).json()
+
+    (output,) = result.get_outputs()
+    assert body.get("value", body["response"]) == plain_value(output)
+    assert plain == DONE
+    timeline = (await http.get(f"/api/workflows/{given.name}/threads/t/runs/{body['run_id']}/timeline")).json()
+    invoked = [event.executor_id for event in result if event.type == "executor_invoked"]
+    assert [each["executor"] for each in timeline["steps"] if each["kind"] == "executor"] == invoked
+    assert [each for each in timeline["steps"] if each["kind"] == "tool_call"] == []
+
+
+@pytest.mark.behaviour("workflows.functional")
+@pytest.mark.parametrize("given", [echo, echo.build(), lambda: echo, echo.build])
+async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
+    """Each run has one of its own, so two go on at once."""
+    async with served(app_of(workflow=given)) as (_, http):
+        listed = (await http.get("/api/workflows")).json()["workflows"][0]
+        both = await asyncio.gather(*(run(http, "Echo", message=text) for text in ("abc", "def")))
+
+    assert (listed["name"], listed["description"]) == ("Echo", "Says it the other way round.")
+    assert listed["input_schema"] == {"type": "string"}
+    assert listed["graph"] == {
+        "start": "Echo",
+        "executors": [{"id": name, "kind": "code"} for name in ("Echo", "backwards", "upper")],
+        "edges": [{"source": "Echo", "target": name, "kind": "direct"} for name in ("backwards", "upper")],
+    }
+    assert [answer.json()["response"] for answer in both] == ["CBA", "FED"]
+
+
+@pytest.mark.behaviour("workflows.functional")
+async def test_a_function_that_raises_fails_its_run(http: httpx.AsyncClient) -> None:
+    """And what it raised stays in the log."""
+    answer = await run(http, "Echo", message="fail")
+
+    assert (answer.status_code, answer.json()["code"], "secret" in answer.text) == (500, "run_failed", False)
+
+
+@pytest.mark.behaviour("workflows.functional")
+async def test_an_input_that_does_not_fit_is_refused_before_the_run(http: httpx.AsyncClient) -> None:
+    """By the type of the function's parameter."""
+    answer = await run(http, "Shop", input={"count": 2})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert "item: Field required" in answer.json()["detail"]
+
+
+@pytest.mark.behaviour("workflows.functional")
+async def test_a_function_is_cancelled(http: httpx.AsyncClient) -> None:
+    """As an agent's run is."""
+    begun = await run(http, "Echo", message="wait", headers={"prefer": "respond-async"})
+    url = begun.headers["location"]
+
+    await http.post(f"{url}/cancel")
+    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
+
+    assert "run_cancelled" in stream.text
+
+
+@pytest.mark.behaviour("workflows.functional")
+async def test_a_function_may_take_the_conversation() -> None:
+    """As an agent does: each run has the messages before it."""
+
+    @workflow(name="Recall")
+    async def recall(messages: list[Message]) -> str:
+        return " | ".join(message.text for message in messages)
+
+    async with served(app_of(workflow=recall)) as (_, http):
+        await run(http, "Recall", message="one", thread_id="t")
+        again = await run(http, "Recall", message="two", thread_id="t")
+
+    assert again.json()["response"] == "one | one | two"
+
+
+@pytest.mark.behaviour("workflows.steps")
+async def test_steps_that_run_side_by_side_are_told_of_once(http: httpx.AsyncClient) -> None:
+    """In the stream, each when it begins and when it ends."""
+    streamed = await run(http, "Side", message="a+b", headers={"accept": "text/event-stream"})
+
+    told = [frame.event for frame in parse(streamed.text) if frame.event.startswith("executor_")]
+    assert sorted(told) == ["executor_completed"] * 2 + ["executor_invoked"] * 2
+
+
+@pytest.mark.behaviour("workflows.functional-asks")
+async def test_a_function_asks_until_it_has_all_answers(http: httpx.AsyncClient) -> None:
+    """Each question has the schema of its answer; the answers before are there again, and no step is done again."""
+    first = (await run(http, "Ask", message="tea+milk", thread_id="t")).json()
+    (tea,) = first["pending_approvals"]
+    busy = await run(http, "Ask", message="x", thread_id="t")
+    wrong = await answered(http, "Ask", tea, {"note": "secret"})
+
+    (milk,) = (await answered(http, "Ask", tea, {"approved": True})).json()["pending_approvals"]
+    end = await answered(http, "Ask", milk, {"approved": True})
+    again = await answered(http, "Ask", milk, {"approved": True})
+
+    assert (tea["tool"], tea["arguments"]) == ("Ask", {"text": "TEA", "steps": ["one"]})
+    assert tea["answer_schema"]["properties"]["approved"] == {"title": "Approved", "type": "boolean"}
+    assert busy.json()["code"] == "approvals_pending"
+    assert (wrong.json()["code"], "secret" in wrong.text) == ("invalid_input", False)
+    assert (end.json()["response"], again.json()) == ("2 approved", end.json())
+    assert DONE == ["upper tea", "upper milk"]
+
+
+@pytest.mark.behaviour("workflows.functional-asks")
+async def test_a_refusal_takes_another_way(http: httpx.AsyncClient) -> None:
+    """It is the function that decides."""
+    (tea,) = (await run(http, "Ask", message="tea+milk", thread_id="t")).json()["pending_approvals"]
+
+    end = await answered(http, "Ask", tea, {"approved": False, "note": "cold"})
+
+    assert end.json()["response"] == "TEA refused: cold"
+
+
+@pytest.mark.behaviour("workflows.functional-asks")
+async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
+    """The run goes on with the last answer, and each goes to its question: the steps begin anew, as they do plain."""
+    body = (await run(http, "Within", message="tea+milk", thread_id="t")).json()
+    tea, milk = body["pending_approvals"]
+
+    await answered(http, "Within", milk, "second")
+    end = await answered(http, "Within", tea, "first")
+
+    assert end.json()["value"] == ["tea: first", "milk: second"]
+    plain, answers = within.build(), ("first", "second")
+    result = await plain.run("tea+milk")
+    for number, _ in enumerate(answers, 1):  # plain, it may ask for one after the other
+        (*_, event) = result.get_request_info_events()
+        result = await plain.run(responses={f"auto::{each}": answers[each] for each in range(number)})
+        assert event.request_id == f"auto::{number - 1}"
+    assert result.get_outputs() == [end.json()["value"]]
+
+
+@pytest.mark.behaviour("workflows.functional-asks")
+async def test_the_answer_is_taken_by_another_process(tmp_path: Path) -> None:
+    """With the state and the results that the first one left in the log."""
+    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
+        (tea,) = (await run(http, "Ask", message="tea", thread_id="t")).json()["pending_approvals"]
+    DONE.clear()
+    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
+        end = await answered(http, "Ask", tea, {"approved": True})
+
+    assert (end.json()["response"], DONE) == ("1 approved", [])
+
+
+KINDS: list[tuple[Any, Any, str]] = [
+    (bool, True, "True"),
+    (list[str], ["a", "b"], "['a', 'b']"),
+    (dict, {"a": 1}, "{'a': 1}"),
+    (Verdict, {"approved": True}, "approved=True note=''"),
+    (Plan, {"text": "t", "steps": []}, "Plan(text='t', steps=[])"),
+    (int | str, 7, "7"),
+    (list[int | None], [7, None], "[7, None]"),
+    (Literal["yes", "no"], "no", "no"),
+    (str | None, None, "None"),
+]
+
+
+@pytest.mark.behaviour("workflows.functional-asks")
+@pytest.mark.parametrize(("kind", "value", "shown"), KINDS, ids=str)
+async def test_an_answer_may_be_of_any_type_with_a_schema(kind: Any, value: Any, shown: str) -> None:
+    """The function gets a value of the type, in the run that goes on and in one behind a further question."""
+
+    @workflow(name="Kind")
+    async def asking(text: str, ctx: RunContext) -> str:
+        first = await ctx.request_info(text, kind)
+        return f"{first}, {await ctx.request_info(text, str)}"
+
+    async with served(app_of(workflow=asking)) as (_, http):
+        (first,) = (await run(http, "Kind", message="x", thread_id="t")).json()["pending_approvals"]
+        (second,) = (await answered(http, "Kind", first, value)).json()["pending_approvals"]
+        end = await answered(http, "Kind", second, "end")
+
+    assert end.json()["response"] == f"{shown}, end"
+
+
+def failing_once(body: Callable[[], Any]) -> Any:
+    """Return a workflow that fails in its first attempt, after its body: the second one finds what that recorded."""
+    attempts: list[int] = []
+
+    @workflow(name="Once")
+    async def once(text: str) -> str:
+        said = await body()
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ValueError
+        return str(said)
+
+    return once
+
+
+@step
+async def breaking() -> str:
+    """Raise, and note it."""
+    DONE.append("breaking")
+    raise TillError("broken")
+
+
+@pytest.mark.behaviour("workflows.cut-off-steps")
+async def test_a_step_that_raised_raises_again_in_a_later_attempt() -> None:
+    """In its own class, and is not run again."""
+    DONE.clear()
+
+    async def body() -> str:
+        try:
+            return await breaking()
+        except TillError as error:
+            return f"caught {error}"
+
+    end = await run_twice(failing_once(body))
+
+    assert (end["response"], DONE) == ("caught broken", ["breaking"])
+
+
+BEGAN: list[asyncio.Event] = []
+ATTEMPTS: list[int] = []
+
+
+@step
+async def hanging() -> str:
+    """Never end."""
+    DONE.append("hanging")
+    BEGAN[0].set()
+    await asyncio.Event().wait()
+    return "never"
+
+
+@workflow(name="Cut")
+async def cut(text: str) -> str:
+    """Fail in the first attempt, while a step is at work, and wait for it in the next."""
+    ATTEMPTS.append(1)
+    task = asyncio.ensure_future(hanging())
+    if len(ATTEMPTS) == 1:
+        await BEGAN[0].wait()
+        raise ValueError
+    try:
+        return await task
+    except StepCutOffError as error:
+        return f"told: {error}"
+    except Exception:
+        return "caught"
+
+
+@pytest.mark.behaviour("workflows.cut-off-steps")
+@pytest.mark.parametrize("setting", ["fail", "tell"])
+async def test_a_step_at_work_when_its_attempt_ended_was_cut_off(setting: str) -> None:
+    """The function is told, or the run ends, past all that the function catches."""
+    DONE.clear()
+    ATTEMPTS.clear()
+    BEGAN[:] = [asyncio.Event()]
+    body = await run_twice(cut, AGENT_INTERRUPTED_TOOLS=setting)
+
+    assert DONE == ["hanging"]
+    told = "told: The process ended while step 'hanging' was running. It may have done its work."
+    told = "told: The process ended while step 'hanging' was running. It may have done its work."
+    assert body.get("response", body.get("error", {}).get("code")) == (told if setting == "tell" else "run_interrupted")
+
+
+@step
+async def slow() -> str:
+    """Take too long."""
+    DONE.append("slow")
+    await asyncio.Event().wait()
+    return "never"
+
+
+@pytest.mark.behaviour("workflows.cut-off-steps")
+async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
+    """By a time limit of the function's, in each attempt; what follows is none of the step's."""
+    DONE.clear()
+
+    async def body() -> str:
+        try:
+            await asyncio.wait_for(slow(), 0.01)
+        except asyncio.TimeoutError:
+            with pytest.raises(LookupError):
+                current()
+        return await upper("late")
+
+    end = await run_twice(failing_once(body))
+
+    assert (end["response"], DONE) == ("LATE", ["slow", "upper late"])
+
+
+class Unknown:
+    """A class that no checkpoint may have: it is neither plain nor declared."""
+
+
+@step
+async def odd() -> Any:
+    """Return one."""
+    return Unknown()
+
+
+@workflow(name="Odd")
+async def keeping(text: str) -> str:
+    """Go on whatever the step raises."""
+    try:
+        await odd()
+    except Exception:
+        DONE.append("caught")
+    return await upper(text)
+
+
+@pytest.mark.behaviour("workflows.checkpoint-kept")
+async def test_a_result_that_cannot_be_stored_ends_the_run() -> None:
+    """Past all that the function catches: nothing follows a step without its record."""
+    DONE.clear()
+
+    async with served(app_of(workflow=keeping)) as (_, http):
+        body = (await run(http, "Odd", message="x")).json()
+
+    assert (body["code"], "The result of a step of workflow 'Odd'" in body["detail"]) == ("checkpoint_not_kept", True)
+    assert DONE == []
+
+
+@pytest.mark.behaviour("workflows.steps")
+async def test_a_step_knows_the_key_of_its_call() -> None:
+    """The same in every attempt, another for each call, and none outside of a step."""
+    keys: list[str] = []
+
+    @idempotent
+    @step(replay_key=str)
+    async def charge(amount: int) -> str:
+        keys.append(current().call_key)
+        return current().call_key
+
+    async def body() -> str:
+        async def outside() -> bool:
+            try:
+                current()
+            except LookupError:
+                return True
+            return False
+
+        first, second = await charge(1), await charge(2)
+        return f"{first == second} {await outside()}"
+
+    @workflow(name="Keys")
+    async def keyed(text: str) -> str:
+        return await body()
+
+    async with served(app_of(workflow=keyed)) as (_, http):
+        end = await run(http, "Keys", message="x")
+
+    assert end.json()["response"] == "False True"
+    assert len(set(keys)) == 2
+
+
+@pytest.mark.behaviour("workflows.steps")
+async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() -> None:
+    """Its model's answers and its tools' results are recorded, in a step and in the function."""
+    notes: list[str] = []
+    guide = Agent(planned_client(notes.append, ("all done",)), name="Guide")
+
+    @idempotent
+    @step(replay_key=lambda text: text)
+    async def guided(text: str) -> str:
+        return (await guide.run(text)).text
+
+    async def body() -> str:
+        return f"{(await guide.run('in the function')).text}, {await guided('in a step')}"
+
+    end = await run_twice(failing_once(body))
+
+    assert (end["response"], notes) == ("all done, all done", ["model 1", "model 1"])
+
+
+@workflow
+async def without_input() -> str:
+    """Take nothing."""
+    return ""
+
+
+@workflow
+async def closed(text: asyncio.Event) -> str:
+    """Take what no request can bring."""
+    return ""
+
+
+def changing() -> Any:
+    """Return a workflow whose step uses what may change."""
+    counts: list[int] = []
+
+    @step
+    async def counting(text: str) -> int:
+        counts.append(1)
+        return len(counts)
+
+    @workflow(name="Changing")
+    async def flow(text: str) -> int:
+        return await counting(text)
+
+    return flow
+
+
+async def undecorated(text: str) -> str:
+    """Be no workflow."""
+    return text
+
+
+@pytest.mark.behaviour("workflows.refused")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"workflow": without_input}, "The function of workflow 'without_input' takes no input"),
+        ({"workflow": closed}, "The function of workflow 'closed' takes Event, which a request cannot carry."),
+        ({"workflow": changing()}, "Step 'counting' of workflow 'Changing' uses values from around it"),
+        ({"workflow": undecorated}, "'undecorated' is an asynchronous function. Give it the decorator workflow."),
+        ({"workflow": upper}, "'upper' is an asynchronous function."),
+        ({"workflows": [echo, echo.build()]}, "Two workflows are named 'Echo' and 'Echo'"),
+        ({"agents": [echo.build().as_agent("Joker")]}, "Agent 'Joker' is a workflow (as_agent())"),
+    ],
+)
+def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
+    """By name, with what to do."""
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(*options.pop("agents", ()), **options)
+
+    assert sentence in refused.value.detail
+
+
+@pytest.mark.behaviour("workflows.functional")
+async def test_it_stands_beside_agents_and_graphs() -> None:
+    """In one app."""
+    async with served(app_of(scripted_agent("Joker"), workflows=[echo])) as (_, http):
+        agent = await http.post("/api/agents/Joker/run", json={"message": "say hi"})
+        function = await run(http, "Echo", message="ih")
+
+    assert (agent.json()["response"], function.json()["response"]) == ("hi", "HI")
