@@ -105,7 +105,7 @@ async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(host: Running
             await expect(given).to_be_focused()
         await given.fill('{"item": "tea", "count": 2}')
         await page.get_by_role("button", name="Create").click()
-        await expect(page.locator(".cards > li dd").first).to_have_text('{"item": "tea", "count": 2}')
+        await expect(page.locator(".cards > li h2")).to_have_text('{"item": "tea", "count": 2}')
 
 
 @pytest.mark.behaviour("page.graph")
