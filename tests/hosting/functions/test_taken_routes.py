@@ -66,9 +66,9 @@ def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
         ("mine", "orders/{name}/run", ["POST"]),
         ("zoo", "{*path}", None),
         ("z_run", "agents/{name}/{verb}", ["POST"]),
-        ("mine", "agents/{name}", None),
+        ("mine", "agents/{name}", ["POST"]),
         ("mine", "agents/bob/run", ["GET"]),
-        ("mine", "workflows/{id}", None),
+        ("mine", "workflows/{id}", ["POST"]),
     ],
 )
 def test_a_route_that_leaves_ours_alone_is_the_users_choice(name: str, route: str, methods: list[str] | None) -> None:

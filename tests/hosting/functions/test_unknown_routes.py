@@ -38,10 +38,10 @@ LACKS_WORKFLOWS = "This app has no workflows. GET agents lists its agents."
         ("GET workflows", 404, "unknown_route", LACKS_WORKFLOWS),
         ("POST workflows/Write/run", 404, "unknown_route", LACKS_WORKFLOWS),
         (
-            "GET agents/Joker",
+            "GET agents/Joker/notes",
             404,
             "unknown_route",
-            "GET 'agents/Joker/' is not a route of this app. GET openapi.json lists",
+            "GET 'agents/Joker/notes' is not a route of this app. GET openapi.json lists",
         ),
         ("PUT agents/Joker/threads/t/runs", 404, "unknown_route", "PUT 'agents/Joker/threads/t/runs' is not a route"),
         ("DELETE agents", 404, "unknown_route", "DELETE 'agents' is not a route of this app."),
