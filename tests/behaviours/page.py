@@ -19,7 +19,7 @@ BEHAVIOURS = {
     "clients of OpenAI, MCP and A2A where the app serves them, with its own address and the variable for the key or "
     "token. Each works as it stands.",
     "page.approvals": "While a thread waits for a person the box below takes no message and says why, until the "
-    "answer, wherever it is given; one press approves or refuses.",
+    "answer, wherever it is given, which takes the question away; one press approves or refuses.",
     "page.counts": "What is counted on the page has its noun in singular or plural.",
     "page.forks": "On the page a thread is forked at an answer, and a message is edited, or sent again for another "
     "answer, with all that it has in a fork before it, once however often it is asked for; a fork leads back to its "
@@ -42,6 +42,9 @@ BEHAVIOURS = {
     "person or failed, while a run goes on and after a reload.",
     "page.answers": "An answer to a workflow's question stands with the question and who gave it, and the run that "
     "goes on has one graph with all that was done before; in each tab, and after a reload.",
+    "page.forms": "A workflow's question, and the input of a workflow that takes no text, have a form of their "
+    "schema: what it gives back is exactly what is written, or JSON where nothing else fits, and what is refused "
+    "stands at its field.",
     "page.input-method": "Enter that confirms a word of an input method sends nothing, in each box and in "
     "each browser.",
     "page.inbox": "What waits for approval on any thread is answered in one place, below the words before it: what was "

@@ -1,12 +1,14 @@
 // Where a message is written: Enter sends it, Shift and Enter begin a new line, pictures and files are dropped or pasted.
 
-import { button, byId, el, icon, iconButton, pressed } from "./dom.js"
+import { button, byId, el, icon, iconButton, lead, pressed } from "./dom.js"
+import { Form } from "./forms.js"
 
 const MOST_CONTENTS = 30
 const HINT = byId("hint").textContent
 
 /** The form at the foot of the page. `send(contents, busy)` and `stop()` are what its one button does; where a message
- * is written while a run is open, it sends, and a row below says what becomes of the run. */
+ * is written while a run is open, it sends, and a row below says what becomes of the run. `send` returns the problem of a
+ * message that was refused. A workflow that takes no text has a form for its input. */
 export class Composer {
   constructor(send, stop) {
     this.form = byId("composer")
@@ -15,6 +17,8 @@ export class Composer {
     this.submit = byId("submit")
     this.meanwhile = byId("meanwhile")
     this.busy = byId("busy")
+    this.input = byId("input")
+    this.shape = null
     this.attached = []
     this.send = send
     this.stop = stop
@@ -37,12 +41,40 @@ export class Composer {
     this.isRunning = false
   }
 
+  /** Have a form for values of that schema in place of the text; null for the text. */
+  fit(schema) {
+    const isSame = JSON.stringify(schema) === JSON.stringify(this.schema)
+    this.schema = schema
+    for (const part of [this.text, byId("attach")]) part.hidden = Boolean(schema)
+    this.input.hidden = !schema
+    if (!isSame) this._shape()
+    if (schema) this.attached = []
+    this._showFiles()
+  }
+
+  _shape(given) {
+    this.shape = this.schema ? new Form(this.schema, "Input", () => this.form.requestSubmit(), given) : null
+    this.shape?.element.addEventListener("input", () => this._offer())
+    this.input.replaceChildren(this.shape?.element ?? "")
+  }
+
+  /** Whether the form says itself what that problem is. */
+  shows(problem) {
+    return Boolean(this.shape) && problem.code === "invalid_input"
+  }
+
+  /** Have the focus where a message is written, unless the user has gone elsewhere. */
+  focus(options) {
+    lead(this.shape ? this.input.querySelector("input, textarea, select, button") : this.text, options)
+  }
+
   /** Why nothing can be sent now, which stands below the box; "" opens it. */
   set waitsFor(why) {
     if (byId("hint").textContent === (why || HINT)) return
     byId("hint").textContent = why || HINT
     this.form.classList.toggle("waits", Boolean(why))
     for (const field of [this.text, this.submit, byId("attach")]) field.disabled = Boolean(why)
+    this.input.inert = Boolean(why)
   }
 
   /** Whether nothing can be sent now. */
@@ -71,7 +103,7 @@ export class Composer {
 
   /** Whether nothing was written or attached that is not sent yet. */
   get isEmpty() {
-    return !this.text.value.trim() && !this.attached.length
+    return this.shape ? !this.shape.isTouched : !this.text.value.trim() && !this.attached.length
   }
 
   /** Put a text there, for the user to send or to change. */
@@ -83,6 +115,7 @@ export class Composer {
 
   /** Put a message there with all that it has, to be changed. */
   take(contents) {
+    if (this.shape) return this._takeValue(contents[0].text)
     const [first] = contents
     const text = first.$type === "text" ? first.text : ""
     this.attached = contents.slice(text ? 1 : 0).map((content) => ({ name: content.name ?? content.text?.slice(0, 40) ?? "A file", content }))
@@ -90,20 +123,43 @@ export class Composer {
     this.write(text)
   }
 
+  _takeValue(text) {
+    this._shape(JSON.parse(text))
+    this.shape.isTouched = true
+    this._offer()
+    this.shape.focus()
+  }
+
   async _submitted(event) {
     event.preventDefault()
     if (this.stops) return this.stop()
+    if (this.shape) return this._submitValue()
     const text = this.text.value.trim()
     const { attached } = this
     const contents = [...(text ? [{ $type: "text", text }] : []), ...attached.map((file) => file.content)]
     if (!contents.length) return this.text.focus()
     const busy = this.runs ? this.busy.value : undefined
     this._clear()
-    if (!(await this.send(contents, busy))) {
+    if (await this.send(contents, busy)) {
       this.attached = attached
       this._showFiles()
       this.write(this.text.value || text)
     }
+  }
+
+  /** Send the value as JSON, as a workflow takes it for a message. What is refused stands in the form again. */
+  async _submitValue() {
+    const written = this.shape.read()
+    if (!written) return
+    const text = JSON.stringify(written.value)
+    const { schema, busy: { value: busy } } = this
+    this._clear()
+    this._shape()
+    this._offer()
+    const problem = await this.send([{ $type: "text", text }], this.runs ? busy : undefined)
+    if (!problem || schema !== this.schema) return
+    this._takeValue(text)
+    if (this.shows(problem)) this.shape.refuse(problem.message)
   }
 
   _pressed(event) {
@@ -133,6 +189,7 @@ export class Composer {
   }
 
   async _attach(files) {
+    if (this.shape) return
     for (const file of files.slice(0, MOST_CONTENTS - this.attached.length))
       this.attached.push({ name: file.name, content: await contentOf(file) })
     this._showFiles()

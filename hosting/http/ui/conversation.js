@@ -5,7 +5,7 @@
 // following, and no run.
 
 import { checked, graphs, paths, randomKey, read, send } from "./api.js"
-import { button, el, plural } from "./dom.js"
+import { FOCUSABLE, announce, button, byId, dismiss, el, plain, plural } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
@@ -213,7 +213,7 @@ export class Conversation {
   async _showApprovals() {
     const { approvals } = await this._read("/approvals")
     const { size } = this.waiting
-    for (const id of this.waiting.keys()) if (!approvals.some((approval) => approval.id === id)) this.waiting.delete(id)
+    for (const [id, approval] of this.waiting) if (!approvals.some((other) => other.id === id)) this._answeredElsewhere(approval)
     for (const approval of approvals) {
       const turn = this.turns.get(approval.run_id)
       if (turn) this._showApproval(turn, approval)
@@ -221,9 +221,21 @@ export class Conversation {
     if (this.waiting.size !== size) this.hooks.drawn()
   }
 
+  /** Take away the card of what somebody answered in another place, or what expired. */
+  _answeredElsewhere({ id, run_id: run, tool }) {
+    this.waiting.delete(id)
+    this.hooks.drawn() // which opens the box before it may have the focus
+    const card = this.list.querySelector(cardOf(id))
+    if (!card) return
+    dismiss(card, [...this.list.querySelectorAll(".card.ask")].find((other) => other !== card)?.querySelector(FOCUSABLE) ?? byId("message"))
+    announce(`${plain(tool)} no longer waits for an answer.`)
+    const isAsked = [...this.waiting.values()].some((other) => other.run_id === run && other.tool === tool)
+    if (!isAsked) this.turns.get(run)?.graph?.waits(tool, false)
+  }
+
   _showApproval(turn, approval) {
     this.waiting.set(approval.id, approval)
-    if (turn.cards.querySelector(`[data-approval="${CSS.escape(approval.id)}"]`)) return
+    if (turn.cards.querySelector(cardOf(approval.id))) return
     const card = this.hooks.approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
     card.dataset.approval = approval.id
     turn.cards.append(card)
@@ -392,3 +404,5 @@ export class Conversation {
     return paths.runs(this.agent, this.threadId, runId, rest)
   }
 }
+
+const cardOf = (id) => `[data-approval="${CSS.escape(id)}"]`

@@ -2,7 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg"
 const INPUT_METHOD = 229
+const MOST_DEPTH = 8 // of a value that is shown by its members; what lies deeper is JSON
 const UNSEEN = /((?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}])/u
+export const FOCUSABLE = "input, textarea, select, button, output"
 const ICONS = {
   approve: "M5 12.5l4.5 4.5L19 7.5",
   attach: "M19 11.5l-7.4 7.4a4.6 4.6 0 0 1-6.5-6.5l8-8a3.1 3.1 0 0 1 4.4 4.4l-8 8a1.5 1.5 0 0 1-2.2-2.2l7.4-7.3",
@@ -68,11 +70,22 @@ export const iconButton = (name, says, click, kind = "quiet") =>
 export const button = (says, click, kind = "") =>
   el("button", { type: "button", class: `button ${kind}`, on: { click } }, says)
 
-/** Return a value with its title, as a person reads it. */
+/** Return a value with its title, as a person reads it: an object by its members. */
 export function valueNode(title, value) {
+  const heading = el("h4", { role: "heading", "aria-level": "3" }, title)
+  if (hasMembers(value)) return el("div", {}, heading, el("div", { class: "values", tabIndex: 0 }, shown(value)))
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
-  return el("div", {}, el("h4", { role: "heading", "aria-level": "3" }, title), el("pre", { tabIndex: 0 }, visible(text ?? "none")))
+  return el("div", {}, heading, el("pre", { tabIndex: 0 }, visible(text ?? "none")))
 }
+
+function shown(value, depth = 0) {
+  if (typeof value === "string" && value) return visible(value)
+  if (!hasMembers(value) || depth > MOST_DEPTH) return el("code", {}, visible(JSON.stringify(value)))
+  if (Array.isArray(value)) return el("ol", {}, value.map((item) => el("li", {}, shown(item, depth + 1))))
+  return el("dl", {}, Object.entries(value).flatMap(([name, member]) => [el("dt", {}, visible(name)), el("dd", {}, shown(member, depth + 1))]))
+}
+
+const hasMembers = (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0
 
 /** Return the nodes of a text by which a person decides: what would show nothing, or turn the words beside it, is
  * written out, as JSON escapes it. */
@@ -80,6 +93,9 @@ export function visible(text) {
   const escaped = (unseen) => unseen.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
   return String(text ?? "").split(UNSEEN).map((part, at) => (at % 2 ? el("mark", { class: "unseen", title: "An invisible character" }, escaped(part)) : part))
 }
+
+/** Return the same as one text, for where no nodes can be. */
+export const plain = (text) => visible(text).map((part) => part.textContent ?? part).join("")
 
 /** Return whether that key was pressed, and not to choose a word of an input method. Safari ends the word before the
  * key that confirms it: there only the old code says so. */
@@ -94,6 +110,13 @@ export const byId = (id) => document.getElementById(id)
 /** Move the focus there after an action, unless the user has gone to another field or turn. */
 export function lead(element, options) {
   if (!document.activeElement?.closest("input, textarea, select, dialog, .turns")) element?.focus(options)
+}
+
+/** Remove an element. A focus in it goes to the other one. */
+export function dismiss(element, other) {
+  const hadFocus = element.contains(document.activeElement)
+  element.remove()
+  if (hadFocus) other?.focus()
 }
 
 /** Have a screen reader say it after its earlier messages. */

@@ -12,7 +12,7 @@ import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showReceipt } from "./dialogs.js"
 import { download } from "./download.js"
-import { button, byId, el, icon, iconButton, lead, plural, pressed } from "./dom.js"
+import { button, byId, el, icon, iconButton, plural, pressed } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
@@ -155,7 +155,8 @@ async function route() {
   byId("composer").hidden = false
   byId("used-up").hidden = true
   byId("begin-new").href = hrefOf(agent.name)
-  byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
+  byId("message").placeholder = `Message ${agent.name}`
+  composer.fit(takesText(agent) ? null : agent.input_schema)
   isAtEnd = true
   showBox()
   showTop()
@@ -168,8 +169,8 @@ async function route() {
   changed(false)
   const { activeElement: at } = document
   const hasGone = at !== from && at.matches("button, a:not(#threads a)") // somebody went there meanwhile
-  if (!hasGone && !matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
-  if (first && !(await say(first))) await again(first)
+  if (!hasGone && !matchMedia("(pointer: coarse)").matches) composer.focus({ preventScroll: true })
+  if (first && (await say(first))) await again(first)
 }
 
 /** Return the button with a word beside its icon, which stands there as far as there is room. */
@@ -223,11 +224,10 @@ async function say(...given) {
   byId("empty")?.remove()
   isAtEnd = true
   try {
-    await conversation.send(...given)
-    return true
+    return void (await conversation.send(...given))
   } catch (problem) {
-    if (!composer.waits) failed(problem) // it says why below the box
-    return false
+    if (!composer.waits && !composer.shows(problem)) failed(problem) // it says why itself
+    return problem
   }
 }
 

@@ -64,7 +64,7 @@ export class Turn {
       if (content?.function_call) this.decided.set(content.function_call.call_id, { ...content.function_call, approved: content.approved })
     this.contents = contents.filter((content) => WRITTEN.has(content.$type) && !content.attachment)
     this.isWhole = isWhole && this.contents.length === contents.length
-    const parts = contents.map(shownContent).filter(Boolean)
+    const parts = contents.map((content) => (this.graph && shownInput(content)) || shownContent(content)).filter(Boolean)
     this.request.replaceChildren(...parts)
     this.request.hidden = !parts.length
     if (!this.isWhole || !parts.length) return
@@ -324,6 +324,16 @@ export class Turn {
     const end = this.answer.childElementCount - (isWhole ? 0 : 1)
     for (; this.isHeard && this.spoken < end; this.spoken++) announce(spoken(this.answer.children[this.spoken]))
     this.drawn?.()
+  }
+}
+
+/** Return the node for the input of a workflow that takes an object; null for another content. */
+function shownInput({ $type: type, text }) {
+  if (type !== "text" || text[0] !== "{") return null
+  try {
+    return valueNode("Input", JSON.parse(text))
+  } catch {
+    return null
   }
 }
 

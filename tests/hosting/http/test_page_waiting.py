@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
@@ -27,7 +28,23 @@ NOTE_STATES = """() => {
     new MutationObserver(note).observe(state, { childList: true })
 }"""
 
+FLOWS = """
+from hosting.app import AgentFunctionApp
+from tests.support.flows import asking_flow
+
+app = AgentFunctionApp(workflows=[asking_flow])
+"""
+
 pytestmark = IN_A_BROWSER
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """An app whose workflow asks."""
+    app = Path(shutil.copytree(APP, tmp_path_factory.mktemp("waiting") / "app"))
+    (app / "function_app.py").write_text(FLOWS)
+    with RunningHost(app) as host:
+        yield host
 
 
 @pytest.mark.behaviour("page.approvals")
@@ -55,17 +72,75 @@ async def test_the_box_waits_for_an_approval_and_opens_when_it_is_answered(
 
 
 @pytest.mark.behaviour("page.approvals")
-async def test_the_box_opens_when_the_approval_is_answered_elsewhere(host: RunningHost) -> None:
-    """By another program."""
+async def test_the_box_opens_and_the_card_goes_when_the_approval_is_answered_elsewhere(host: RunningHost) -> None:
+    """By another program. Who was about to answer has the focus in the box, and is told."""
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/clerk/elsewhere")
         await ask(page, REFUND)
         await page.get_by_text("May the agent call refund?").wait_for()
         await expect(page.get_by_label("Message", exact=True)).to_be_disabled()
+        await page.get_by_label("Reason to refuse").focus()
         async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/elsewhere") as client:
             (waiting,) = (await client.get("/approvals")).json()["approvals"]
             (await client.post(f"/approvals/{waiting['id']}", json={"approved": True})).raise_for_status()
         await expect(page.get_by_label("Message", exact=True)).to_be_enabled()
+        await expect(page.get_by_text("May the agent call refund?")).to_have_count(0)
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        await expect(page.locator("#live")).to_contain_text("refund no longer waits for an answer.")
+
+
+@pytest.mark.behaviour("page.approvals")
+async def test_of_two_questions_the_one_that_is_answered_elsewhere_goes_and_the_other_stays(flows: RunningHost) -> None:
+    """With what is written in it, and the graph waits on."""
+    async with browsed(flows.origin, REFUSED) as browser:
+        page = await browser.open("#/Asking/two")
+        await ask(page, "tea+coffee")
+        cards = page.locator(".card.ask")
+        await expect(cards).to_have_count(2)
+        note = cards.filter(has_text="coffee").get_by_label("Note", exact=True)
+        await note.fill("strong")
+        async with httpx.AsyncClient(base_url=f"{flows.origin}/api/workflows/Asking/threads/two") as client:
+            waiting, _ = (await client.get("/approvals")).json()["approvals"]
+            (await client.post(f"/approvals/{waiting['id']}", json={"value": {"approved": True}})).raise_for_status()
+        await expect(cards).to_have_count(1)
+        await expect(note).to_have_value("strong")
+        await expect(page.locator("#hint")).to_have_text("Answer the question above first.")
+        await expect(page.locator(".graph li")).to_have_text(["reviewer: waits for a person"])
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_what_is_answered_elsewhere_goes_from_the_inbox_though_there_are_more_pages(host: RunningHost) -> None:
+    """Only what comes behind the first page stays."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open()
+        shown = ["one", "two", "three"]
+
+        async def answer(route: Route) -> None:
+            listed = [
+                {
+                    "id": name,
+                    "agent": "clerk",
+                    "kind": "agent",
+                    "thread_id": name,
+                    "run_id": name,
+                    "tool": "refund",
+                    "arguments": {},
+                    "requested_at": f"2026-01-0{number}T09:00:00+00:00",
+                    "expires_at": None,
+                }
+                for number, name in enumerate(["one", "two", "three"], 1)
+                if name in shown
+            ]
+            await route.fulfill(json={"approvals": listed, "next_cursor": "more"})
+
+        await page.route("**/approvals?*", answer)
+        await page.clock.install()
+        await page.goto(f"{host.origin}/api/ui/#/?approvals")
+        cards = page.locator(".card.ask")
+        await expect(cards).to_have_count(3)
+        shown.remove("two")
+        await page.clock.fast_forward(5000)
+        await expect(cards).to_have_count(2)
 
 
 @pytest.mark.behaviour("page.approvals")

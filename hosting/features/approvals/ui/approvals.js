@@ -2,6 +2,7 @@
 
 import { paths, read } from "./api.js"
 import { button, el, pressed, valueNode, visible } from "./dom.js"
+import { Form } from "./forms.js"
 import { saidOf } from "./timeline.js"
 import { until } from "./times.js"
 
@@ -36,23 +37,27 @@ export function approvalCard(approval, answer) {
 }
 
 function questionCard(approval, answer) {
-  const isText = approval.answer_schema.type === "string"
-  const field = el("textarea", { rows: 3, "aria-label": "Answer", placeholder: isText ? "Answer" : "Answer, as JSON" })
+  const form = new Form(approval.answer_schema, "Answer", send)
   const note = el("p", { class: "note", role: "status" })
-  const send = button("Answer", async () => {
-    send.disabled = true
+  const sending = button("Answer", send, "primary")
+
+  async function send() {
+    const written = sending.disabled ? null : form.read()
+    if (!written) return
+    sending.disabled = true
     try {
-      await answer(approval, { value: isText ? field.value : JSON.parse(field.value) })
+      await answer(approval, written)
       card.remove()
     } catch (problem) {
-      note.replaceChildren(...visible(problem instanceof SyntaxError ? `This is not JSON: ${problem.message}` : problem.message))
-      send.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
+      sending.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
+      if (problem.code === "invalid_input") form.refuse(problem.message)
+      else note.replaceChildren(...visible(problem.message))
     }
-  }, "primary")
+  }
+
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
   const title = el("h3", {}, el("code", {}, visible(approval.tool)), " asks")
-  const asked = [valueNode("Question", approval.arguments), isText ? null : valueNode("Schema of the answer", approval.answer_schema)]
-  const card = el("section", { class: "card ask" }, title, ...asked, field, el("div", { class: "actions" }, send), limit, note)
+  const card = el("section", { class: "card ask" }, title, valueNode("Question", approval.arguments), form.element, el("div", { class: "actions" }, sending), limit, note)
   return card
 }
 

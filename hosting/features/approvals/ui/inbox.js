@@ -2,7 +2,7 @@
 
 import { approvalCard } from "./approvals.js"
 import { checked, paths, read, send } from "./api.js"
-import { button, el, lead, visible } from "./dom.js"
+import { FOCUSABLE, button, dismiss, el, lead, visible } from "./dom.js"
 import { hrefOf } from "./threads.js"
 import { inFull, until } from "./times.js"
 
@@ -21,9 +21,10 @@ export class Inbox {
     this.hooks = { counted, failed }
     this.cards = new Map()
     this.isLeft = false
+    this.pages = 1
     this.list = el("div", { class: "inbox", role: "list" })
     this.note = el("div", {})
-    this.more = button("More", () => this._load(this.cursor).catch(failed), "quiet")
+    this.more = button("More", () => this._load(this.pages + 1).catch(failed), "quiet")
     this.more.hidden = true
     this.element = el("div", { class: "view" }, this.list, this.note, this.more)
   }
@@ -40,19 +41,27 @@ export class Inbox {
     this.isLeft = true
   }
 
-  async _load(cursor = "") {
-    const page = await read(paths.waiting(PAGE, cursor))
-    if (this.isLeft) return
-    const here = new Set(page.approvals.map(keyOf))
-    if (!cursor)
-      for (const [key, card] of this.cards)
-        if (!here.has(key) && !card.isDecided && !page.next_cursor) {
-          card.element.remove()
-          this.cards.delete(key)
-        }
-    for (const approval of page.approvals) if (!this.cards.has(keyOf(approval))) this._add(approval)
-    this.cursor = page.next_cursor
-    this.more.hidden = !this.cursor
+  /** Read so many pages; what is on none of them any more was answered elsewhere. */
+  async _load(pages = this.pages) {
+    const approvals = []
+    let cursor = ""
+    for (let left = pages; left && (cursor || left === pages); left--) {
+      const page = await read(paths.waiting(PAGE, cursor))
+      approvals.push(...page.approvals)
+      cursor = page.next_cursor
+    }
+    if (this.isLeft || pages < this.pages) return
+    const here = new Set(approvals.map(keyOf))
+    for (const [key, card] of this.cards)
+      if (!here.has(key) && !card.isDecided) {
+        const next = card.element.nextElementSibling ?? card.element.previousElementSibling
+        dismiss(card.element, next?.querySelector(FOCUSABLE))
+        this.cards.delete(key)
+      }
+    for (const approval of approvals) if (!this.cards.has(keyOf(approval))) this._add(approval)
+    this.pages = pages
+    this.cursor = cursor
+    this.more.hidden = !cursor
     this._count()
   }
 
