@@ -34,6 +34,8 @@ export class Conversation {
     this.turns = new Map()
     this.sending = new Set() // promises, each kept when it is known which run a message became
     this.waiting = new Map() // what a person is asked here and has not answered, by its id
+    this.sight = new IntersectionObserver((changes) => this._recallSeen(changes), { rootMargin: "100% 0px" }) // a screen ahead
+    this.continued = new Map() // timelines of runs whose questions were answered: they are not written on
     this.past = new Set() // runs that have ended: a conversation that was reset has nothing of them
     this.first = this.last = 0
     this.isLoaded = false
@@ -74,6 +76,7 @@ export class Conversation {
   /** Stop looking: the user reads another thread now. */
   leave() {
     this.leaving.abort()
+    this.sight.disconnect()
   }
 
   /** Send a message, and show its turn to the end. Throws the problem of a message that was refused.
@@ -333,13 +336,16 @@ export class Conversation {
       window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
     }
     this.hooks.drawn()
-    this._recallMissing()
+    for (const turn of this.turns.values()) if (turn.lacksSteps) this.sight.observe(turn.element)
   }
 
-  /** Show what the stored entries lack of ended runs: one run after the other. */
-  async _recallMissing() {
-    for (const turn of [...this.turns.values()].reverse()) await turn.recallMissing().catch(() => {})
-    this.hooks.drawn()
+  /** Show what the stored entries lack of the ended runs that come in sight. */
+  async _recallSeen(changes) {
+    const seen = new Set(changes.filter((change) => change.isIntersecting).map(({ target }) => target))
+    for (const element of seen) this.sight.unobserve(element)
+    const turns = [...this.turns.values()].filter((turn) => seen.has(turn.element))
+    await Promise.all(turns.map((turn) => turn.recallMissing().catch(() => {})))
+    if (turns.length) this.hooks.drawn()
   }
 
   /** Read a run's timeline. A turn of a workflow that continues others gets what they did, and they lose their graphs. */
@@ -352,7 +358,8 @@ export class Conversation {
   async _resume(turn, asking) {
     const before = []
     for (let id = asking; id; id = before[0].continues) {
-      before.unshift(await this._told(id))
+      if (!this.continued.has(id)) this.continued.set(id, await this._told(id))
+      before.unshift(this.continued.get(id))
       this.turns.get(id)?.handOver()
     }
     turn.resume(before)

@@ -131,7 +131,7 @@ export class Turn {
     this.request.hidden = false
     this.request.classList.add("answered")
     this.edit.replaceChildren()
-    this.graph.element.hidden = false
+    this.graph.element.hidden = Boolean(this.isContinued)
     this.graph.recall(before)
   }
 
@@ -147,11 +147,15 @@ export class Turn {
     if (this.graph?.element.hidden && !this.isContinued && this.readAgain && !this.isOpen) await this.readAgain()
   }
 
-  /** Show what the stored entries of an ended run lack, from its timeline: the tool calls of one without an answer, and
+  /** Whether the stored entries lack steps of this run, which has ended: the tool calls of one without an answer, and
    * what a workflow's run continues. */
+  get lacksSteps() {
+    return Boolean((this.graph || this.element.dataset.end !== "completed") && !this.isOpen && !this.isRecalled && this.readTimelineOnce)
+  }
+
+  /** Show those steps, from its timeline. */
   async recallMissing() {
-    const isMissing = this.graph || this.element.dataset.end !== "completed"
-    if (isMissing && !this.isOpen && !this.isRecalled && this.readTimelineOnce) this._recalled(await this.readTimelineOnce())
+    if (this.lacksSteps) this._recalled(await this.readTimelineOnce())
   }
 
   _recalled(told) {

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.hosting.http.browsed_page import (
+    IN_A_BROWSER,
+    ON_EACH_SCREEN,
+    UNWANTED,
+    WIDER,
+    ask,
+    browsed,
+    ended,
+    faults_of,
+)
 from tests.hosting.http.schemas_with_values import LEFT_OUT, TABLE, random_ones
 from tests.support.running_host import ROOT, RunningHost
 
@@ -69,6 +78,37 @@ def desk_flow():
 
 app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=[asking_flow, order_flow, desk_flow])
 """
+HOSTILE = "<img src=x onerror=hacked()>\u202e"
+HOSTILE_SCHEMA = {
+    "type": "object",
+    "description": HOSTILE,
+    "properties": {
+        "text": {"type": "string", "title": HOSTILE, "description": HOSTILE, "pattern": HOSTILE},
+        HOSTILE: {"type": "integer", "minimum": HOSTILE, "default": HOSTILE},
+        "many": {"type": "array", "title": HOSTILE, "items": {"type": "string"}},
+        "choice": {"enum": [HOSTILE, "other"], "title": HOSTILE},
+        "either": {"anyOf": [{"type": "integer", "title": HOSTILE}, {"type": "string", "const": HOSTILE}]},
+        "object": {"title": HOSTILE, "type": "object", "properties": {"a": {"const": HOSTILE}}},
+        "loose": {"title": HOSTILE},
+    },
+}
+DRAWN = """async ([schema, value, refusal]) => {
+    const script = document.querySelector("link[rel=modulepreload][href$='/forms.js']")
+    const { Form } = await import(script.href)
+    for (const given of [value, undefined]) {
+        const form = new Form(schema, "Answer", () => {}, given)
+        const place = document.createElement("div")
+        place.className = "view"
+        place.append(form.element)
+        document.querySelector("#conversation").append(place)
+        form.refuse(refusal)
+        for (const select of form.element.querySelectorAll("select")) {
+            select.selectedIndex = select.options.length - 1
+            select.dispatchEvent(new Event("input", { bubbles: true }))
+        }
+        for (const box of form.element.querySelectorAll("[type=checkbox]")) box.click()
+    }
+}"""
 READ_BACK = """async ([pairs, isTouched]) => {
     const script = document.querySelector("link[rel=modulepreload][href$='/forms.js']")
     const { Form } = await import(script.href)
@@ -261,3 +301,30 @@ async def test_a_workflow_that_takes_a_value_is_given_it_by_a_form(host: Running
         await expect(item).to_have_count(0)
 
     assert '"total": 6' in answer
+
+
+@pytest.mark.behaviour("page.forms")
+@pytest.mark.behaviour("page.hostile")
+@ON_EACH_SCREEN
+async def test_a_form_stands_in_nobodys_way_and_runs_nothing(host: RunningHost, theme: str, is_phone: bool) -> None:
+    """By axe-core's rules, nothing is wider than the screen, and names, hints, choices and defaults are text."""
+    async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open(f"#/Desk/seen-{theme}")
+        await ask(page, "<img src=x onerror=hacked()>")
+        await fill(page)
+        await page.get_by_label("Row", exact=True).fill("many")
+        await page.get_by_label("Row", exact=True).press("Enter")
+        await expect(page.locator(".card .refusal", has_text="Write a number.")).to_be_visible()
+        found, wider = await faults_of(page), [await page.evaluate(WIDER)]
+        await page.goto(f"{host.origin}/api/ui/#/Orders")
+        await page.get_by_label("Count", exact=True).fill("x")
+        await page.get_by_label("Count", exact=True).press("Enter")
+        found += await faults_of(page)
+        wider.append(await page.evaluate(WIDER))
+        drawn = [HOSTILE_SCHEMA, {"text": HOSTILE, "many": [HOSTILE], "choice": HOSTILE, "loose": [HOSTILE]}]
+        await page.evaluate(DRAWN, [*drawn, f"at $.many[0] the rule '{HOSTILE}' is broken; {HOSTILE}"])
+        found += await faults_of(page)
+        wider.append(await page.evaluate(WIDER))
+        unwanted = await page.evaluate(UNWANTED)
+
+    assert (found, max(*wider, 0), unwanted) == ([], 0, [])

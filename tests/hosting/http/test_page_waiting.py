@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -28,11 +30,12 @@ NOTE_STATES = """() => {
     new MutationObserver(note).observe(state, { childList: true })
 }"""
 
+MANY_RUNS = 30
 FLOWS = """
 from hosting.app import AgentFunctionApp
-from tests.support.flows import asking_flow
+from tests.support.flows import asking_flow, text_flow
 
-app = AgentFunctionApp(workflows=[asking_flow])
+app = AgentFunctionApp(workflows=[asking_flow, text_flow])
 """
 
 pytestmark = IN_A_BROWSER
@@ -209,3 +212,55 @@ async def test_after_a_kill_the_page_says_when_the_run_goes_on_until_it_does(tmp
         "Answering",
         "",
     ]
+
+
+@pytest.mark.behaviour("page.long")
+@pytest.mark.parametrize("is_workflow", [False, True], ids=["failed runs", "runs of a workflow"])
+async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(
+    host: RunningHost, flows: RunningHost, *, is_workflow: bool
+) -> None:
+    """The others are read when somebody scrolls there."""
+    origin, path = (flows.origin, "workflows/Text") if is_workflow else (host.origin, "agents/writer")
+    async with httpx.AsyncClient(base_url=f"{origin}/api/{path}", timeout=20) as client:
+        for _ in range(MANY_RUNS):
+            await client.post("/run", json={"message": "abc" if is_workflow else "fail", "thread_id": "many"})
+    held: list[Route] = []
+    are_two = asyncio.Event()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+        if len(held) > 1:
+            are_two.set()
+
+    async with browsed(origin, REFUSED) as browser:
+        page = await browser.open()
+        read: set[str] = set()
+        page.on("request", lambda request: read.add(request.url) if request.url.endswith("/timeline") else None)
+        await page.route("**/timeline", hold)
+        await page.goto(f"{origin}/api/ui/#/{path.split('/')[1]}/many")
+        await asyncio.wait_for(are_two.wait(), GUARD_SECONDS)
+        await page.unroute("**/timeline")  # which lets them go
+        async with page.expect_response("**/approvals"):  # of the next look
+            pass
+        in_sight = len(read)
+        async with page.expect_request("**/timeline"):
+            await page.evaluate("scrollTo(0, 0)")
+
+    assert 1 < in_sight < MANY_RUNS
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_of_runs_that_continue_each_other_the_last_has_the_one_graph(flows: RunningHost) -> None:
+    """After a reload too."""
+    async with browsed(flows.origin, REFUSED) as browser:
+        page = await browser.open("#/Asking/chain")
+        await ask(page, "tea")
+        for number in range(3):
+            await page.get_by_label("Note", exact=True).fill("again" if number < 2 else "enough")
+            await page.get_by_role("button", name="Answer", exact=True).click()
+            await ended(page, number=number + 2)
+        for _ in range(2):
+            await expect(page.locator(".turn").last.locator(".graph li")).to_have_text(["reviewer: done 4 times"])
+            await expect(page.locator(".request.answered")).to_have_count(3)
+            await expect(page.locator(".graph:visible")).to_have_count(1)
+            await page.reload()
