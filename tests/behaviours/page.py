@@ -66,8 +66,8 @@ BEHAVIOURS = {
     "where that of a thread is used up, a new thread is offered.",
     "page.operations": "Who administers the app sees what each agent is at and what is stuck, and asks for it again; "
     "nobody else has that view.",
-    "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go; timelines are "
-    "read of the turns in sight alone, and together.",
+    "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go; timelines "
+    "are read of the turns in sight alone, and together.",
     "page.keys": "With keys the page asks for one, and keeps it in its tab alone.",
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",
     "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "

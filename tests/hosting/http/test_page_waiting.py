@@ -119,7 +119,7 @@ async def test_what_is_answered_elsewhere_goes_from_the_inbox_though_there_are_m
         shown = ["one", "two", "three"]
 
         async def answer(route: Route) -> None:
-            listed = [
+            listed: list[dict[str, object]] = [
                 {
                     "id": name,
                     "agent": "clerk",
