@@ -20,7 +20,7 @@ const LIMITS = [
   ["maxItems", (n) => `at most ${plural(n, "item")}`],
   ["format", (name) => (Object.hasOwn(FORMATS, name) ? FORMATS[name] : "")],
 ]
-const FORMATS = { date: "as 2026-01-31", time: "as 09:30:00", "date-time": "as 2026-01-31T09:30:00Z", duration: "as PT1H30M", uuid: "a UUID" }
+const FORMATS = { time: "as 09:30:00", "date-time": "as 2026-01-31T09:30:00Z", duration: "as PT1H30M", uuid: "a UUID" }
 const MOST_BLANK = 5 // items that a new list begins with
 let ids = 0
 
