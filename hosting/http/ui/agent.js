@@ -54,7 +54,7 @@ function partNodes(part, { instructions_hidden: isHidden }) {
     section("Instructions", isHidden ? note("Only administrators read them here.") : part.instructions ? el("pre", { tabIndex: 0 }, visible(part.instructions)) : note("It has none.")),
     section("Model", rows(facts.filter(Boolean))),
     section("Tools", tools.length ? el("ul", { class: "steps" }, tools.map((tool) => el("li", {}, toolNode(tool, isHidden)))) : note("It has none.")),
-    format ? section("Format of its answers", valueNode("JSON Schema", format)) : "",
+    format ? section("Format of its answers", valueNode("JSON Schema", JSON.stringify(format, null, 2))) : "",
   ]
 }
 
@@ -69,7 +69,7 @@ function toolNode(tool, isHidden) {
       "div",
       { class: "step-body" },
       tool.description ? el("p", {}, visible(tool.description)) : "",
-      tool.parameters ? valueNode("Parameters", tool.parameters) : "",
+      tool.parameters ? valueNode("Parameters", JSON.stringify(tool.parameters, null, 2)) : "",
       agent ? valueNode("Instructions", isHidden ? "Only administrators read them here." : (agent.instructions ?? "none")) : "",
       agent?.tools.length ? el("ul", { class: "steps" }, agent.tools.map((inner) => el("li", {}, toolNode(inner, isHidden)))) : "",
     ),
