@@ -85,7 +85,8 @@ async def test_an_app_serves_the_files_of_all_its_features() -> None:
         urls = re.findall(r'(?:href|src)="([^"#]+)"', first)
         received = [(await client.get(f"/api/ui/{url}")).content for url in dict.fromkeys(urls)]
 
-    assert sorted(received) == sorted(path.read_bytes() for path in FILES if path.name != "index.html")
+    assert {Path(url).name for url in linked()} == {path.name for path in FILES if path.name != "index.html"}
+    assert sorted(received) == sorted(text(get(url)).encode() for url in set(linked()))
 
 
 @pytest.mark.behaviour("page.files")
@@ -185,6 +186,22 @@ def test_all_of_it_is_small_and_sent_compressed() -> None:
     assert [gzip.decompress(bytes(body, "ascii") if isinstance(body, str) else body) for body in packed] == [
         get(url).body for url in urls
     ]
+
+
+@pytest.mark.behaviour("page.small")
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_sent_without_the_lines_of_its_comments_and_with_each_other_line_in_its_place(path: Path) -> None:
+    """So an error names the line of the file."""
+    (url,) = {each for each in linked() if each.endswith(f"/{path.name}")}
+    body = get(url).body
+    sent = (body if isinstance(body, str) else bytes(body).decode()).split("\n")
+    written = path.read_text(encoding="utf-8").split("\n")
+
+    assert len(sent) == len(written)
+    assert not any(line.lstrip().startswith(("//", "/*")) for line in sent)
+    left_out = [line.lstrip() for line, other in zip(written, sent, strict=True) if line != other]
+    assert left_out
+    assert all(line.startswith(("//", "/*", "*")) for line in left_out)
 
 
 @pytest.mark.behaviour("page.files")
