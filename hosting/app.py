@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hosting.assembly import SETTINGS, access_of, lent_name, make_features, workflows_of
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
+from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
@@ -33,7 +33,14 @@ from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_manage
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.timers import TIMERS, register_expiry, register_timers
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
-from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
+from hosting.host_settings import (
+    Safeguards,
+    app_folder,
+    function_timeout_seconds,
+    report_missing,
+    route_prefix,
+    task_hub,
+)
 from hosting.http.lists import ListHandlers
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI

@@ -24,6 +24,10 @@ _MOST_HUB_LETTERS = 45
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _NOT_OF_A_HUB = re.compile(r"[^A-Za-z0-9]")
 _VARIABLE = re.compile(r"%([^%]+)%")
+_DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
+
+DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
+"""Where host.json says nothing: the Flex Consumption plan's."""
 
 
 def app_folder(environ: Mapping[str, str]) -> Path:
@@ -55,6 +59,23 @@ def route_prefix(folder: Path, environ: Mapping[str, str]) -> str:
     """Return the prefix of all routes, perhaps empty: `extensions.http.routePrefix`, else `api`."""
     given = host_value(folder, environ, "extensions", "http", "routePrefix")
     return "api" if given is None else str(given)
+
+
+def function_timeout_seconds(folder: Path, environ: Mapping[str, str]) -> float | None:
+    """Return the platform's limit: the app setting that overrides host.json, else host.json of `folder`, else Flex's.
+
+    None stands for no limit. Raises `ConfigurationError` for a value that the platform would not take either.
+    """
+    value = host_value(folder, environ, "functionTimeout")
+    if value is None:
+        return DEFAULT_FUNCTION_TIMEOUT_SECONDS
+    if value in ("-1", -1):
+        return None
+    match = _DURATION.match(value) if isinstance(value, str) else None
+    if match is None:
+        raise ConfigurationError(f'functionTimeout is {value!r}: it must be "-1" or hh:mm:ss.')
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def task_hub(folder: Path, environ: Mapping[str, str]) -> str:

@@ -14,9 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import re
-from collections.abc import Mapping
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -41,7 +38,6 @@ from hosting.errors import (
     UnreadableStateError,
     UnstorableAnswerError,
 )
-from hosting.host_settings import host_value
 from hosting.names import new_id
 from hosting.options import Retry
 from hosting.ports import iso
@@ -217,11 +213,6 @@ ENDING_SECONDS = STOPPING_SECONDS + PATIENCE_SECONDS
 MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
 """Between a run's limit and the function's: its end, and a log that is away before its agent starts."""
 
-DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
-"""Where host.json says nothing: the Flex Consumption plan's."""
-
-_DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
-
 
 class TimeLimit(Struct, frozen=True):
     """The limit of runs unless an agent has its own, and the platform's, which is None when it has none."""
@@ -246,20 +237,3 @@ class TimeLimit(Struct, frozen=True):
                 f"Choose at most {self.function_seconds - MARGIN_SECONDS:.12g}, or raise functionTimeout in host.json."
             )
         return float(seconds)
-
-
-def function_timeout_seconds(folder: Path, environ: Mapping[str, str]) -> float | None:
-    """Return the platform's limit: the app setting that overrides host.json, else host.json of `folder`, else Flex's.
-
-    None stands for no limit. Raises `ConfigurationError` for a value that the platform would not take either.
-    """
-    value = host_value(folder, environ, "functionTimeout")
-    if value is None:
-        return DEFAULT_FUNCTION_TIMEOUT_SECONDS
-    if value in ("-1", -1):
-        return None
-    match = _DURATION.match(value) if isinstance(value, str) else None
-    if match is None:
-        raise ConfigurationError(f'functionTimeout is {value!r}: it must be "-1" or hh:mm:ss.')
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
+from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import direct_api
 from tests.support.direct import DirectHost
-
-OVERRIDE = "AzureFunctionsJobHost__functionTimeout"
 
 
 def app_in(folder: Path, patch: pytest.MonkeyPatch, timeout: Any = None, **environ: str) -> AgentFunctionApp:
@@ -74,38 +72,3 @@ def test_what_is_no_limit_is_refused(seconds: float) -> None:
     """Above 0 and at most a day; the value is quoted as it was given."""
     with pytest.raises(ConfigurationError, match=f" is {seconds} s: it must be above 0 and at most 86400"):
         TimeLimit(300, None).of("Joker", seconds)
-
-
-@pytest.mark.parametrize(
-    ("timeout", "environ", "seconds"),
-    [
-        (None, {}, 1800),
-        ("00:10:00", {}, 600),
-        ("1.00:00:01", {}, 86_401),
-        ("-1", {}, None),
-        ("00:10:00", {OVERRIDE: "01:00:00"}, 3600),
-        ("00:10:00", {OVERRIDE: "-1"}, None),
-    ],
-)
-def test_the_platform_s_limit_is_the_override_else_host_json_else_the_flex_plan_s(
-    tmp_path: Path, timeout: str | None, environ: dict[str, str], seconds: float | None
-) -> None:
-    """None is no limit."""
-    host = {} if timeout is None else {"functionTimeout": timeout}
-    (tmp_path / "host.json").write_text(json.dumps(host), encoding="utf-8")
-
-    assert function_timeout_seconds(tmp_path, environ) == seconds
-
-
-def test_a_folder_without_host_json_has_the_flex_plan_s_limit(tmp_path: Path) -> None:
-    """A test's, or a tool's that only imports the app."""
-    assert function_timeout_seconds(tmp_path, {}) == 1800
-
-
-@pytest.mark.parametrize("timeout", ["5 minutes", 300, "00:05:00\n"])
-def test_a_function_timeout_that_the_platform_would_not_take_is_refused(tmp_path: Path, timeout: Any) -> None:
-    """By a sentence that shows it."""
-    (tmp_path / "host.json").write_text(json.dumps({"functionTimeout": timeout}), encoding="utf-8")
-
-    with pytest.raises(ConfigurationError, match=r"^functionTimeout is .*: it must be"):
-        function_timeout_seconds(tmp_path, {})
