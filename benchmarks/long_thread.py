@@ -26,10 +26,9 @@ from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.run_request import RunRequest, StartRun
-from hosting.core.thread.sources import ForkPoint
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError
-from hosting.features.forks.forking import ForkCall, Forking
+from hosting.features.forks.forking import ForkCall, Forking, ForkPoint
 from hosting.listing import Window
 from hosting.names import Address, StoreKey
 from hosting.options import AS_THE_APP

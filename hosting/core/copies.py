@@ -10,7 +10,6 @@ What is lent to the volume instead of being put there is named in the mark, so t
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
@@ -25,17 +24,11 @@ from state.conversation import entries_in
 from state.models import Entry, PlainEntry
 
 _MARK = "copy-"
-_BITS = 48
 _AT_ONCE = 1000
 """Entries that are copied at a time, at most."""
 
 FindSums = Callable[[int, int], Awaitable["str | None"]]
 """Returns the sums over the entries before one of the positions from the first to the last, the first that has them."""
-
-
-def drawn_generation() -> int:
-    """Return the number of a volume that no other attempt draws."""
-    return 1 + secrets.randbits(_BITS)
 
 
 class Copy:

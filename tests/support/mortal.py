@@ -21,9 +21,8 @@ from hosting.core.sweeps import UploadSweep
 from hosting.core.thread.commands import AcceptRun, Change
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.thread.sources import ForkPoint
 from hosting.core.thread_log import epoch_store_key, store_key
-from hosting.features.forks.forking import ForkCall, Forked, Forking
+from hosting.features.forks.forking import ForkCall, Forked, Forking, ForkPoint
 from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan

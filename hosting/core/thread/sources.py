@@ -9,22 +9,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hosting.core.thread.head import Head
-from hosting.names import Address, keyed_thread_id
+from hosting.names import Address
 
 _FORK_MARK = "fork"
-
-
-class ForkPoint(Struct, frozen=True):
-    """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
-
-    at: int | str | None = None
-    before: bool = False
-
-    @property
-    def text(self) -> str:
-        """The point as one text, without `/`, for the log."""
-        kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
-        return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
 
 
 class ForkSource(Struct, frozen=True):
@@ -64,11 +51,6 @@ class AssignedSource(Struct, frozen=True):
     def text(self) -> str:
         """The source as the log has it; no key has a `/`."""
         return f"{self.key}/{self.epoch}/{self.position}"
-
-
-def keyed_fork(origin: Address, key: str) -> Address:
-    """Return the thread of the fork that is made under this idempotency key."""
-    return Address.of(origin.agent, keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id), origin.owner)
 
 
 def fork_source(head: Head) -> ForkSource | None:

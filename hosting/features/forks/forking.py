@@ -16,13 +16,14 @@ request, or by that sweep.
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.archiving import Archiver, ConversationReader, lent_to
-from hosting.core.copies import Copy, blocks, drawn_generation
+from hosting.core.copies import Copy, blocks
 from hosting.core.document_writer import Attachments
 from hosting.core.lending import Lending
 from hosting.core.signals import Signals
@@ -33,7 +34,7 @@ from hosting.core.thread.conversation import as_left
 from hosting.core.thread.events import Completed
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.sources import ForkPoint, ForkSource, fork_source, keyed_fork
+from hosting.core.thread.sources import ForkSource, fork_source
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.threads import Threads, ThreadView
 from hosting.errors import (
@@ -47,7 +48,7 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
-from hosting.names import Address, new_id
+from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
 from state.attachments import references_in
 from state.codec import parse_entry, write
@@ -57,11 +58,27 @@ from state.models import Conversation
 
 logger = logging.getLogger(__name__)
 
+_BITS = 48
+"""Of the number of a fork's volume, which no other attempt draws."""
+
 _AT_ONCE = 1000
 """Entries that are read at a time."""
 
 MOST_LENDERS = 8
 """Each costs every reader of a fork a look into another volume."""
+
+
+class ForkPoint(Struct, frozen=True):
+    """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
+
+    at: int | str | None = None
+    before: bool = False
+
+    @property
+    def text(self) -> str:
+        """The point as one text, without `/`, for the log."""
+        kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
+        return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
 
 
 class ForkCall(Struct, frozen=True):
@@ -155,7 +172,7 @@ class Forking:
         read_from = epoch_store_key(self._stores.hub, origin, view.head.epoch)
         reader = ConversationReader(read_from, view.conversation, self._stores.archive)
         entries = await _last_entry(reader, point, view.runs)
-        volume = Volume(epoch_store_key(self._stores.hub, target, epoch), drawn_generation())
+        volume = Volume(epoch_store_key(self._stores.hub, target, epoch), 1 + secrets.randbits(_BITS))
         lenders = [lent.volume.thread for lent in lent_to(read_from, view.conversation)]
         copy = Copy(self._stores, target, volume, [read_from, *lenders])
         await copy.mark()
@@ -268,6 +285,11 @@ class Forking:
             logger.warning("Fork %s is stored later: its signal could not be sent.", target.thread_id)
             return False
         return True
+
+
+def keyed_fork(origin: Address, key: str) -> Address:
+    """Return the thread of the fork that is made under this idempotency key."""
+    return Address.of(origin.agent, keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id), origin.owner)
 
 
 def _found(head: Head, source: ForkSource) -> ForkSource | None:

@@ -9,9 +9,8 @@ from hosting import errors
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_flag, read_text
 from hosting.core.request.strict_json import Schema, json_type
-from hosting.core.thread.sources import ForkPoint
 from hosting.errors import InvalidFieldError, RequestError
-from hosting.features.forks.forking import ForkCall, Forked, Forking
+from hosting.features.forks.forking import ForkCall, Forked, Forking, ForkPoint
 from hosting.http import places
 from hosting.http.bodies import ForkedFrom
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids

@@ -7,9 +7,8 @@ from msgspec.structs import replace
 from hosting.core.runs import Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import StartRun
-from hosting.core.thread.sources import ForkPoint, keyed_fork
 from hosting.errors import LimitExceededError, RunNotNewestError, UnknownRunError
-from hosting.features.forks.forking import ForkCall, Forking
+from hosting.features.forks.forking import ForkCall, Forking, ForkPoint, keyed_fork
 from hosting.plan import AgentPlan
 from hosting.principal import Caller
 
