@@ -45,7 +45,7 @@ UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 INTERRUPTED: Final = "interrupted"
 """The statuses of entries of runs without an answer, and of one with the text of an interrupted run."""
 
-_OF_ENTRIES: Final = frozenset({"archived", "lenders", "pause"})
+_OF_ENTRIES: Final = frozenset({"archived", "lenders", "pause", "standing"})
 
 
 def append_turn(

@@ -44,10 +44,10 @@ from hosting.core.thread.events import (
     Deleting,
     Event,
     Imported,
-    InstanceOutcome,
     InstancesRecorded,
 )
 from hosting.core.thread.head import Head
+from hosting.core.thread.run_request import InstanceOutcome
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.errors import ArchiveIncompleteError

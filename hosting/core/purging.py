@@ -25,7 +25,7 @@ from hosting.core.clocks import end_clock
 from hosting.core.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
 from hosting.core.hooks import ThreadData
 from hosting.core.thread.commands import RecordInstances
-from hosting.core.thread.events import InstanceOutcome
+from hosting.core.thread.run_request import InstanceOutcome
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address

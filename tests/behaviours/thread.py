@@ -11,6 +11,8 @@ BEHAVIOURS = {
     "entry, no title, no approval, and a late answer is dropped (issue 51).",
     "thread.rewound": "A run that goes on from before others takes them back in the append that accepts it, if the "
     "thread is as its caller saw it; nothing of them returns, and what providers had left is as it was before them.",
+    "thread.standing": "A standing approval is withdrawn while no run has begun, and no earlier state of the session "
+    "has it again; who gave it, and when, goes with it.",
     "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another "
     "request it is refused, after a deletion it is gone, after a failed signal it is free.",
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "

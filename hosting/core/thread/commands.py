@@ -18,14 +18,13 @@ from hosting.core.thread.events import (
     Delta,
     Event,
     Holder,
-    InstanceOutcome,
     Rewound,
     Step,
     Terminal,
 )
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
-from hosting.core.thread.run_request import Decision, GrantedAccess
+from hosting.core.thread.run_request import Decision, GrantedAccess, InstanceOutcome
 from hosting.core.thread.sources import AssignedSource, ForkSource
 from hosting.errors import HostingError
 from hosting.names import Busy
@@ -197,6 +196,13 @@ class AnswerApproval(Command, frozen=True):
     row: ApprovalRow | DeletedRow | None
     resumed: Accepted
     terms: ClaimTerms | None = None
+
+
+class WithdrawStanding(Command, frozen=True):
+    """Withdraw the standing approval of that id, while no run is under way."""
+
+    at: float
+    id: str
 
 
 class ResetThread(Command, frozen=True):

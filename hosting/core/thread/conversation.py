@@ -20,8 +20,9 @@ from msgspec.structs import replace
 
 from hosting.core.thread import events
 from hosting.core.thread.head import Head
-from hosting.core.thread.messages import closing_message, request_messages, run_messages
+from hosting.core.thread.messages import closing_message, open_requests, request_messages, run_messages
 from hosting.core.thread.run import keeps_words, stored_entry
+from hosting.core.thread.run_request import Decision
 from hosting.errors import UnreadableStateError
 from hosting.ports import iso
 from state.codec import read
@@ -39,6 +40,7 @@ from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
+from state.standing import still_standing, with_giver, without_standing, without_strangers
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +82,12 @@ class Snapshot(Struct, frozen=True):
                     if is_new and isinstance(event, events.Reset):
                         conversation = reset(conversation, f"reset-{position}")
                 case events.Rewound() if is_new:  # a run that was open then ends with nothing that is kept
-                    conversation = as_left(up_to(conversation, event.entries), None, event.session)
+                    session = still_standing(event.session, conversation)
+                    conversation = as_left(up_to(conversation, event.entries), None, session)
+                case events.ApprovalAnswered(decision=Decision(always=str())) if is_new:
+                    conversation = _with_giver(conversation, event)
+                case events.StandingWithdrawn() if is_new:
+                    conversation = without_standing(conversation, event.id)
                 case events.Deleted() if is_new:
                     conversation = read(None)
                 case events.Imported() if is_new:
@@ -157,13 +164,24 @@ def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[st
     """
     entries = conversation.data.conversation_history.stored
     run_id = entries[-1].correlation_id if entries else None
+    ended = without_strangers(with_end(conversation, None, session))
     if run_id is None:
-        return with_end(conversation, None, session)
+        return ended
     if pause is None or pause.run_id != run_id:
         pause = Pause(run_id, None, is_over=True)
-    left = with_end(conversation, pause, session)
+    left = with_end(ended, pause, session)
     closing = closing_message(left)
-    return left if closing is not None and closing.contents else with_end(conversation, None, session)
+    return left if closing is not None and closing.contents else ended
+
+
+def _with_giver(conversation: Conversation, event: events.ApprovalAnswered) -> Conversation:
+    """Return the conversation with the person who decided, and when: the run that goes on adds the rule."""
+    request, by = open_requests(conversation).get(event.decision.id), event.principal
+    if request is None or request.function_call is None:
+        return conversation
+    author = None if by is None else {"issuer": by.issuer, "id": by.id, "name": by.name}
+    call, has_arguments = request.function_call.to_dict(), event.decision.always == "tool_with_arguments"
+    return with_giver(conversation, call, has_arguments=has_arguments, by=author, at=iso(event.at))
 
 
 def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:

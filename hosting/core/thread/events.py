@@ -15,13 +15,14 @@ from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from hosting.amounts import BudgetState
 from hosting.core.thread.run_request import (
     Decision,
     ExecutorCall,
     GrantedAccess,
+    InstanceOutcome,
     PendingApproval,
     RunRequest,
     Superstep,
@@ -279,6 +280,14 @@ class Rewound(_Event):
     session: dict[str, Any] | None = None
 
 
+class StandingWithdrawn(_Event):
+    """The standing approval of that id, which the session has, holds for no run that is claimed after this."""
+
+    v: int = 9
+    kind: Literal["standing_withdrawn"] = "standing_withdrawn"
+    id: str
+
+
 class Imported(_Event):
     """The thread begins with the `text` of a document from elsewhere; its contents are our attachments by now."""
 
@@ -336,15 +345,6 @@ class Deleted(_Event):
     receipt: dict[str, Any]
 
 
-class InstanceOutcome(BaseModel):
-    """A durable instance in a receipt, and its outcome."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    id: str
-    outcome: str
-
-
 class InstancesRecorded(_Event):
     """The outcomes of durable instances in the receipt before; the others are unchanged."""
 
@@ -365,7 +365,7 @@ Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
-OfConversation = Reset | Rewound | Imported
+OfConversation = Reset | Rewound | StandingWithdrawn | Imported
 OfThread = (
     OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
 )

@@ -278,6 +278,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.ApprovalAnswered: _approval_answered,
     events.Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
     events.Rewound: _rewound,
+    events.StandingWithdrawn: lambda head, _: head,
     events.Imported: _imported,
     events.Granted: _granted,
     events.Withdrawn: lambda head, event: _with(

@@ -1,4 +1,4 @@
-"""A caller's request to an agent, and an agent's requests for approval: the values that the events of a run carry.
+"""A caller's request to an agent, an agent's requests for approval, and other values that the events carry.
 
 Each is parsed at the border and frozen. Stored ones are read again by every later version, which ignores members that
 it does not know.
@@ -215,3 +215,10 @@ class Superstep(_Value):
 
     number: int
     calls: tuple[ExecutorCall, ...]
+
+
+class InstanceOutcome(_Value):
+    """A durable instance in a receipt, and its outcome."""
+
+    id: str
+    outcome: str

@@ -26,6 +26,16 @@ def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
     return Draft(head).add(events.Reset(at=command.at)).change(signal=True)
 
 
+def _withdraw_standing(head: Head, command: commands.WithdrawStanding) -> commands.Outcome:
+    """A run keeps the rules that it began with, in each of its attempts: else a later one asks about a call made."""
+    if head.state != "open":
+        return refuse_while_deleting() if head.state == "deleting" else commands.Unchanged()
+    if (run := head.next_run) is not None and run.attempts:
+        sentence = f"Run {run.id} is under way, and keeps its approvals. Cancel it, or try again when it has ended."
+        return commands.Refused(errors.ThreadBusyError(sentence, run_id=run.id))
+    return Draft(head).add(events.StandingWithdrawn(at=command.at, id=command.id)).change(signal=True)
+
+
 def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     is_empty = head.position == 0 or head.state == "deleted"
     has_import = head.imported is not None and max(head.imported.position, head.described) == head.position
@@ -129,6 +139,7 @@ def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
 
 THREAD_RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {
     commands.ResetThread: _reset,
+    commands.WithdrawStanding: _withdraw_standing,
     commands.ImportThread: _import,
     commands.ForkThread: _fork,
     commands.ShareThread: _share,

@@ -55,6 +55,7 @@ from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
 from state.extension import Lender, host_of
 from state.models import Conversation
+from state.standing import still_standing
 
 logger = logging.getLogger(__name__)
 
@@ -364,5 +365,5 @@ def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -
         return conversation
     ends = (run.end for run in view.runs if run.run_id == run_id)
     session = next((end.session for end in ends if isinstance(end, Completed)), None)
-    state = session_state(view.conversation) if is_whole else session
+    state = session_state(view.conversation) if is_whole else still_standing(session, view.conversation)
     return as_left(conversation, host_of(view.conversation).pause, state)

@@ -15,9 +15,9 @@ from hosting.core.thread.commands import (
     TrimThread,
     Unchanged,
 )
-from hosting.core.thread.events import InstanceOutcome
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import RunRow
+from hosting.core.thread.run_request import InstanceOutcome
 from hosting.core.thread.sources import AssignedSource
 from hosting.errors import ThreadChangedError, ThreadDeletedError, ThreadDeletingError
 from tests.support.threads import NOW, Thread, accept, end, refusal
