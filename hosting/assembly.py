@@ -14,6 +14,7 @@ from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
+from hosting.features.approvals.standing import StandingApprovals
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.files.feature import FilesFeature
 from hosting.features.forks.feature import ForksFeature
@@ -130,7 +131,7 @@ def make_features(
         CallbacksFeature(log, own(CallbacksFeature.settings)),
         webhooks,
         overview,
-        ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
+        ApprovalsFeature(approvals, StandingApprovals(log, threads, holders), runs, Starting(services), most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         FilesFeature(stores, holders.held),

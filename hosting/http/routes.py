@@ -64,8 +64,8 @@ _STREAM_READ = (
     _ETAG,
 )
 
-_CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
-WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
+CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
+WHOLE: Refusals = (*CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
 
 
 def run_route(agent: str, kind: Kind = "agent") -> Route:
@@ -152,9 +152,7 @@ RUN = Route(
     needs="run",
     of_workflows=lambda route: replace(route, description="Run the workflow"),
 )
-THREAD = Route(
-    "thread", "GET", places.THREAD, "Read a thread's times, size and usage", ok(bodies.Thread), _CONVERSATION
-)
+THREAD = Route("thread", "GET", places.THREAD, "Read a thread's times, size and usage", ok(bodies.Thread), CONVERSATION)
 DELETE_THREAD = Route(
     "thread_delete",
     "DELETE",
@@ -191,7 +189,7 @@ RESET = Route(
     places.THREAD.below("reset"),
     "Forget a conversation and keep its thread",
     (ResponseSpec(204, "Every run that starts from now on has an empty conversation."),),
-    _CONVERSATION,
+    CONVERSATION,
     needs="own",
 )
 

@@ -25,5 +25,13 @@ BEHAVIOURS = {
     "approvals.survives-kill": "A kill around any record of an approval loses neither question nor answer, and the "
     "tool is called once.",
     "approvals.not-waited": "The run that goes on is answered 202 when it is not waited for.",
+    "approvals.standing": "A tool that a person approved for good is called without a question, on that thread, as "
+    "long as the approval stands; the thread lists what stands, and who gave it when.",
+    "approvals.withdrawn": "A standing approval is withdrawn between two runs: the next one asks, and no fork, no "
+    "message asked again and no process brings it back.",
+    "approvals.standing-owners": "Who may approve on a thread may withdraw there, who may read it sees what stands; no "
+    "other owner's thread has anything of it.",
+    "approvals.standing-killed": "A run that a kill cut off goes on with the standing approvals that it began with, "
+    "and a withdrawal that a kill cut off is repeated.",
     "approvals.checked": "An answer that is none is refused by a sentence and decides nothing.",
 }

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from hosting.names import new_id
 from tests.faults.app_process import until_dead
-from tests.faults.killing_app import ClerksApp
+from tests.faults.killing_app import SOURCE, ClerksApp
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.kept_in import KINDS, kept_in
 
@@ -68,3 +69,110 @@ async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answe
             answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
 
     assert (answer, app.notes()) == ("told: refunded 5", ["refund"])
+
+
+STANDING = SOURCE.replace("clerk(note)", "clerk(note, ToolApprovalMiddleware())").replace(
+    "import hosting.app\n", "import hosting.app\nfrom agent_framework import ToolApprovalMiddleware\n"
+)
+THREAD = "/api/agents/Clerk/threads/t"
+
+
+async def approve_for_good(app: ClerksApp, **environ: str) -> None:
+    """Have the clerk ask, and approve that for all later calls of the tool."""
+    with app.host(**environ) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            asked = (await say(http, "call refund 5"))["pending_approvals"]
+            answer = {"approved": True, "always": "tool"}
+            given = await http.post(f"{THREAD}/approvals/{asked[0]['id']}", json=answer)
+            assert given.json()["response"] == "told: refunded 5"
+
+
+async def say(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
+    """Send one message, and return the answer."""
+    answer = await http.post("/api/agents/Clerk/run", json={"message": message, "thread_id": "t"})
+    return dict(answer.json())
+
+
+async def newest_answer(http: httpx.AsyncClient) -> str:
+    """Return the response of the thread's newest run, once it has one: of the second attempt."""
+    while True:
+        (newest, *_) = (await http.get(f"{THREAD}/runs")).json()["runs"]
+        answer = await http.get(f"{THREAD}/runs/{newest['run_id']}")
+        if answer.json().get("status") not in ("running", "queued", "pending"):
+            timeline = (await http.get(f"{THREAD}/runs/{newest['run_id']}/timeline")).json()
+            assert [step["kind"] for step in timeline["steps"]].count("attempt") == 2
+            return str(answer.json().get("response", answer.text))
+        await asyncio.sleep(0.02)
+
+
+async def withdraw(http: httpx.AsyncClient) -> list[int]:
+    """Withdraw each standing approval of the thread; return the statuses."""
+    listed = (await http.get(f"{THREAD}/approvals/standing")).json()["standing_approvals"]
+    return [(await http.delete(f"{THREAD}/approvals/standing/{one['id']}")).status_code for one in listed]
+
+
+@pytest.mark.behaviour("approvals.standing-killed")
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after 3", rest=["after 1"]), indirect=["stores"])
+async def test_the_next_attempt_has_the_rules_that_the_first_one_had(
+    tmp_path: Path, point: str, stores: dict[str, str]
+) -> None:
+    """It asks about no call, and makes none again: append 1 begins the run, and 3 has the tool's result."""
+    app = ClerksApp(tmp_path, stores, STANDING)
+    await approve_for_good(app)
+    with app.host(KILL=point) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with contextlib.suppress(httpx.TransportError):
+                await say(http, "call refund 7")
+        assert await until_dead(host) != 0
+    before = len(app.notes())
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            answer = await asyncio.wait_for(newest_answer(http), 4 * GUARD_SECONDS)
+            withdrawn = await withdraw(http)
+            asked = await say(http, "call refund 9")
+
+    assert answer == "told: refunded 7"
+    assert [line.split()[:2] for line in app.said()] == [["refund", "5"], ["refund", "7"]]
+    assert before == (2 if point == "after 3" else 1)
+    assert withdrawn == [204]
+    assert len(asked["pending_approvals"]) == 1
+
+
+@pytest.mark.behaviour("approvals.standing-killed")
+async def test_a_kill_of_the_run_that_gives_an_approval_gives_it_once(tmp_path: Path) -> None:
+    """The decision is recorded, so the next attempt adds the rule."""
+    app = ClerksApp(tmp_path, {"AGENT_LOG": "sqlite:.agents/log.sqlite"}, STANDING)
+    with contextlib.suppress(httpx.TransportError):
+        await approve_for_good(app, KILL="after 5")
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            answer = await asyncio.wait_for(newest_answer(http), 4 * GUARD_SECONDS)
+            later = await say(http, "call refund 7")
+            withdrawn = await withdraw(http)
+
+    assert (answer, later["response"], withdrawn) == ("told: refunded 5", "told: refunded 7", [204])
+    assert app.notes() == ["refund", "refund"]
+
+
+@pytest.mark.behaviour("approvals.standing-killed")
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after 1", rest=["before 1"]), indirect=["stores"])
+async def test_a_withdrawal_that_a_kill_cut_off_is_repeated(tmp_path: Path, point: str, stores: dict[str, str]) -> None:
+    """It has happened or not; after the same request again the tool asks."""
+    app = ClerksApp(tmp_path, stores, STANDING)
+    await approve_for_good(app)
+    with app.host(KILL=point) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with contextlib.suppress(httpx.TransportError):
+                await withdraw(http)
+        assert await until_dead(host) != 0
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            again = await withdraw(http)
+            asked = await say(http, "call refund 7")
+
+    assert again == ([] if point == "after 1" else [204])
+    assert len(asked["pending_approvals"]) == 1
+    assert app.notes() == ["refund"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_framework import (
     Agent,
+    AgentMiddleware,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -71,8 +72,8 @@ def refuse_open_calls(messages: Sequence[Message]) -> None:
         raise ValueError(f"These tool calls have no result: {waiting}")
 
 
-def clerk(note: Note) -> Agent[Any]:
-    """Return the agent "Clerk"; `note` is told of each call of a tool, by its key."""
+def clerk(note: Note, *middleware: AgentMiddleware) -> Agent[Any]:
+    """Return the agent "Clerk" with that middleware; `note` is told of each call of a tool, by its key."""
 
     @tool(approval_mode="always_require")
     def refund(n: str) -> str:
@@ -84,7 +85,7 @@ def clerk(note: Note) -> Agent[Any]:
         note(f"look {n}")
         return f"saw {n}"
 
-    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[refund, look])
+    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[refund, look], middleware=middleware)
 
 
 def _calls(output: str) -> ChatResponse[Any]:

@@ -7,6 +7,7 @@ from types import ModuleType
 from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
+from hosting.features.approvals import standing
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
 from hosting.features.metering.http import BUDGET
@@ -33,6 +34,7 @@ ROUTES = [
     BUDGET,
     *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
     *routes_in(approvals),
+    *routes_in(standing),
     *routes_in(forks),
     *routes_in(health),
     routes.export_route(Export),

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import httpx
+from agent_framework import AgentMiddleware
 
 from hosting.app import AgentFunctionApp
 from tests.support.carriers import GUARD_SECONDS
@@ -17,12 +18,12 @@ THREADS = "/api/agents/Clerk/threads"
 
 
 class Desk:
-    """One process of the app; `notes` is what its tools did."""
+    """One process of the app, whose agent has that middleware; `notes` is what its tools did."""
 
-    def __init__(self, **environ: str) -> None:
+    def __init__(self, *middleware: AgentMiddleware, **environ: str) -> None:
         self.notes: list[str] = []
         self.app = AgentFunctionApp(
-            agents=[clerk(self.notes.append)],
+            agents=[clerk(self.notes.append, *middleware)],
             enable_mcp_tool_trigger=True,
             environ={"AGENT_LOG": "memory", **environ},
         )

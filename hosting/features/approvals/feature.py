@@ -13,6 +13,7 @@ from hosting.core.runs import Runs
 from hosting.feature import Feature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.http import ApprovalHandlers
+from hosting.features.approvals.standing import StandingApprovals
 from hosting.http.request import Bound
 from hosting.http.runs import Starting
 
@@ -23,10 +24,13 @@ class ApprovalsFeature(Feature):
     name = "approvals"
     page = Path(__file__).with_name("ui")
 
-    def __init__(self, approvals: Approvals, runs: Runs, starting: Starting, most_bytes: int) -> None:
+    def __init__(
+        self, approvals: Approvals, standing: StandingApprovals, runs: Runs, starting: Starting, most_bytes: int
+    ) -> None:
         """The body of an answer has `most_bytes` at most."""
         self._handlers = ApprovalHandlers(approvals, runs, starting, most_bytes)
+        self._standing = standing
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of a thread's approvals."""
-        return self._handlers.bound()
+        return *self._handlers.bound(), *self._standing.bound()

@@ -240,7 +240,7 @@ def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, An
     for path, end, values in links:
         taken = {value.rpartition(".")[2] for value in values.values() if value.startswith("$request.path.")}
         assert taken <= set(re.findall(r"\{(\w+)\}", path)), (path, end)
-        assert set(re.findall(r"\{(\w+)\}", end)) - set(values) <= {"approval_id"}, (path, end)
+        assert set(re.findall(r"\{(\w+)\}", end)) - set(values) <= {"approval_id", "standing_id"}, (path, end)
 
 
 @pytest.mark.behaviour("openapi.exact")

@@ -45,9 +45,8 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 def path_of(route: Route, thread_id: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
     """Return where the route is for these ids."""
-    return "/api/" + route.path.format(
-        name="Clerk", thread_id=thread_id, run_id=run_id, approval_id=approval_id, grant_id="g", grant="g"
-    )
+    ids = {"thread_id": thread_id, "run_id": run_id, "approval_id": approval_id}
+    return "/api/" + route.path.format(name="Clerk", grant_id="g", grant="g", standing_id="s", **ids)
 
 
 def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], str]:

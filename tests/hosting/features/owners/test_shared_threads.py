@@ -39,7 +39,7 @@ async def shared(owned: OwnedApp, access: str, thread_id: str = "t", who: str = 
 
 def path_of(route: Route, grant: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
     """Return where a route of a shared thread is."""
-    return "/api/" + route.path.format(grant=grant, run_id=run_id, approval_id=approval_id)
+    return "/api/" + route.path.format(grant=grant, run_id=run_id, approval_id=approval_id, standing_id="s")
 
 
 @pytest.mark.behaviour("owners.told")
@@ -249,7 +249,8 @@ async def test_an_administrator_reads_and_deletes_for_an_owner_and_each_time_is_
 @pytest.mark.parametrize("route", [one for one in ROUTES if not one.is_for_all], ids=str)
 async def test_nobody_else_names_an_owner_and_nobody_acts_for_one(owned: OwnedApp, route: Route) -> None:
     """Without the role everything is 403, with it what neither reads nor deletes; without the setting all of it."""
-    path = "/api/" + route.path.format(name="Clerk", thread_id="t", run_id="r" * 32, approval_id="a" * 32)
+    ids = {"thread_id": "t", "run_id": "r" * 32, "approval_id": "a" * 32, "standing_id": "s"}
+    path = "/api/" + route.path.format(name="Clerk", **ids)
     plain = OwnedApp(with_roles)
 
     async def status(app: OwnedApp, user: str) -> int:
