@@ -72,5 +72,7 @@ BEHAVIOURS = {
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",
     "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "
     "with it.",
+    "page.standing": "Beside what an agent is, a thread shows what it calls without a question there, who gave that, "
+    "and a button that ends it.",
     "page.incomplete": "An answer that is no whole one says so under it (issue 80).",
 }

@@ -20,20 +20,23 @@ export async function showModel(agent) {
   if (shown.dataset.agent === agent.name) shown.hidden = !isOffline
 }
 
-/** The view of one agent or workflow. */
+/** The view of one agent or workflow; `ofThread(agent, threadId)` makes what a feature shows of an agent's thread, or null. */
 export class AgentView {
-  constructor(agent, threadId) {
+  constructor(agent, threadId, ofThread) {
     this.agent = agent
     this.threadId = threadId
+    this.ofThread = ofThread
     this.element = el("div", { class: "view about" }, el("p", { class: "state busy late" }, "Loading"))
   }
 
   async open() {
     const told = await read(paths.agent(this.agent))
     const parts = partsOf(told)
+    const ofThread = this.threadId && told.kind !== "workflow" ? await this.ofThread(this.agent, this.threadId) : null
     this.element.replaceChildren(
       ...(told.kind === "workflow" ? parts.flatMap((part) => [el("h2", {}, visible(part.name)), ...partNodes(part, told)]) : partNodes(told, told)),
       section("Settings of its runs", rows(ruleRows(told.rules))),
+      ofThread ?? "",
     )
   }
 

@@ -25,6 +25,7 @@ import { Schedules } from "./schedules.js"
 import { takesText } from "./schemas.js"
 import { beginShortcuts, showShortcuts } from "./shortcuts.js"
 import { showSharing } from "./sharing.js"
+import { standingApprovals } from "./standing.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
@@ -137,7 +138,7 @@ async function route() {
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
   if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
-  if (wanted === "about") return showView(new AgentView(agent.name, thread), "about", agent.name, agent.description, agent)
+  if (wanted === "about") return showView(new AgentView(agent.name, thread, standingApprovals), "about", agent.name, agent.description, agent)
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Runs by day, in all threads"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)

@@ -1,0 +1,96 @@
+"""The standing approvals of a thread on the page: who gave them, and a button that ends each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, UNWANTED, WIDER, browsed, faults_of
+from tests.support.app_folder import make_app
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.desk import THREADS
+from tests.support.orchestrations_app import HOST
+from tests.support.running_host import RunningHost
+
+SOURCE = """
+from agent_framework import ToolApprovalMiddleware
+
+from hosting.app import AgentFunctionApp
+from tests.support.clerk import clerk
+
+app = AgentFunctionApp(agents=[clerk(str, ToolApprovalMiddleware())])
+"""
+REFUSED = "Failed to load resource: the server responded"
+HOSTILE = "<script>hacked()</script>"
+
+pytestmark = IN_A_BROWSER
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """One process of an app whose agent keeps standing approvals."""
+    with RunningHost(make_app(tmp_path_factory.mktemp("standing"), SOURCE, host=HOST)) as running:
+        yield running
+
+
+async def give(host: RunningHost, thread_id: str, *amounts: str) -> None:
+    """Have a tool approved for good, once for each of these."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        for amount in amounts:
+            body = {"message": f"call refund {amount}", "thread_id": thread_id}
+            (asked,) = (await http.post("/api/agents/Clerk/run", json=body)).json()["pending_approvals"]
+            decision = {"approved": True, "always": "tool_with_arguments"}
+            await http.post(f"{THREADS}/{thread_id}/approvals/{asked['id']}", json=decision)
+
+
+@pytest.mark.behaviour("page.standing")
+async def test_a_standing_approval_is_withdrawn_on_the_page(host: RunningHost) -> None:
+    """Beside what the agent is, in the thread where it was given; a new thread shows nothing of it."""
+    await give(host, "t", "5", HOSTILE)
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Clerk/new?about")
+        await expect(page.locator(".about")).to_contain_text("Settings of its runs")
+        await expect(page.locator(".about")).not_to_contain_text("Approved for this thread")
+        await page.goto(f"{host.origin}/api/ui/#/Clerk/t?about")
+        rows = page.locator(".about section", has_text="Approved for this thread").get_by_role("listitem")
+        await expect(rows).to_have_count(2)
+        await expect(rows.nth(1).locator("pre")).to_contain_text(HOSTILE)
+        assert await page.evaluate(UNWANTED) == []
+
+        await rows.first.get_by_role("button", name="Withdraw the approval of refund").click()
+        await expect(rows).to_have_count(1)
+        await rows.first.get_by_role("button").press("Enter")
+        await expect(rows).to_have_text(["Nothing. Each tool asks again."])
+
+
+@pytest.mark.behaviour("page.standing")
+async def test_a_withdrawal_that_is_refused_says_why(host: RunningHost) -> None:
+    """And can be tried again."""
+    await give(host, "refused", "5")
+    problem = {"code": "thread_busy", "detail": "Run r is under way.", "error": "Run r is under way."}
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Clerk/refused?about")
+        button = page.get_by_role("button", name="Withdraw the approval of refund")
+        await page.route("**/approvals/standing/*", lambda route: route.fulfill(status=409, json=problem))
+        await button.click()
+        await expect(page.locator(".about [role=alert]")).to_have_text("Run r is under way.")
+        await page.unroute("**/approvals/standing/*")
+        await button.click()
+        await expect(page.locator(".about")).to_contain_text("Each tool asks again.")
+
+
+@ON_EACH_SCREEN
+@pytest.mark.behaviour("page.standing")
+async def test_the_list_fits_each_screen_and_reads_aloud(host: RunningHost, is_phone: bool, theme: str) -> None:
+    """By the rules of axe."""
+    thread_id = f"{theme}-{is_phone}"
+    await give(host, thread_id, "5")
+    async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open(f"#/Clerk/{thread_id}?about")
+        await expect(page.locator(".about")).to_contain_text("Approved for this thread")
+
+        assert await page.evaluate(WIDER) <= 0
+        assert await faults_of(page) == []
