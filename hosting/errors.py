@@ -137,6 +137,10 @@ class UnknownRouteError(RequestError, code="unknown_route", status=404):
     """The app has no route with this path and method."""
 
 
+class UnknownModelCallError(RequestError, code="unknown_model_call", status=404):
+    """The run has no model call with this id."""
+
+
 class UnknownRunError(RequestError, code="unknown_run", status=404):
     """The thread has no run with this id."""
 

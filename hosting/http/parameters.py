@@ -127,6 +127,9 @@ CURSOR = Parameter(
     "next_cursor of the last page; empty for the first page.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
 )
+MODEL_CALL_ID = Parameter(
+    "id", "query", "The id of a model call in the run's timeline.", {"type": "string"}, refusals=()
+)
 EVENTS_AFTER = text_in_query("after", "Only events after this id.", _EVENT_ID, "the id of an event, or 0 for all.")
 LAST_EVENT_ID = replace(
     EVENTS_AFTER,

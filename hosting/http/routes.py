@@ -18,6 +18,7 @@ from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies, places
 from hosting.http.agent_description import AgentDescription, WorkflowDescription
 from hosting.http.body_document import RUN_BODY
+from hosting.http.model_call import ModelCall
 from hosting.http.parameters import (
     AFTER,
     BEFORE,
@@ -26,6 +27,7 @@ from hosting.http.parameters import (
     LAST_EVENT_ID,
     LIMIT,
     LIVE,
+    MODEL_CALL_ID,
     OFFSET,
     ORDER,
     STREAM_CURSOR,
@@ -229,6 +231,15 @@ TIMELINE = Route(
     places.RUN.below("timeline"),
     "Read the steps of a run, with times and tokens",
     ok(RunTimeline),
+)
+STEP = Route(
+    "run_step",
+    "GET",
+    places.RUN.below("step"),
+    "Read a model call of a run: what was sent, and what came back",
+    ok(ModelCall),
+    (errors.UnknownModelCallError, errors.UnreadableStateError),
+    (MODEL_CALL_ID,),
 )
 _CANCELLED = (ResponseSpec(202, "The run's status now.", bodies.RunState),)
 CANCEL = Route("run_cancel", "POST", places.RUN.below("cancel"), "Cancel a run", _CANCELLED, needs="run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
@@ -13,11 +14,13 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread_operations import PACE
 from hosting.errors import HostingError
 from hosting.http import routes
-from hosting.http.parameters import IF_NONE_MATCH, read_resume_position, read_stream_query
+from hosting.http.model_call import first_position, model_call
+from hosting.http.parameters import IF_NONE_MATCH, MODEL_CALL_ID, read_resume_position, read_stream_query
 from hosting.http.replies import (
     Reply,
     Streamed,
     cancel_reply,
+    json_reply,
     run_headers,
     run_reply,
     run_url,
@@ -91,6 +94,7 @@ class RunHandlers:
         return (
             Bound(routes.STATUS, self._read),
             Bound(routes.TIMELINE, self._timeline),
+            Bound(routes.STEP, self._model_call),
             Bound(routes.EVENTS, self._follow),
             Bound(routes.EVENTS_TAIL, self._tail),
             Bound(routes.CANCEL, self._cancel),
@@ -120,6 +124,18 @@ class RunHandlers:
         causes = self._services.loop.names_causes
         before = await self._run_before(run)
         return timeline_reply(run, events, superstep, continues=before, notifies=notifies, names_causes=causes)
+
+    async def _model_call(self, request: HttpRequest) -> Reply:
+        address, call_id = request.address, request.query.get(MODEL_CALL_ID.name, "")
+        run = await self._run(request)
+        async with self._services.large_reads.turn(address.owner):
+            view = await self._services.threads.view(address, request.caller.client)
+            before = first_position(view.conversation, run)
+            thread_url = request.thread_url(request.agent, request.thread_id)
+            url = None if before is None else f"{thread_url}/messages?before={before}"
+            is_workflow = request.agent.workflow is not None
+            body = await asyncio.to_thread(model_call, run, call_id, url, is_workflow=is_workflow)
+        return json_reply(200, body, run_headers(run))
 
     async def _run_before(self, run: Run) -> str | None:
         """Return the run that asked for the decisions with which this run began, None if it began with a message."""

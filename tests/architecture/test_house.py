@@ -49,6 +49,7 @@ FRAMEWORK_READERS = {
     "hosting.features.workflows.given",
     "hosting.features.workflows.graph_runner",
     "hosting.features.workflows.requests",
+    "hosting.http.model_call",
     "hosting.offline.answers",
     "hosting.offline.model",
     "hosting.workflows",

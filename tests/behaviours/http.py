@@ -13,6 +13,8 @@ BEHAVIOURS = {
     "http.reads-what-ended": "A run that has ended is read although its entity has not committed.",
     "http.exports-threads": "An export holds everything that is kept about a thread.",
     "http.lists-runs": "A thread's runs are listed with their status, times and use.",
+    "http.model-call": "A model call of a run opens to what the model was sent in the run and to its answer; what is "
+    "not kept, or was changed on the way, is said (What a model call was sent).",
     "http.timeline": "A run's timeline has each attempt, model call and tool with its time and its length, the tokens "
     "of each call, and the words that a later attempt voided (The timeline of a run).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order.",
