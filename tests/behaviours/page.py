@@ -33,6 +33,9 @@ BEHAVIOURS = {
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "
     "and words that a later attempt voided struck through.",
+    "page.model-call": "A model call in a run's timeline opens, by keyboard too, to what the model was sent and what "
+    "came back, with the agent's instructions, tools and options as they are now; what is open stays so while the run "
+    "goes on.",
     "page.times": "Each message and answer has its time, and each call of a tool how long it took or has taken so far.",
     "page.cut-off": "A tool call whose run or process ended while the tool was running is shown as cut off, in the "
     "conversation and in the timeline, also after a reload; a later attempt's call of it is a call of its own.",

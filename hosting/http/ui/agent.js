@@ -45,7 +45,8 @@ export class AgentView {
 
 const partsOf = (told) => told.agents ?? [told]
 
-function partNodes(part, { instructions_hidden: isHidden }) {
+/** Return the sections of an agent, which may be a part of the description `told`. */
+export function partNodes(part, { instructions_hidden: isHidden }) {
   const { model, options, tools, mcp_servers: servers, context_providers: providers, response_format: format } = part
   const facts = [
     model && ["Model", model.offline ? `${model.name}: answers by rules, for development only` : model.name],

@@ -8,6 +8,7 @@ import { checked, graphs, paths, randomKey, read, send } from "./api.js"
 import { FOCUSABLE, announce, button, byId, dismiss, el, plain, plural } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
+import { callNode } from "./modelcall.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
 
 const PAGE = 40
@@ -376,6 +377,7 @@ export class Conversation {
     turn.again = this.hooks.again
     if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
+    turn.openCall = (step, steps) => callNode(this.agent, this._run(turn.runId, `/step?${new URLSearchParams({ id: step.id })}`), step, steps)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => this._timeline(turn)
     if (runId) this.turns.set(runId, turn)
     return turn

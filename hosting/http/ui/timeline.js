@@ -12,9 +12,10 @@ const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", 
 
 /** Return the button and the panel of a run's timeline; `read()` reads it from the app.
  *
- * `deliveriesOf(run)` shows the notifications of its end. */
-export function timelineButton(read, deliveriesOf) {
+ * `deliveriesOf(run)` shows the notifications of its end, and `openCall(step, steps)` what a model call was sent. */
+export function timelineButton(read, deliveriesOf, openCall) {
   let deliveries = null
+  const rows = new Rows(openCall)
   const panel = el("div", { class: "timeline", hidden: true, role: "region", "aria-label": "Timeline of the run" })
   const open = el("button", { type: "button", class: "button quiet small", "aria-expanded": "false", on: { click: toggle } }, icon("clock"), "Timeline")
 
@@ -22,10 +23,11 @@ export function timelineButton(read, deliveriesOf) {
     panel.hidden = !panel.hidden
     open.setAttribute("aria-expanded", String(!panel.hidden))
     deliveries?.leave()
+    deliveries?.element.remove()
     while (!panel.hidden && panel.isConnected) {
       try {
         const told = await read()
-        panel.replaceChildren(...timelineNodes(told))
+        draw(told)
         if (!OPEN.has(told.status)) return told.notifies && !panel.hidden && notified(told.run_id)
       } catch (problem) {
         if (problem.name !== "AbortError") panel.replaceChildren(el("p", { class: "note" }, problem.message))
@@ -33,6 +35,12 @@ export function timelineButton(read, deliveriesOf) {
       }
       await new Promise((wait) => setTimeout(wait, POLL_MS))
     }
+  }
+
+  function draw(told) {
+    const says = rows.draw(told)
+    if (rows.list.parentNode === panel) panel.firstChild.replaceWith(says)
+    else panel.replaceChildren(says, rows.list)
   }
 
   function notified(run) {
@@ -46,7 +54,37 @@ export function timelineButton(read, deliveriesOf) {
 /** Return the decision on a call, with its person if known. */
 export const saidOf = ({ approved, by, value }) => `${value !== undefined ? "answered" : approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
 
-function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
+/** The rows of a run's steps. Those that did not change stay when they are drawn again, as a person opened them. */
+class Rows {
+  constructor(openCall) {
+    this.openCall = openCall
+    this.list = el("ol")
+    this.drawn = []
+  }
+
+  /** Draw the steps, and return the line above them. */
+  draw(told) {
+    const { says, steps, from, to, stopped } = summed(told)
+    const before = this.drawn
+    this.drawn = steps.map((step, at) => {
+      const isBad = step.code ? step.code !== stopped : step.error
+      const same = JSON.stringify([step, isBad])
+      if (before[at]?.same === same) return before[at]
+      const row = rowNode(step, isBad, step.kind === "model_call" ? () => this.openCall(step, steps) : null)
+      if (before[at]?.row.firstChild.open) row.firstChild.open = true
+      return { same, step, row }
+    })
+    const rows = new Set(this.drawn.map(({ row }) => row))
+    for (const row of [...this.list.children]) if (!rows.has(row)) row.remove()
+    this.drawn.forEach(({ step, row }, at) => {
+      place(row, step, from, to)
+      if (this.list.children[at] !== row) this.list.insertBefore(row, this.list.children[at] ?? null)
+    })
+    return says
+  }
+}
+
+function summed({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
   const from = Date.parse(begun)
   const to = Math.max(from + 1, ended ? Date.parse(ended) : Date.now())
   const attempts = steps.filter((step) => step.kind === "attempt").length
@@ -60,8 +98,7 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
     OPEN.has(status) && "running",
   ]
   const stopped = steps.find((step) => step.kind === "ended" && step.status === "cancelled")?.code
-  const rows = withPauses(withSums(steps)).map((step) => row(step, from, to, step.code ? step.code !== stopped : step.error))
-  return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
+  return { says: el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), steps: withPauses(withSums(steps)), from, to, stopped }
 }
 
 /** Add the usage of each attempt's steps to the attempt: the app's own number has the dropped answers only. */
@@ -88,23 +125,29 @@ function withPauses(steps) {
   return shown
 }
 
-function row(step, from, to, isBad) {
+/** Draw when a step was, and how long it took, in the run's time. */
+function place(row, step, from, to) {
   const at = Date.parse(step.at)
   const until = step.ended_at ? Date.parse(step.ended_at) : to
-  const bar = el("span", { class: "bar" })
-  bar.style.left = `${Math.min(99, (100 * (at - from)) / (to - from))}%` // an end is seen too
-  bar.style.width = `${(100 * (until - at)) / (to - from)}%`
-  const took = step.ended_at === step.at ? `+${length(at - from)}` : length(until - at)
+  const { style } = row.querySelector(".bar")
+  style.left = `${Math.min(99, (100 * (at - from)) / (to - from))}%` // an end is seen too
+  style.width = `${(100 * (until - at)) / (to - from)}%`
+  row.querySelector("time").textContent = step.ended_at === step.at ? `+${length(at - from)}` : length(until - at)
+}
+
+function rowNode(step, isBad, openCall) {
   const head = [
     icon(step.kind === "ended" && step.code ? (isBad ? "close" : "stop") : (ICONS[step.kind] ?? "approve")),
     el("span", { class: "what" }, ...named(step)),
-    el("span", { class: "lane", "aria-hidden": "true" }, bar),
-    el("time", { dateTime: step.at, title: inFull(step.at) }, took),
+    el("span", { class: "lane", "aria-hidden": "true" }, el("span", { class: "bar" })),
+    el("time", { dateTime: step.at, title: inFull(step.at) }),
   ]
   const name = `step-row ${step.kind}${isBad ? " bad" : ""}${step.ended_at ? "" : " busy"}`
   const more = details(step)
-  if (!more.length) return el("li", { class: name }, el("div", { class: "line" }, head))
-  return el("li", { class: name }, el("details", {}, el("summary", { class: "line" }, head), el("div", { class: "step-body" }, more)))
+  if (!more.length && !openCall) return el("li", { class: name }, el("div", { class: "line" }, head))
+  const body = el("div", { class: "step-body" }, more)
+  const open = ({ target }) => target.open && openCall && body.childElementCount === more.length && body.append(openCall())
+  return el("li", { class: name }, el("details", { on: { toggle: open } }, el("summary", { class: "line" }, head), body))
 }
 
 function named(step) {

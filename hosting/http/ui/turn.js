@@ -171,7 +171,7 @@ export class Turn {
     }
   }
 
-  /** Have the timeline at hand as soon as there is a run. `readTimeline` and `deliveriesOf` are set by who made the turn. */
+  /** Have the timeline at hand as soon as there is a run. `readTimeline`, `deliveriesOf` and `openCall` are set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
     this.readTimelineOnce = this.readTimeline
@@ -184,7 +184,7 @@ export class Turn {
       }
       return told
     }
-    const [open, panel] = timelineButton(this.readAgain, this.deliveriesOf)
+    const [open, panel] = timelineButton(this.readAgain, this.deliveriesOf, this.openCall)
     this.foot.append(open)
     this.response.append(panel)
     this.readTimeline = null

@@ -226,20 +226,24 @@ async def test_what_a_context_provider_added_is_said_to_be_missing() -> None:
 
 
 async def test_an_agent_that_is_a_tool_was_sent_the_argument_of_its_call() -> None:
-    """It has nothing of the thread."""
-    inner = Agent(scripted([call("look", n="1")], ["Found."]), name="Inner", description="Finds.", tools=[look])
-    outer = Agent(scripted([call("Inner", task="Find it.")], ["Done."]), name="Reader", tools=[inner.as_tool()])
-    async with served(outer) as app:
+    """It has nothing of the thread or of the agent that called it, which has none of its messages either."""
+    asked = scripted([call("look", n="1")], [call("look", "2", n="2")], ["Found."])
+    inner = Agent(asked, name="Inner", description="Finds.", tools=[look])
+    asking = scripted([call("Inner", task="Find it.")], [call("look", n="3")], ["Done."])
+    async with served(Agent(asking, name="Reader", tools=[inner.as_tool(), look])) as app:
         run_id = await app.say("Hello.")
-        assert await app.calls(run_id) == ["1", "1.Inner-1/1", "2"]
-        step = await app.step(run_id, "1.Inner-1/1")
+        ids = await app.calls(run_id)
+        first, second, outer = [await app.step(run_id, each) for each in ids[1:4]]
 
-    assert step["sent"] == {
+    assert ids == ["1", "1.Inner-1/1", "1.Inner-1/2", "2", "3"]
+    assert first["sent"] == {
         "kept": "whole",
         "messages": [{"role": "user", "contents": [{"type": "text", "text": "Find it."}]}],
         "earlier_url": None,
     }
-    assert step["received"][0]["contents"][0]["name"] == "look"
+    assert [told(step["sent"]["messages"]) for step in (second, outer)] == [got(asked.sent[1]), got(asking.sent[1])]
+    assert [second["sent"]["kept"], outer["sent"]["kept"]] == ["whole", "whole"]
+    assert first["received"][0]["contents"][0]["name"] == "look"
 
 
 async def test_of_an_agent_in_a_workflow_the_input_is_said_to_be_missing() -> None:
