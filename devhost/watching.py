@@ -8,7 +8,6 @@ app that cannot be imported, is waited for: the next edit starts it again.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import gc
 import json
 import os
@@ -18,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 _POLL_SECONDS = 0.3
 _KILLED_EXIT_CODE = 137
@@ -53,13 +52,14 @@ class _Watched:
             for names in named
         )
         # A line that takes something back (`!name`) is left out with its comments: rather one start too many.
-        ignored = tuple(line.strip().strip("/") for line in lines if line.strip() and line[0] not in "#!")
+        patterns = (line.strip().rstrip("/") for line in lines if line[:1] not in ("#", "!"))
+        ignored = tuple(f"/{one.lstrip('/')}" if "/" in one else one for one in patterns if one)
         return cls(ignored, files, folders)
 
     def leaves_out(self, path: str) -> bool:
         """Return whether a pattern of `.funcignore` fits the path in the app's folder, or its last name."""
-        name = path.rpartition("/")[2]
-        return any(fnmatch.fnmatchcase(path if "/" in one else name, one) for one in self.ignored)
+        place = PurePosixPath(f"/{path}")
+        return any(place.match(pattern) for pattern in self.ignored)
 
 
 def snapshot(folder: Path) -> Snapshot:

@@ -110,9 +110,10 @@ def test_what_is_not_deployed_is_no_edit(tmp_path: Path) -> None:
     """As the patterns of .funcignore say it, of a name anywhere or of a path; host.json and its like stay watched."""
     folder = make_app(tmp_path, "")
     lines = ["# not deployed", "local.settings.json", "/scratch/", "*_try.py", "agents/old*.py", "!agents/old.py", ""]
+    lines += ["/drafts", "/top*.py"]
     (folder / ".funcignore").write_text("\n".join(lines))
-    left = ["scratch/sketch.py", "agents/first_try.py", "agents/old.py"]
-    source = ["old.py", "agents/scratch.py", "local.settings.json"]
+    left = ["scratch/sketch.py", "agents/first_try.py", "agents/old.py", "drafts/new.py", "top_of_all.py"]
+    source = ["old.py", "agents/scratch.py", "local.settings.json", "skills/drafts/run.py", "agents/top.py"]
 
     assert [name for name in [*left, *source] if is_edit(folder, name, "{ }")] == source
 

@@ -24,9 +24,17 @@ def tracked_files() -> list[PurePosixPath]:
 
 
 def deployed(paths: list[PurePosixPath]) -> list[PurePosixPath]:
-    """`paths` without those that .funcignore names: a pattern fits a file or any folder above it, by name."""
+    """`paths` without those that .funcignore names: a pattern fits a file or any folder above it, by name; one that
+    begins with a slash fits only what is at the top.
+    """
     patterns = [line for line in (ROOT / ".funcignore").read_text().splitlines() if line]
-    return [path for path in paths if not any(fnmatch.fnmatch(part, p) for part in path.parts for p in patterns)]
+    return [path for path in paths if not any(fits(pattern, path) for pattern in patterns)]
+
+
+def fits(pattern: str, path: PurePosixPath) -> bool:
+    """Whether a line of .funcignore leaves the file out."""
+    parts = path.parts[:1] if pattern.startswith("/") else path.parts
+    return any(fnmatch.fnmatch(part, pattern.removeprefix("/")) for part in parts)
 
 
 def copy_deployed(folder: Path) -> int:

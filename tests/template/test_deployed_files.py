@@ -4,7 +4,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.support.deployed_tree import copy_deployed, deployed, indexed_alone, tracked_files
+from infra import package
+from infra.package import Rule
+from tests.support.deployed_tree import ROOT, copy_deployed, deployed, indexed_alone, tracked_files
 
 
 @pytest.mark.behaviour("template.deploys-without-devhost")
@@ -26,6 +28,20 @@ def test_secrets_of_this_machine_are_never_deployed() -> None:
     left = [".agents/log.sqlite", ".devhost/engine.sqlite", ".env", "local.settings.json", ".venv/bin/python"]
 
     assert deployed([PurePosixPath(path) for path in left]) == []
+
+
+@pytest.mark.behaviour("skills.deployed")
+def test_a_skill_is_deployed_with_all_that_is_in_its_folder(tmp_path: Path) -> None:
+    """Its pages, scripts and references, whatever they are called; so are prompts beside the agents."""
+    skill = ["SKILL.md", "README.md", "LICENSE", "scripts/count.py", "docs/units.md", "tests/cases.json"]
+    kept = [*(f"skills/counting/{name}" for name in skill), "agents/skills/counting/SKILL.md", "agents/prompt.md"]
+    for path in [*kept, "README.md", "docs/page.md", "samples/skill/SKILL.md"]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    rules = map(Rule.of, (ROOT / ".funcignore").read_text(encoding="utf-8").splitlines())
+
+    assert sorted(package.deployed(tmp_path, [rule for rule in rules if rule], tmp_path / "dist")) == sorted(kept)
+    assert deployed([PurePosixPath(path) for path in kept]) == [PurePosixPath(path) for path in kept]
 
 
 @pytest.mark.slow
