@@ -52,6 +52,7 @@ FRAMEWORK_READERS = {
     "hosting.http.model_call",
     "hosting.offline.answers",
     "hosting.offline.model",
+    "hosting.skills",
     "hosting.workflows",
     "hosting.plan",
     "hosting.core.thread.conversation",

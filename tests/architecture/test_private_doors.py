@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,19 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from agent_framework import Agent, AgentExecutor, AgentSession, FunctionalWorkflow, StepWrapper, WorkflowExecutor
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    AgentSession,
+    FileSkillScript,
+    FunctionalWorkflow,
+    InlineSkill,
+    SessionContext,
+    SkillFrontmatter,
+    SkillsProvider,
+    StepWrapper,
+    WorkflowExecutor,
+)
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.pipeline.policies import RequestIdPolicy
 from azure.data.tables.aio import TableServiceClient
@@ -47,6 +60,7 @@ DOORS = {
     "_on_step_completed": "hosting/features/workflows/function_steps.py",  # where its result is saved
     "_wrapper_identity_is_durable": "hosting/features/workflows/functional.py",  # whether a step is known again
     "_replay_key": "hosting/features/workflows/functional.py",
+    "_runner": "hosting/skills.py",  # of a script of a skill that is a file
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"
@@ -254,3 +268,20 @@ async def test_the_durable_client_sends_through_one_session_of_its_module() -> N
         http_utils._get_session = theirs
 
     assert sent == ["http://h/rpc/"]
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+@pytest.mark.filterwarnings("ignore:.*experimental")
+async def test_a_script_that_is_a_file_has_its_runner_where_we_read_it() -> None:
+    """agent-framework: `_runner`, and the closure of the tool that runs it (hosting/skills.py)."""
+    runner: Any = print
+    script: Any = FileSkillScript(name="run.py", full_path="/run.py", runner=runner)
+    provider = SkillsProvider(InlineSkill(frontmatter=SkillFrontmatter(name="a", description="A."), instructions="B."))
+    context = SessionContext(session_id="s", input_messages=[])
+    await provider.before_run(agent=scripted_agent("A"), session=AgentSession(), context=context, state={})
+    held = inspect.getclosurevars(
+        next(tool.func for tool in context.tools if tool.name == "run_skill_script")
+    ).nonlocals
+
+    assert script._runner is runner
+    assert (held["self"], [skill.frontmatter.name for skill in held["skills"]]) == (provider, ["a"])

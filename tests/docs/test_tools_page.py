@@ -54,7 +54,7 @@ def test_the_tools_that_are_said_to_be_called_again_are_declared_so(module: Any)
     """And no other."""
     again = {name for name in vars(module) if name != "idempotent" and is_idempotent(getattr(module, name))}
 
-    assert again == {"order_status", "refund"}
+    assert again == {"order_status", "refund", "run_script"}
 
 
 async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_the_model(

@@ -33,8 +33,6 @@ class SessionChanges:
         state = {} if self._session is None else self._session.state
         session = AgentSession(session_id="")
         session.state = {source: value for source, value in state.items() if value and not has_messages(value)}
-        if not session.state:
-            return {}
         values: dict[str, Any] = session.to_dict()["state"]
         return {source: json.dumps(value, allow_nan=False, default=refuse_type) for source, value in values.items()}
 

@@ -70,6 +70,7 @@ from hosting.core.thread.events import ModelResult, Step, ToolResult, ToolStarte
 from hosting.core.thread.versions import VERSION
 from hosting.errors import HostingError
 from hosting.names import model_call_key
+from hosting.skills import skill_call
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
 from hosting.visible import visible_line
 from state.portable import portable_text
@@ -267,8 +268,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
             return
         recorder, messages = steps.recorder, list(context.messages)
         await recorder.append()
-        steps.model_calls += 1
-        number = steps.model_calls
+        number = steps.model_calls = steps.model_calls + 1
         recorded = recorder.held.models.get((steps.within, number))
         steps.is_replaying = recorded is not None
         if recorded is not None:
@@ -323,7 +323,9 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             raise recorder.ended(diverged(f"call {key} of tool {name!r}"))
         agent = agent_of_tool(context.function)
         inner = inner_steps(agent, recorder, key) if agent is not None and keeps_journal(agent) else None
-        if started is not None and result is None and inner is None and not is_idempotent(context.function):
+        is_harmless, call_next = await skill_call(context.function, context.arguments, call_next)
+        is_harmless = is_harmless or is_idempotent(context.function)
+        if started is not None and result is None and inner is None and not is_harmless:
             result = await _cut_short(recorder, key, name)
         if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
             raise recorder.ended(interrupted(name))
@@ -335,8 +337,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
                 await call_next()  # the framework refuses those arguments again
             return
         # A server is connected to before its call counts as begun: a process that dies meanwhile has called nothing.
-        server, is_harmless = server_of_tool(context.function), is_idempotent(context.function)
-        make_call = await connected(server, call_next, is_idempotent=is_harmless)
+        make_call = await connected(server_of_tool(context.function), call_next, is_idempotent=is_harmless)
         # A call that began in an earlier attempt begins again, and a reader of the run sees both.
         started = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=arguments)
         await recorder.start(started)
