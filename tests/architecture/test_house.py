@@ -52,6 +52,7 @@ FRAMEWORK_READERS = {
     "hosting.http.model_call",
     "hosting.offline.answers",
     "hosting.offline.model",
+    "hosting.session_data",
     "hosting.skills",
     "hosting.workflows",
     "hosting.plan",

@@ -22,6 +22,8 @@ BEHAVIOURS = {
     "what was counted for a limit; a feature that says neither fails a test (security.md).",
     "owners.orchestration-state": "Who starts an orchestration over HTTP gets the place of a route of ours, which "
     "nobody else reads; a route that answers with the engine's URLs is named at start-up (security.md).",
+    "owners.providers": "The framework's context providers give an owner nothing of another's with the same thread id, "
+    "and keep nothing of an owner who was erased (memory.md).",
     "owners.keys": "What an agent's code is given to keep something under, the framework's session id and the key of a "
     "thread, is equal for no two owners, agents or lives of a thread, and what a provider keeps by it is erased with "
     "the thread (docs/guides/memory.md).",

@@ -35,6 +35,7 @@ from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _
 
 from hosting.core.agent.recorded import replayed_stream
 from hosting.errors import StoreUnavailableError
+from hosting.session_data import erase_session_data
 from hosting.tools import IDEMPOTENT
 
 logger = logging.getLogger(__name__)
@@ -188,9 +189,7 @@ def relist_tools(server: McpServer) -> None:
 async def clear_session(agents: Iterable[Any], session_id: str) -> None:
     """Have the providers of these agents, and of those that are their tools, erase their data of a session.
 
-    The framework has no word for that. Its history providers that keep messages elsewhere have `clear(session_id)`, and
-    so may any other; `FileMemoryProvider` keeps files in a folder of that name. Call it on the agents' loop, as often
-    as you like. Raises `StoreUnavailableError` where one raises or takes too
+    Call it on the agents' loop, as often as you like. Raises `StoreUnavailableError` where one raises or takes too
     long: then not all of it is gone.
     """
     within = [inner for agent in agents for inner in agents_within(agent)]
@@ -201,22 +200,8 @@ async def clear_session(agents: Iterable[Any], session_id: str) -> None:
 
 async def _cleared(provider: Any, session_id: str) -> None:
     try:
-        await asyncio.wait_for(_clear(provider, session_id), CLEARING_SECONDS)
+        await asyncio.wait_for(erase_session_data(provider, session_id), CLEARING_SECONDS)
     except Exception as error:
         source = getattr(provider, "source_id", type(provider).__name__)
         logger.exception("The context provider %r did not erase its data of a thread.", source)
         raise StoreUnavailableError(f"The context provider {source!r} has not erased its data of a thread.") from error
-
-
-async def _clear(provider: Any, session_id: str) -> None:
-    from agent_framework import FileMemoryProvider  # at a thread's end: with it come 80 ms of modules
-
-    if callable(clear := getattr(provider, "clear", None)):
-        is_async = inspect.iscoroutinefunction(clear)
-        cleared = clear(session_id) if is_async else await asyncio.to_thread(clear, session_id)
-        if inspect.isawaitable(cleared):
-            await cleared
-    elif isinstance(provider, FileMemoryProvider) and provider.scope is None:
-        for entry in await provider.store.list_children(session_id):
-            if entry.type == entry.FILE:
-                await provider.store.delete(f"{session_id}/{entry.name}")
