@@ -21,5 +21,7 @@ BEHAVIOURS = {
     "none.",
     "journal.erased": "What steps held is gone with their thread.",
     "journal.zombies": "Of two processes that believe they own a run, the one with the newer claim does its steps.",
+    "journal.parts": "Loops and injected messages work as plain, also through a kill; a limit of time for tools "
+    "holds; a hosted agent can be evaluated (hosting.md).",
     "journal.finish-reasons": "A run that is taken over has the finish reasons that were recorded.",
 }
