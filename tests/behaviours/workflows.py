@@ -13,6 +13,7 @@ BEHAVIOURS = {
     "workflows.builders": "The ready-made workflows of agent-framework-orchestrations are served, and survive a kill.",
     "workflows.given-graph": "A workflow may be given as one graph: each run has a copy, which shares agents alone.",
     "workflows.costs": "A superstep is one storage call, and two where its checkpoint has more than 64 KiB.",
+    "workflows.formats": "An agent of a workflow may answer in a format that is a type of Pydantic (workflows.md).",
     "workflows.changed": "A run that began with another graph or framework ends as workflow_changed.",
     "workflows.checkpoint-kept": "A run whose state after a superstep cannot be kept or read again stops there.",
     "workflows.upstream": "Clients of agent-framework-azurefunctions run a workflow and ask for it by their routes "

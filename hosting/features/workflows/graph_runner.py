@@ -206,8 +206,10 @@ def _record(executor: Executor, recorder: StepRecorder, checkpoints: RunCheckpoi
 
 
 def _types_of(workflow: Workflow) -> frozenset[str]:
-    """Return the types that the executors declare, and the plain ones of the modules that they are written in."""
+    """Return the types that executors declare, those in which agents answer, and the plain ones of their modules."""
     executors = list(executors_within(workflow))
+    options = (getattr(agent, "default_options", None) or {} for agent in agents_of_workflow(workflow))
+    formats = [kind for chosen in options if isinstance(kind := chosen.get("response_format"), type)]
     declared = [
         kind
         for executor in executors
@@ -219,4 +221,4 @@ def _types_of(workflow: Workflow) -> frozenset[str]:
         )
     ]
     modules = {module for executor in executors for module in modules_of_executor(executor)}
-    return types_in(declared, modules)
+    return types_in([*declared, *formats], {*modules, *(kind.__module__ for kind in formats)})

@@ -9,10 +9,20 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+from agent_framework import (
+    Agent,
+    AgentExecutorResponse,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+)
 from typing_extensions import Never
 
 from hosting.core.agent.framework import FRAMEWORK_VERSION
+from hosting.offline.model import OfflineChatClient
+from tests.support import answer_formats
 from tests.support.flows import Reviewer, asking_flow
 from tests.support.made_app import app_of, served
 
@@ -48,6 +58,29 @@ def other_flow() -> Workflow:
 
     first = Reviewer("reviewer")
     return WorkflowBuilder(name="Asking", start_executor=first).add_edge(first, Last("last")).build()
+
+
+def formatted_flow() -> Workflow:
+    """Return a workflow whose agent answers in a type that no executor declares, of another module."""
+
+    class Last(Executor):
+        @handler
+        async def end(self, answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
+            """Say of which type the answer is."""
+            await ctx.yield_output(type(answer.agent_response.value.country).__name__)
+
+    agent: Any = Agent(OfflineChatClient(), name="Judge", default_options={"response_format": answer_formats.City})
+    last = Last("last")
+    return WorkflowBuilder(name="Formatted", start_executor=agent).add_edge(agent, last).build()
+
+
+@pytest.mark.behaviour("workflows.formats")
+async def test_the_format_in_which_an_agent_answers_may_be_in_a_checkpoint() -> None:
+    """A type of Pydantic, as its author names it in the agent's options."""
+    async with served(app_of(workflow=formatted_flow)) as (_, http):
+        answer = await http.post("/api/workflows/Formatted/run", json={"message": "Paris", "thread_id": "t"})
+
+    assert (answer.status_code, str(answer.json().get("response"))[-7:]) == (200, "Country"), answer.text
 
 
 @pytest.mark.behaviour("workflows.changed")
