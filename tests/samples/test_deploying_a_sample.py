@@ -19,7 +19,10 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name in APPS:
         shutil.copyfile(SAMPLES / name / "function_app.py", folder / f"function_app_{name}.py")
     ended = indexed_alone(folder, *(f"function_app_{name}" for name in APPS))
-    assert ended.stderr == ""
+    complaints = [
+        line for line in ended.stderr.splitlines() if "ExperimentalWarning" not in line
+    ]  # the framework's own
+    assert complaints == []
     return dict(zip(APPS, ended.stdout.splitlines(), strict=True))
 
 
