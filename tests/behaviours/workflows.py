@@ -12,6 +12,7 @@ BEHAVIOURS = {
     "again, and no recorded call of an agent in the one that was under way.",
     "workflows.builders": "The ready-made workflows of agent-framework-orchestrations are served, and survive a kill.",
     "workflows.given-graph": "A workflow may be given as one graph: each run has a copy, which shares agents alone.",
+    "workflows.named": "A workflow without a name of its own has the one under which the app is given it.",
     "workflows.costs": "A superstep is one storage call, and two where its checkpoint has more than 64 KiB.",
     "workflows.formats": "An agent of a workflow may answer in a format that is a type of Pydantic (workflows.md).",
     "workflows.changed": "A run that began with another graph or framework ends as workflow_changed.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -41,8 +41,11 @@ _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 _TEXT = "text"
 
 
-def hosted_workflow(given: object) -> HostedWorkflow:
-    """Return a given graph, or the graph of a function; raises `ConfigurationError` for one that cannot be hosted."""
+def hosted_workflow(given: object, name: str | None = None) -> HostedWorkflow:
+    """Return a given graph, or the graph of a function; raises `ConfigurationError` for one that cannot be hosted.
+
+    `name` is that of a graph which has none of its own.
+    """
     if isinstance(given, FunctionalWorkflow | FunctionalWorkflowDefinition):
         return hosted_function(given)
     if isinstance(given, StepWrapper) or inspect.iscoroutinefunction(given):
@@ -62,9 +65,13 @@ def hosted_workflow(given: object) -> HostedWorkflow:
     if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
         raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
     if workflow.name.startswith(_UNNAMED):
-        raise ConfigurationError(
-            f"The workflow of {workflow.start_executor_id!r} has no name. Give WorkflowBuilder(name='review', ...)."
-        )
+        if name is None:
+            raise ConfigurationError(
+                f"The workflow of {workflow.start_executor_id!r} has no name. Give WorkflowBuilder(name='review', "
+                "...), or name it in workflows={'review': ...}."
+            )
+        build = _named(build, name)
+        workflow, other = build(), build()
     shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
     if shared:
         raise ConfigurationError(
@@ -88,20 +95,29 @@ def hosted_workflow(given: object) -> HostedWorkflow:
     )
 
 
+def _named(build: Callable[[], Any], name: str) -> Callable[[], Workflow]:
+    def named() -> Workflow:
+        workflow: Workflow = build()
+        workflow.name = name
+        return workflow
+
+    return named
+
+
 def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
     """Return the workflows that an app is given: one, several, or several by name."""
-    given = [] if workflow is None else [workflow]
+    hosted = [] if workflow is None else [hosted_workflow(workflow)]
     if isinstance(workflows, Mapping):
-        for name, one in workflows.items():
-            hosted = hosted_workflow(one)
-            if hosted.name != name:
-                raise ConfigurationError(f"workflows has {name!r} for the workflow {hosted.name!r}. Use its own name.")
-        given += workflows.values()
+        for name, given in workflows.items():
+            hosted.append(hosted_workflow(given, name))
+            if hosted[-1].name != name:
+                own = hosted[-1].name
+                raise ConfigurationError(f"workflows has {name!r} for the workflow {own!r}. Use its own name.")
     elif isinstance(workflows, Sequence) and not isinstance(workflows, str):
-        given += workflows
+        hosted += map(hosted_workflow, workflows)
     elif workflows is not None:
         raise ConfigurationError("workflows takes a list of workflows, or of functions that build them.")
-    return [hosted_workflow(one) for one in given]
+    return hosted
 
 
 def _input_of(name: str, workflow: Workflow) -> WorkflowInput:

@@ -19,9 +19,8 @@ agents = {}
 for number, asked in enumerate(collected.asked):
     subject = asked.subject
     if isinstance(subject, (Workflow, FunctionalWorkflow, FunctionalWorkflowDefinition)):
-        if subject.name.startswith("WorkflowBuilder-"):
-            subject.name = f"workflow-{number}"
-        workflows.setdefault(subject.name, asked)
+        is_unnamed = subject.name.startswith("WorkflowBuilder-")
+        workflows.setdefault(f"workflow-{number}" if is_unnamed else subject.name, asked)
     else:
         subject.name = subject.name or f"agent-{number}"  # the sample gives it none, and a hosted agent has one
         agents.setdefault(subject.name, asked)
@@ -38,6 +37,6 @@ Path(os.environ["SAMPLE_FOUND"]).write_text(
 )
 app = hosting.app.AgentFunctionApp(
     agents=[asked.subject for asked in agents.values()],
-    workflows=[asked.subject for asked in workflows.values()],
+    workflows={name: asked.subject for name, asked in workflows.items()},
     enable_mcp_tool_trigger=False,
 )

@@ -115,6 +115,27 @@ async def test_an_answer_to_a_run_whose_state_is_not_of_this_app_ends_by_its_nam
     assert (answer.json()["code"], sentence in answer.json()["detail"]) == (code, True), answer.text
 
 
+def nameless_flow() -> Workflow:
+    """Return a workflow that asks, to which its author gave no name."""
+    return WorkflowBuilder(start_executor=Reviewer("reviewer")).build()
+
+
+@pytest.mark.behaviour("workflows.named")
+@pytest.mark.parametrize("given", [nameless_flow, nameless_flow()], ids=["function", "graph"])
+async def test_a_workflow_without_a_name_has_that_of_the_app(tmp_path: Path, given: Any) -> None:
+    """Also in the process that continues its run."""
+    log = Log(tmp_path)
+    async with served(app_of(workflows={"Tea": given}, environ=log.environ)) as (_, http):
+        (waiting,) = (await post(http, "/api/workflows/Tea/run", {"message": "tea", "thread_id": "t"}))[
+            "pending_approvals"
+        ]
+    async with served(app_of(workflows={"Tea": given}, environ=log.environ)) as (_, http):
+        place = f"/api/workflows/Tea/threads/t/approvals/{waiting['id']}"
+        answer = await post(http, place, {"value": {"approved": True}})
+
+    assert answer["response"] == "tea: True"
+
+
 @pytest.mark.slow
 @pytest.mark.behaviour("workflows.asks")
 async def test_a_hundred_workflows_at_once_end_with_their_answers() -> None:
