@@ -48,7 +48,7 @@ from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.options import AS_THE_APP, AgentOptions, Retry
-from hosting.plan import Plan, introduction_of
+from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
@@ -223,7 +223,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
-        return {planned.name: planned.agent for planned in self._plan.agents.values() if planned.workflow is None}
+        return {planned.name: planned.agent for planned in self._plan.listed if planned.workflow is None}
 
     def get_agent(
         self,
@@ -354,22 +354,30 @@ class AgentFunctionApp(df.DFApp):
             callback=self.default_callback or None,
             ttl_seconds=self._settings.thread_ttl_seconds,
         )
-        planned = self._plan.add(agent, own.over(app))
+        self._host(self._plan.add(agent, own.over(app)))
+
+    def _host(self, planned: AgentPlan) -> None:
+        """Register the functions of an agent, and those of the agents within it."""
         options = planned.options
         self._safeguards.check_agent(planned.agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, options.run_timeout_seconds)
         for feature in self._served.features:
             feature.add(planned)
+        within = [each for feature in self._served.features for each in feature.within(planned)]
         hooks = hooks_of(self._served.features, planned)
+        if outer := self._services.hooks.get(options.within.lower()):
+            hooks = replace(hooks, meter=outer.meter, balance=outer.balance)
         self._services.hold(planned, seconds, hooks)
         register_features(self._served)
         entity = ThreadEntity(planned, self._services, hooks.on_end)
         name, function = entity_name(planned.name), entity_function(planned.name)
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)
-        if options.http:
+        if options.http and not options.within:
             register_agent(self._served, planned, self._services, self._settings)
         if options.ttl_seconds:
             self._add_time_to_live(planned.name, options.ttl_seconds)
+        for inner in within:
+            self._host(self._plan.add(inner.agent, inner.options, inner.name))
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

@@ -28,7 +28,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
-from hosting.plan import AgentPlan
+from hosting.plan import AgentPlan, WithinPlan
 from hosting.ports import ClockClient
 from hosting.principal import Caller
 from hosting.settings import SettingsPart
@@ -218,6 +218,10 @@ class Feature:
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent that the app has from now on; raise `ConfigurationError` for one that it cannot serve."""
+
+    def within(self, agent: AgentPlan) -> Sequence[WithinPlan]:
+        """Return agents that it hosts within this one, before `hooks`; raise `ConfigurationError` as `add` does."""
+        return ()
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return what it adds to the runs of an agent, after `add`; raise `ConfigurationError` as `add` does."""

@@ -65,7 +65,8 @@ class AgentOptions(Struct, frozen=True):
     the settings say if that is None. A conversation ends `ttl_seconds` after its last answer, and never if that is 0.
     `retry` is for requests that bring none. `busy` is what becomes of a request that does not say it, while a run of
     its thread has not ended. `webhook` is the address that is notified of the ends of its runs, and `callback` is
-    called with its updates and the ends of its runs. The features that read `budget`, `limit`, `webhook` and `callback`
+    called with its updates and the ends of its runs. An agent `within` another one is run by that alone: its threads
+    are there to be read, and nothing lists it. The features that read `budget`, `limit`, `webhook` and `callback`
     check them.
     """
 
@@ -81,6 +82,7 @@ class AgentOptions(Struct, frozen=True):
     limit: object = None
     webhook: str | None = None
     callback: object = None
+    within: str = ""
 
     def over(self, app: AgentOptions) -> AgentOptions:
         """Return these options, and those of the app where the agent has none."""

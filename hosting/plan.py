@@ -82,6 +82,14 @@ class AgentPlan(Struct, frozen=True):
         return example if isinstance(example, str) and example.strip() else QUESTION
 
 
+class WithinPlan(Struct, frozen=True):
+    """An agent that a feature hosts within another one, under a name of its own and with exactly these options."""
+
+    name: str
+    agent: SupportsAgentRun
+    options: AgentOptions
+
+
 class Plan(Struct):
     """The app's agents by name; names are compared without case, as entity names are.
 
@@ -96,9 +104,14 @@ class Plan(Struct):
     sign_in_scheme: str | None = None
     addresses: AddressRules | None = None
 
-    def add(self, agent: SupportsAgentRun | HostedWorkflow, options: AgentOptions) -> AgentPlan:
-        """Return the plan of another agent; raises `ConfigurationError` if it cannot be hosted next to the others."""
-        name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
+    def add(
+        self, agent: SupportsAgentRun | HostedWorkflow, options: AgentOptions, name: str | None = None
+    ) -> AgentPlan:
+        """Return the plan of another agent, under its own name or this one.
+
+        Raises `ConfigurationError` if it cannot be hosted next to the others.
+        """
+        name = check_agent_name(name or getattr(agent, "name", None), has_owners=self.has_owners)
         workflow = agent if isinstance(agent, HostedWorkflow) else None
         if workflow is None:
             _check_is_agent(name, agent)
@@ -124,10 +137,14 @@ class Plan(Struct):
         """Return the agent of that name in any case."""
         return self.agents.get(name.lower())
 
-    def served(self, name: str, kind: Kind | None = None) -> AgentPlan:
-        """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint, or not this kind."""
+    def served(self, name: str, kind: Kind | None = None, *, of_thread: bool = False) -> AgentPlan:
+        """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint, or not this kind.
+
+        One within another agent is found only where its threads are: `of_thread`.
+        """
         planned = self.find(name)
-        if planned is None or not planned.options.http or kind not in (None, planned.kind):
+        is_hidden = planned is None or not planned.options.http or (planned.options.within and not of_thread)
+        if planned is None or is_hidden or kind not in (None, planned.kind):
             known = ", ".join(each.name for each in self.served_of(kind)) or "none"
             word = kind or "agent"
             raise UnknownAgentError(f"There is no {word} {name[:80]!r} here. {word.title()}s: {known}.")
@@ -135,7 +152,12 @@ class Plan(Struct):
 
     def served_of(self, kind: Kind | None = None) -> list[AgentPlan]:
         """Return those with an HTTP endpoint, of that kind if one is given."""
-        return [agent for agent in self.agents.values() if agent.options.http and kind in (None, agent.kind)]
+        return [agent for agent in self.listed if agent.options.http and kind in (None, agent.kind)]
+
+    @property
+    def listed(self) -> list[AgentPlan]:
+        """Those that are not within another one."""
+        return [agent for agent in self.agents.values() if not agent.options.within]
 
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.

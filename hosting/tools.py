@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
-from hosting.ports import OrchestrationClient, OrchestrationStatus
+from hosting.ports import ClockClient, OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
 
 MCP_CALL_KEY = "durable-agents/call-key"
@@ -100,7 +100,7 @@ def idempotent(tool: T) -> T:
 class Engine(Struct, frozen=True):
     """The durable client of the function that runs now, and the loop that it belongs to."""
 
-    client: OrchestrationClient
+    client: ClockClient
     loop: asyncio.AbstractEventLoop
 
     def run(self, work: Coroutine[Any, Any, R]) -> concurrent.futures.Future[R]:

@@ -52,7 +52,7 @@ class ListHandlers:
 
     async def _agents(self, request: HttpRequest) -> Reply:
         principal = request.caller.principal
-        administers, plans = self._access.administers(principal), list(request.plan.agents.values())
+        administers, plans = self._access.administers(principal), request.plan.listed
         is_signed_in = principal is not None
         return agents_reply(plans, request.base_url, self._links, administers=administers, is_signed_in=is_signed_in)
 

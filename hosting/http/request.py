@@ -86,7 +86,7 @@ class HttpRequest(Struct, frozen=True, dict=True):
         if self.shared is not None:
             return self.plan.served(self.shared.agent)
         name = self.route.place.agent or self.received.path_params.get("name")
-        return self.plan.served(name or "", self.route.place.kind)
+        return self.plan.served(name or "", self.route.place.kind, of_thread="{thread_id}" in self.route.path)
 
     @property
     def agent_url(self) -> str:

@@ -21,6 +21,7 @@ OWN: dict[str, Any] = {
     "limit": "its own",
     "webhook": "https://own.example",
     "callback": "its own",
+    "within": "another",
 }
 APP = AgentOptions(
     http=True,

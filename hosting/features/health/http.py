@@ -86,7 +86,7 @@ class HealthHandlers:
                     http_endpoint_enabled=bool(agent.options.http),
                     mcp_tool_enabled=agent.tool is not None,
                 )
-                for agent in self._plan.agents.values()
+                for agent in self._plan.listed
             ]
             body["agent_count"] = len(body["agents"])
         return json_reply(200, body)
