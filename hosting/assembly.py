@@ -15,6 +15,7 @@ from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.approvals.standing import StandingApprovals
+from hosting.features.background.feature import BackgroundFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.files.feature import FilesFeature
 from hosting.features.forks.feature import ForksFeature
@@ -51,6 +52,7 @@ FEATURES: Sequence[type[Feature]] = (
     McpFeature,
     ForksFeature,
     FilesFeature,
+    BackgroundFeature,
     InstancesFeature,
     ResponsesFeature,
     A2AFeature,
@@ -135,6 +137,7 @@ def make_features(
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         FilesFeature(stores, holders.held),
+        BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan),
         InstancesFeature(runs, threads, approvals, settings, workflows),
         *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),

@@ -30,6 +30,7 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.calls_not_made",
     "hosting.core.agent.recorded",
     "hosting.core.hooks",
+    "hosting.features.background.provider",
     "hosting.features.callbacks.callbacks",
     "hosting.features.files.provider",
     "hosting.features.files.store",

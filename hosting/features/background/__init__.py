@@ -1,0 +1,1 @@
+"""Background agents: tasks of an agent's `BackgroundAgentsProvider`, each a run on a thread of its own."""

@@ -1,0 +1,231 @@
+"""Tasks of background agents: each a run on a thread of its own, by the framework's own tools."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from agent_framework import AgentSession, Message
+
+from hosting.app import Budget
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.delegating import found_out, go_on, planner, result, start, wait
+from tests.support.owned_app import RUN, THREADS, OwnedApp, owner
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
+
+TASKS = "/api/agents/Clerk_Researcher/threads"
+THREAD = f"{THREADS}/t"
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[OwnedApp]:
+    """The app of a planner."""
+    app = OwnedApp(agent=planner())
+    async with app.http:
+        yield app
+
+
+async def plain(*messages: str) -> list[str]:
+    """Return what the planner answers without a host."""
+    agent, session = planner(), AgentSession()
+    return [(await agent.run(message, session=session)).text for message in messages]
+
+
+STORIES = {
+    "a task": [f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist"],
+    "two at once": [f"{start('tea')} & {start('milk')}\n{wait(2)}\n{wait(1)}\n{result(1)} & {result(2)}\nlist"],
+    "none of that name": [f"{start('tea', 'Nobody')}\nlist\n{wait(1)}\n{result(1)}\n{wait()}"],
+    "a failure": [f"{start('fail')}\n{wait(1)}\nlist"],
+    "a task that goes on": [f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"],
+    "later turns": [
+        f"{start('tea')}\n{wait(1)}",
+        f"list\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}",
+        'clear {"task_id": 1}\nlist',
+        f"{start('sugar')}\n{wait(2)}\n{result(2)}",
+    ],
+    "waited for again": [f"{start('tea')}\n{wait(1)}\n{wait(1)}\n{go_on(7, 'x')}"],
+}
+
+
+@pytest.mark.behaviour("background.is-plain")
+@pytest.mark.parametrize("story", STORIES)
+async def test_the_tools_answer_as_they_do_plain(app: OwnedApp, story: str) -> None:
+    """Word by word, over the turns of a thread."""
+    hosted = [(await app.say("ann", message))["response"] for message in STORIES[story]]
+
+    assert hosted == await plain(*STORIES[story])
+
+
+@pytest.mark.behaviour("background.hidden")
+async def test_a_background_agent_is_not_listed_and_nobody_begins_a_run_of_it(app: OwnedApp) -> None:
+    """Its threads are there to be read, by their owner."""
+    await app.say("ann", f"{start('tea')}\n{wait(1)}")
+    [task] = await tasks_of(app)
+    place = f"{TASKS}/{task['thread_id']}"
+    listed = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
+    begun = await app.ask("ann", "POST", "/api/agents/Clerk_Researcher/run", json={"message": "hello"})
+    planned = await app.ask(
+        "ann", "POST", "/api/agents/Clerk_Researcher/schedules", json={"message": "hello", "cron": "0 0 * * *"}
+    )
+
+    assert [agent["name"] for agent in listed] == ["Clerk"]
+    assert (begun.status_code, planned.status_code, planned.json()["code"]) == (404, 404, "unknown_agent")
+    assert "Clerk_Researcher" not in (await app.ask("ann", "GET", "/api/openapi.json")).text
+    assert (await app.ask("bob", "GET", place)).status_code == 404
+    entries = (await app.ask("ann", "GET", f"{place}/messages")).json()["entries"]
+    assert len(entries) == 2
+
+
+@pytest.mark.behaviour("background.erased")
+async def test_the_export_of_a_thread_has_its_tasks_and_its_deletion_erases_them(app: OwnedApp) -> None:
+    """Also those that were cleared; the receipt counts the links."""
+    clear = 'clear {"task_id": 1}'
+    await app.say("ann", f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{clear}")
+    run_id = (await app.say("ann", "list"))["run_id"]
+    [task] = await tasks_of(app)
+    place = f"{TASKS}/{task['thread_id']}"
+    texts = [
+        content["text"]
+        for entry in task["thread"]["conversation"]["data"]["conversationHistory"]
+        for message in entry["messages"]
+        for content in message["contents"]
+    ]
+    deleted = await app.ask("ann", "DELETE", THREAD)
+    await app.stored()
+    gone = await app.ask("ann", "GET", place)
+    receipt = (await app.ask("ann", "GET", f"{THREAD}/erasure")).json()
+
+    assert texts == ["tea", "Found tea (1).", "milk", "Found milk (3)."]
+    assert (task["agent"], len(task["begun_by"])) == ("Clerk_Researcher", 2)
+    assert run_id not in task["begun_by"]
+    assert (deleted.status_code, gone.status_code) == (204, 404)
+    assert receipt["background_tasks"] == 2
+
+
+@pytest.mark.behaviour("background.erased")
+async def test_an_erased_owner_leaves_no_task(app: OwnedApp) -> None:
+    """Another owner's stay."""
+    for user in ("ann", "bob"):
+        await app.say(user, f"{start('tea')}\n{wait(1)}")
+    erased = await app.ask("ann", "DELETE", "/api/owners/me")
+    left = await app.stored()
+
+    assert erased.status_code in (200, 202)
+    assert {key.partition("!")[0] for key in left} == {owner("bob")}
+
+
+@dataclass
+class Held:
+    """A background agent that answers once it is released."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    loop: list[asyncio.AbstractEventLoop] = field(default_factory=list)
+
+    async def find(self, messages: Sequence[Message]) -> Message:
+        """Say that it is at work, and wait."""
+        self.loop.append(asyncio.get_running_loop())
+        self.begun.set()
+        await self.released.wait()
+        return await found_out(messages)
+
+    async def until_begun(self) -> None:
+        """Return once it is at work."""
+        await asyncio.wait_for(asyncio.to_thread(self.begun.wait), GUARD_SECONDS)
+
+    def release(self) -> None:
+        """Have it answer."""
+        self.loop[0].call_soon_threadsafe(self.released.set)
+
+
+@pytest.mark.behaviour("background.ends")
+async def test_a_cancelled_run_cancels_its_tasks() -> None:
+    """Those of an earlier turn go on: the thread has them still."""
+    held = Held()
+    app = OwnedApp(agent=planner(held.find))
+    async with app.http:
+        await app.say("ann", start("milk"))
+        await held.until_begun()
+        headers = {"prefer": "respond-async"}
+        body = {"message": f"{start('tea')}\n{wait(2)}", "thread_id": "t"}
+        run_id = (await app.ask("ann", "POST", RUN, json=body, headers=headers)).json()["run_id"]
+        while len(tasks := await tasks_of(app)) < 2:  # noqa: ASYNC110 - the run goes on by itself
+            await asyncio.sleep(0.01)
+        await app.ask("ann", "POST", f"{THREAD}/runs/{run_id}/cancel")
+        [cancelled] = [task for task in tasks if task["begun_by"] == [run_id]]
+        ended = await run_once_ended(app, cancelled)
+        held.release()
+        later = await app.say("ann", f"{wait(1)}\n{result(1)}")
+
+    assert ended["status"] == "cancelled"
+    assert later["response"].splitlines()[-1] == "Found milk (1)."
+
+
+@pytest.mark.behaviour("background.is-plain")
+async def test_a_wait_ends_by_the_framework_s_timeout_and_the_task_goes_on() -> None:
+    """The next one finds it."""
+    held = Held()
+    app = OwnedApp(agent=planner(held.find, wait_seconds=1))
+    async with app.http:
+        first = await app.say("ann", f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist")
+        held.release()
+        second = await app.say("ann", f"{wait(1)}\n{result(1)}")
+
+    assert first["response"].splitlines()[1:] == [
+        "No background task completed within 1 seconds. The tasks are still running; call this tool again if you wish "
+        "to continue waiting.",
+        "Task 1 is still running.",
+        "Tasks:",
+        "- Task 1 [running] (Researcher): About tea",
+    ]
+    assert second["response"].splitlines()[-1] == "Found tea (1)."
+
+
+@pytest.mark.behaviour("background.forks")
+async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: OwnedApp) -> None:
+    """Two threads would go on with one task otherwise."""
+    await app.say("ann", f"{start('tea')}\n{wait(1)}")
+    fork = (await app.ask("ann", "POST", f"{THREAD}/fork", json={})).json()["thread_id"]
+    said = await app.say("ann", f"{result(1)}\n{go_on(1, 'milk')}\n{start('milk')}\n{wait(2)}\n{result(2)}", fork)
+
+    assert said["response"].splitlines() == [
+        "### Current background tasks",
+        "- Task 1 [completed] (Researcher): About tea",
+        "Found tea (1).",
+        "Error: Session for task 1 is no longer available.",
+        "Background task 2 started on agent 'Researcher'.",
+        "Task 2 finished with status: completed.",
+        "Found milk (1).",
+    ]
+
+
+@pytest.mark.behaviour("background.budgets")
+async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
+    """So a task is not begun past it, and the parent's next model call is refused too."""
+    app = OwnedApp(agent=planner(), budget=Budget(tokens=40, per="owner/day"))
+    async with app.http:
+        await app.say("ann", f"{start('tea')}\n{wait(1)}")
+        body = {"message": "list", "thread_id": "t"}
+        refused = await app.ask("ann", "POST", RUN, json=body)
+
+    assert refused.json()["code"] == "budget_exceeded"
+
+
+async def tasks_of(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
+    """Return the tasks of the thread, as its export has them."""
+    exported = await app.ask(user, "GET", f"{THREAD}/export")
+    assert exported.status_code == 200, exported.text
+    return list(exported.json()["background_tasks"])
+
+
+async def run_once_ended(app: OwnedApp, task: dict[str, Any]) -> dict[str, Any]:
+    """Return the newest run of a task once it has ended."""
+    place = f"{TASKS}/{task['thread_id']}/runs"
+    while (run := (await app.ask("ann", "GET", place)).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return dict(run)
