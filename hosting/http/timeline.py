@@ -33,6 +33,14 @@ class StepAuthor(TypedDict):
     name: str | None
 
 
+class OtherThread(TypedDict):
+    """The thread of a task that a tool call began, or the run that began this one."""
+
+    agent: str
+    thread_id: str
+    run_id: NotRequired[str]
+
+
 class TimelineStep(TypedDict):
     """One step of a run, from `at` to `ended_at` (null while it runs); other fields depend on its kind."""
 
@@ -71,6 +79,7 @@ class TimelineStep(TypedDict):
     value: NotRequired[Any]
     reason: NotRequired[str]
     by: NotRequired[StepAuthor]
+    task: NotRequired[OtherThread]
     status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
     code: NotRequired[str]
 
@@ -78,7 +87,8 @@ class TimelineStep(TypedDict):
 class RunTimeline(RunIds):
     """The steps of a run, in the order in which they were recorded.
 
-    `continues` is the run whose questions or approvals were answered, so that this run began. `notifies`: a webhook
+    `continues` is the run whose questions or approvals were answered, so that this run began. `begun_by` is the run of
+    another thread that has this one as its task. `notifies`: a webhook
     is notified of its end. `incomplete`: the answer is incomplete for the reason
     `finish_reason`; the step of a model call has both if known.
     """
@@ -91,6 +101,7 @@ class RunTimeline(RunIds):
     incomplete: bool
     cost: NotRequired[str]
     continues: NotRequired[str]
+    begun_by: NotRequired[OtherThread]
     notifies: bool
     steps: list[TimelineStep]
 
@@ -131,6 +142,8 @@ def timeline_fields(
         "notifies": notifies or has_receiver,
         "steps": timeline.steps,
     }
+    if begun_by := (run.accepted.wire or {}).get(BEGUN_BY):
+        shown["begun_by"] = begun_by
     if continues is not None:
         shown["continues"] = continues
     if cost := timeline.used.cost if end is None else end.cost:
@@ -148,6 +161,8 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
     }
 
 
+TASK, BEGUN_BY = "background_task", "begun_by"
+"""The property of a tool's result that names the task it began, and the member of a run that names what began it."""
 CUT_OFF = "cut_off"
 """The code of a tool call whose attempt ended while the tool was running."""
 _CUT_OFF_DETAIL = "The attempt ended while the tool was running. It may have done its work."
@@ -291,6 +306,9 @@ class _Timeline:
             step = self._tool_call(call, self._ready_at.get(within, event.at))
         step["ended_at"] = step["ended_at"] or iso(event.at)
         step.update(call.outcome)  # type: ignore[typeddict-item]
+        for content in event.contents or ():
+            if task := (content.get("additional_properties") or {}).get(TASK):
+                step["task"] = task
         if event.interrupted:
             step["code"] = CUT_OFF
         self._ready_at[within] = event.at

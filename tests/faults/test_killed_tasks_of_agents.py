@@ -45,6 +45,9 @@ class Delegating:
 
     async def until_passed(self, point: str, times: int) -> None:
         """Return once the point was reached so often."""
+        await asyncio.wait_for(self._until_passed(point, times), GUARD_SECONDS)
+
+    async def _until_passed(self, point: str, times: int) -> None:
         while self.passed(point) < times:  # noqa: ASYNC110 - another process writes the file
             await asyncio.sleep(0.02)
 
@@ -66,11 +69,11 @@ def delegating(tmp_path: Path) -> Iterator[Delegating]:
         yield Delegating(app, tmp_path)
 
 
-async def run_once_ended(http: httpx.AsyncClient) -> dict[str, Any]:
-    """Return the newest run of the planner's thread once it has ended."""
-    while (run := (await http.get(f"{THREAD}/runs")).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
+async def run_once_ended(http: httpx.AsyncClient, thread: str = THREAD) -> dict[str, Any]:
+    """Return the newest run of a thread, the planner's, once it has ended."""
+    while (run := (await http.get(f"{thread}/runs")).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
-    return {**run, **(await http.get(f"{THREAD}/runs/{run['run_id']}")).json()}
+    return {**run, **(await http.get(f"{thread}/runs/{run['run_id']}")).json()}
 
 
 async def until_recorded(http: httpx.AsyncClient, text: str) -> None:
@@ -94,7 +97,7 @@ async def test_a_killed_run_finds_its_task_again(delegating: Delegating, point: 
         one.kill()
         await asyncio.gather(begun, return_exceptions=True)
         delegating.go_on()
-        run = await run_once_ended(http)
+        run = await asyncio.wait_for(run_once_ended(http), GUARD_SECONDS)
         tasks = (await http.get(TASKS)).status_code
         exported = (await http.get(f"{THREAD}/export")).json()["background_tasks"]
 
@@ -124,7 +127,7 @@ async def test_a_task_keeps_its_number_whatever_other_tools_recorded(delegating:
         one.kill()
         await asyncio.gather(begun, return_exceptions=True)
         delegating.go_on()
-        run = await run_once_ended(http)
+        run = await asyncio.wait_for(run_once_ended(http), GUARD_SECONDS)
 
     assert run["response"].splitlines()[-5:] == [
         "Found tea (1).",
@@ -134,6 +137,26 @@ async def test_a_task_keeps_its_number_whatever_other_tools_recorded(delegating:
         "- Task 2 [completed] (Researcher): About milk",
     ]
     assert delegating.passed("found") == 2
+
+
+@pytest.mark.behaviour("background.ends")
+async def test_a_task_that_is_begun_behind_the_cancel_of_its_run_ends_too(delegating: Delegating) -> None:
+    """The cancel found no task."""
+    delegating.stand_at("asked", "found")
+    async with httpx.AsyncClient(base_url=delegating.app.http[1].origin, timeout=GUARD_SECONDS) as http:
+        body = {"message": f"{start('tea')}\n{wait(1)}", "thread_id": "t"}
+        begun = asyncio.ensure_future(http.post(f"{delegating.app.http[0].origin}/api/agents/Clerk/run", json=body))
+        await delegating.until_passed("asked", 1)
+        [run] = (await http.get(f"{THREAD}/runs")).json()["runs"]
+        await http.post(f"{THREAD}/runs/{run['run_id']}/cancel")
+        await begun
+        await delegating.until_passed("cancelled", 1)
+        delegating.stand_at("found")
+        await delegating.until_passed("begun", 1)
+        [task] = (await http.get(f"{THREAD}/export")).json()["background_tasks"]
+        ended = await asyncio.wait_for(run_once_ended(http, f"{TASKS}/{task['thread_id']}"), GUARD_SECONDS)
+
+    assert ended["status"] == "cancelled"
 
 
 @pytest.mark.behaviour("background.once")

@@ -24,6 +24,7 @@ from agent_framework import (
     AgentResponse,
     AgentSession,
     BackgroundAgentsProvider,
+    Content,
     ContextProvider,
     FunctionTool,
     SessionContext,
@@ -34,6 +35,7 @@ from hosting.core.agent.held_run import HeldRun
 from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
 from hosting.features.background.tasks import BackgroundTasks, TaskRun, key_of_call
+from hosting.http.timeline import TASK
 from hosting.ports import EntityClient
 from hosting.tools import ENGINE, current, idempotent
 from state.convert import agent_response
@@ -198,7 +200,7 @@ class _OfRun(BackgroundAgentsProvider):
                 task.cancel()
             await asyncio.gather(*followed, return_exceptions=True)
 
-    async def _beginning(self, answer: Callable[[], Awaitable[str]], arguments: Mapping[str, Any]) -> str:
+    async def _beginning(self, answer: Callable[[], Awaitable[str]], arguments: Mapping[str, Any]) -> str | Content:
         """Return the tool's answer once the run that it asks for is begun; the state stays as it was if it is not."""
         async with self._turn:
             call, before = key_of_call(current().call_key), copy.deepcopy(self._state)
@@ -222,7 +224,8 @@ class _OfRun(BackgroundAgentsProvider):
                 self._state.clear()
                 self._state.update(before)
                 raise
-            return text
+            place = {"agent": task.agent, "thread_id": task.thread_id}
+            return Content.from_text(text, additional_properties={TASK: place})
 
     def _forget(self, call: str) -> int:
         """Have the state as it was before this call, where an earlier attempt made it; return the next task's id.

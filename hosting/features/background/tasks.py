@@ -28,6 +28,7 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.errors import ThreadDeletedError, UnknownRunError
+from hosting.http.timeline import BEGUN_BY
 from hosting.names import Address
 from hosting.ports import EntityClient, Wait
 from hosting.principal import Caller
@@ -81,7 +82,9 @@ class BackgroundTasks:
         link = Link(task.agent, task.thread_id, task.key, parent.run_id)
         place = epoch_store_key(self._hub, parent.address, parent.epoch)
         await self._attachments.put(place, {f"{LINK}{task.key}": json.dumps(asdict(link)).encode()})
-        start = StartRun(RunRequest(message=text), task.thread_id, Wait(answer=False), task.key)
+        begun_by = {"agent": parent.accepted.agent, "thread_id": parent.accepted.thread_id, "run_id": parent.run_id}
+        request, wire = RunRequest(message=text), {BEGUN_BY: begun_by}
+        start = StartRun(request, task.thread_id, Wait(answer=False), task.key, wire=wire)
         caller = Caller(client, parent.accepted.principal, parent.address.owner)  # type: ignore[arg-type]
         begun = await self._runs.start(task.agent, start, caller, is_limited=False)
         head = await self._log.head(parent.address)

@@ -1,8 +1,8 @@
 """A planner with a background agent, whose process stands still at the points that a test chose.
 
-The points are `asked` and `begun`, before and behind the begin of a task, and `found`, in the background agent. REACHED
-is the file with a line for each time that one was reached, and STANDS that with the chosen ones. A process stands still
-at these until the file GOES_ON is there.
+The points are `asked` and `begun`, before and behind the begin of a task, `cancelled`, behind the
+cancel of those of a run, and `found`, in the background agent. REACHED is the file with a line for each time that one
+was reached, and STANDS that with the chosen ones. A process stands still at these until the file GOES_ON is there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def find(messages: Sequence[Message]) -> Message:
     return await found_out(messages)
 
 
-begin = BackgroundTasks.begin
+begin = BackgroundTasks._begin
 
 
 async def begin_slowly(self: BackgroundTasks, *arguments: Any) -> None:
@@ -49,6 +49,16 @@ async def begin_slowly(self: BackgroundTasks, *arguments: Any) -> None:
     await pass_point("begun")
 
 
-BackgroundTasks.begin = begin_slowly  # type: ignore[method-assign]
+cancel = BackgroundTasks.cancel
+
+
+async def cancel_and_note(self: BackgroundTasks, *arguments: Any) -> None:
+    """Cancel the tasks of a run."""
+    await cancel(self, *arguments)
+    await pass_point("cancelled")
+
+
+BackgroundTasks.cancel = cancel_and_note  # type: ignore[method-assign]
+BackgroundTasks._begin = begin_slowly  # type: ignore[method-assign]
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[planner(find)])

@@ -81,6 +81,19 @@ async def test_a_background_agent_is_not_listed_and_nobody_begins_a_run_of_it(ap
     assert len(entries) == 2
 
 
+@pytest.mark.behaviour("background.linked")
+async def test_the_timelines_of_a_run_and_of_its_task_name_each_other(app: OwnedApp) -> None:
+    """The step of the tool call has the task's thread, and the task's run has the run that asked for it."""
+    run_id = (await app.say("ann", f"{start('tea')}\n{wait(1)}"))["run_id"]
+    steps = (await app.ask("ann", "GET", f"{THREAD}/runs/{run_id}/timeline")).json()["steps"]
+    [task] = [step["task"] for step in steps if "task" in step]
+    place = f"/api/agents/{task['agent']}/threads/{task['thread_id']}/runs"
+    [run] = (await app.ask("ann", "GET", place)).json()["runs"]
+    timeline = (await app.ask("ann", "GET", f"{place}/{run['run_id']}/timeline")).json()
+
+    assert timeline["begun_by"] == {"agent": "Clerk", "thread_id": "t", "run_id": run_id}
+
+
 @pytest.mark.behaviour("background.erased")
 async def test_the_export_of_a_thread_has_its_tasks_and_its_deletion_erases_them(app: OwnedApp) -> None:
     """Also those that were cleared; the receipt counts the links."""
@@ -158,7 +171,7 @@ async def test_a_cancelled_run_cancels_its_tasks() -> None:
             await asyncio.sleep(0.01)
         await app.ask("ann", "POST", f"{THREAD}/runs/{run_id}/cancel")
         [cancelled] = [task for task in tasks if task["begun_by"] == [run_id]]
-        ended = await run_once_ended(app, cancelled)
+        ended = await asyncio.wait_for(run_once_ended(app, cancelled), GUARD_SECONDS)
         held.release()
         later = await app.say("ann", f"{wait(1)}\n{result(1)}")
 
@@ -206,8 +219,8 @@ async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: Owne
 
 @pytest.mark.behaviour("background.budgets")
 async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
-    """So a task is not begun past it, and the parent's next model call is refused too."""
-    app = OwnedApp(agent=planner(), budget=Budget(tokens=40, per="owner/day"))
+    """The next turn would fit without them."""
+    app = OwnedApp(agent=planner(), budget=Budget(tokens=50, per="owner/day"))
     async with app.http:
         await app.say("ann", f"{start('tea')}\n{wait(1)}")
         body = {"message": "list", "thread_id": "t"}
