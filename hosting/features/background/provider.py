@@ -47,6 +47,7 @@ WAIT = "background_agents_wait_for_first_completion"
 _RUNS = "runs"
 """The member of the provider's state with the runs of tasks, by the tasks' ids as text. Stored."""
 _RUNNING = "running"
+_BLANK = "Error: The input of the task is blank. Say what is to be done."
 
 OfRun = Callable[[], HeldRun | None]
 """Returns the run that calls it; None outside of a hosted one."""
@@ -211,6 +212,9 @@ class _OfRun(BackgroundAgentsProvider):
             if not self._asked:
                 return text
             [(agent, message)] = self._asked
+            if not message.strip():
+                self._put_back(before)
+                return _BLANK
             task_id = str(arguments.get("task_id", self._state["next_task_id"] - 1))
             self._state["next_task_id"] = max(next_id, self._state["next_task_id"])
             self._state["tasks"] = sorted(self._state["tasks"], key=lambda task: int(task["id"]))
@@ -221,11 +225,14 @@ class _OfRun(BackgroundAgentsProvider):
                 task = self._task_run(self._runs[task_id])
                 await self._held.on_loop(self._tasks.begin(self._held.run, task, message, _client()))
             except BaseException:
-                self._state.clear()
-                self._state.update(before)
+                self._put_back(before)
                 raise
             place = {"agent": task.agent, "thread_id": task.thread_id}
             return Content.from_text(text, additional_properties={TASK: place})
+
+    def _put_back(self, state: dict[str, Any]) -> None:
+        self._state.clear()
+        self._state.update(state)
 
     def _forget(self, call: str) -> int:
         """Have the state as it was before this call, where an earlier attempt made it; return the next task's id.

@@ -199,6 +199,18 @@ async def test_a_wait_ends_by_the_framework_s_timeout_and_the_task_goes_on() -> 
     assert second["response"].splitlines()[-1] == "Found tea (1)."
 
 
+@pytest.mark.behaviour("background.is-plain")
+async def test_a_task_without_an_input_is_refused_to_the_model(app: OwnedApp) -> None:
+    """A thread has no blank message; the next task has the number that it would have had."""
+    said = await app.say("ann", f"{start(' ')}\nlist\n{start('tea')}")
+
+    assert said["response"].splitlines() == [
+        "Error: The input of the task is blank. Say what is to be done.",
+        "No tasks.",
+        "Background task 1 started on agent 'Researcher'.",
+    ]
+
+
 @pytest.mark.behaviour("background.forks")
 async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: OwnedApp) -> None:
     """Two threads would go on with one task otherwise."""
