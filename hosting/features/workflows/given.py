@@ -72,6 +72,19 @@ def hosted_workflow(given: object, name: str | None = None) -> HostedWorkflow:
             )
         build = _named(build, name)
         workflow, other = build(), build()
+    _check_builds(workflow, other, shown)
+    return HostedWorkflow(
+        workflow.name,
+        workflow.description or f"Run the workflow {workflow.name}.",
+        build,
+        workflow.graph_signature_hash,
+        _shape_of(workflow),
+        _input_of(workflow.name, workflow),
+    )
+
+
+def _check_builds(workflow: Workflow, other: Workflow, shown: str) -> None:
+    """Raise `ConfigurationError` for two builds that share an executor, or are not the same graph."""
     shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
     if shared:
         raise ConfigurationError(
@@ -85,14 +98,6 @@ def hosted_workflow(given: object, name: str | None = None) -> HostedWorkflow:
             f"Workflow {workflow.name!r} has another graph each time it is built, so its runs could not continue in "
             "another process. Give each executor its own id, and each agent a name."
         )
-    return HostedWorkflow(
-        workflow.name,
-        workflow.description or f"Run the workflow {workflow.name}.",
-        build,
-        workflow.graph_signature_hash,
-        _shape_of(workflow),
-        _input_of(workflow.name, workflow),
-    )
 
 
 def _named(build: Callable[[], Any], name: str) -> Callable[[], Workflow]:
