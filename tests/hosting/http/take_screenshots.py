@@ -113,7 +113,7 @@ async def take_graph(origin: str, folder: Path, theme: str, *, is_phone: bool) -
         page = await browser.open(f"#/Refunds/order-A-17-{theme}{'-phone' if is_phone else ''}")
         await ask(page, "My order A-17 came late. I would like my money back.")
         await page.locator(".graph [data-state=waiting]").first.wait_for(state="attached")
-        await page.locator("#waiting", has_text="1").wait_for(state="attached")
+        await page.locator("#waiting:not(:empty)").wait_for(state="attached")
         await page.evaluate("scrollTo(0, 0)")
         await keep(page, folder, "graph", theme, is_phone=is_phone)
 
@@ -200,7 +200,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await ask(page, "fail")
         await ended(page, "failed")
         await shot("failed")
-        await page.goto(f"{origin}/api/ui/#/writer/code")
+        await page.goto(f"{origin}/api/ui/#/writer/code-{theme}-{is_phone}")
         await page.get_by_text("No messages yet").wait_for()
         await ask(page, CODE)
         await ended(page)
