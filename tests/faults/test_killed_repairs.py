@@ -30,6 +30,8 @@ pytestmark = [
 IMPATIENT = (
     SOURCE
     + """
+import hosting.features.overview.operators_view
+
 hosting.features.overview.operators_view.QUIET_SECONDS = 0.5
 """
 )

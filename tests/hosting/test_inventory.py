@@ -199,9 +199,14 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
     for place, names, stored in zip(lived.places, lived.seen, lived.stored(), strict=True):
         rows = place.rows()
         assert [name for name in names if not any(row.fullmatch(name) for row in rows)] == []
-        assert [row.pattern for row in rows if not any(row.fullmatch(name) for name in names)] == []
+        unseen = [row.pattern for row in rows if not any(row.fullmatch(name) for name in names)]
+        assert [pattern for pattern in unseen if LINK not in pattern.replace("\\", "")] == []
         emptied = [row for row, left in rows.items() if left.startswith("nothing")]
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
+
+
+LINK = "background-"
+"""The one row without a name here, because this app has no background agents: features/background has its tests."""
 
 
 async def forgotten(lived: Lived) -> None:

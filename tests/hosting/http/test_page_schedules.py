@@ -137,6 +137,7 @@ async def test_dates_are_in_the_zone_of_the_schedule_and_zones_are_chosen(host: 
         async with browsed(host.origin) as browser:
             page = await browser.open("#/clerk?schedules")
             card = page.locator(".cards > li").filter(has_text="New_York")
+            await expect(card.locator("h2")).to_be_visible()
             rows = await card.locator("dd").all_text_contents()
             title = await card.locator("h2").text_content()
             await page.get_by_role("button", name="New schedule").click()
