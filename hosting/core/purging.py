@@ -128,7 +128,7 @@ class Purging:
                 await self._record(address, look.end.epoch, [own], look.position)
                 continue
             patience = self._quiet_seconds[state] if is_left or state == "ended" else 0.0  # an end is seen out
-            if clock() >= deadline + patience or self._draining.is_set():
+            if clock() >= max(deadline, since + patience) or self._draining.is_set():
                 break
             await asyncio.sleep(pause)
             pause = PACE.after(pause)

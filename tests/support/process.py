@@ -59,7 +59,8 @@ class Engine:
     """The part of the durable engine that callers reach: it takes signals, or fails, and has no documents but these.
 
     `ends` are what entities left that have ended. `next_documents` are what the next reads find, before something else
-    was stored. `before_purge` is awaited once, so that somebody else comes first.
+    was stored. `before_purge` is awaited once, so that somebody else comes first. What an entity left is told after
+    `answer_seconds`.
     """
 
     def __init__(self) -> None:
@@ -74,6 +75,7 @@ class Engine:
         self.reads = 0
         self.outcomes: dict[str, Purge] = {}
         self.purged: list[str] = []
+        self.answer_seconds = 0.0
         self.before_purge: Callable[[], Awaitable[object]] | None = None
         self.next_documents: list[str] = []
 
@@ -96,6 +98,7 @@ class Engine:
         """Return what an entity left that has ended."""
         if self.is_away:
             raise EngineUnavailableError("The durable engine cannot be reached.")
+        await asyncio.sleep(self.answer_seconds)
         return None if key in self.documents else self.ends.get(key, "missing")
 
     async def list(
