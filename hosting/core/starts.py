@@ -16,7 +16,9 @@ class Starts:
     or 40 ms after the wave before, so that a slow store or engine blocks no start. For one event loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wave_seconds: float = WAVE_SECONDS) -> None:
+        """After `wave_seconds` the next wave goes, whatever the one before has come to."""
+        self._wave_seconds = wave_seconds
         self._starting = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -28,7 +30,7 @@ class Starts:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append(turn)
-        self._timer = self._timer or loop.call_later(WAVE_SECONDS, self._next)
+        self._timer = self._timer or loop.call_later(self._wave_seconds, self._next)
         try:
             await turn
         except asyncio.CancelledError:
@@ -51,4 +53,4 @@ class Starts:
         for turn in wave:
             turn.set_result(None)
         if self._waiting:
-            self._timer = asyncio.get_running_loop().call_later(WAVE_SECONDS, self._next)
+            self._timer = asyncio.get_running_loop().call_later(self._wave_seconds, self._next)

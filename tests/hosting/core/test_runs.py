@@ -512,7 +512,7 @@ async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_agai
 @pytest.mark.behaviour("service.runs-here")
 async def test_starts_that_wait_go_together_once_all_before_them_have_started() -> None:
     """One that goes when any other has started finds the others at other places of their turns."""
-    starts, entered, ends = Starts(), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
+    starts, entered, ends = Starts(wave_seconds=60.0), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
 
     async def start(end: asyncio.Event) -> None:
         nonlocal entered
