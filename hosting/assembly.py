@@ -17,6 +17,7 @@ from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.approvals.standing import StandingApprovals
 from hosting.features.background.feature import BackgroundFeature
 from hosting.features.callbacks.feature import CallbacksFeature
+from hosting.features.chat_completions.feature import ChatCompletionsFeature
 from hosting.features.files.feature import FilesFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
@@ -55,6 +56,7 @@ FEATURES: Sequence[type[Feature]] = (
     BackgroundFeature,
     InstancesFeature,
     ResponsesFeature,
+    ChatCompletionsFeature,
     A2AFeature,
     AgUiFeature,
     HealthFeature,
@@ -169,6 +171,7 @@ def _wires(
     newest, large_reads, draining = overview.newest, services.large_reads, services.holders.draining
     return (
         ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads),
+        ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
     )

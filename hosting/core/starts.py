@@ -27,10 +27,9 @@ class Starts:
         if self._starting < STARTS_AT_ONCE and not self._waiting:
             self._starting += 1
             return
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
-        self._timer = self._timer or loop.call_later(self._wave_seconds, self._next)
+        self._timer = self._timer or turn.get_loop().call_later(self._wave_seconds, self._next)
         try:
             await turn
         except asyncio.CancelledError:

@@ -7,6 +7,7 @@ of the core, and keeps nothing of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
+from hosting.core.threads import Threads
 from hosting.core.transcript import Item, Transcript
 from hosting.errors import HostingError, UnknownRunError
 from hosting.http.request import HttpRequest
@@ -93,6 +95,16 @@ async def cancel(verbs: WireVerbs, address: Address, run_id: str, client: Entity
     """Return a run that was asked to end: once it has, or once the caller waits no longer. Raises as `Runs.cancel`."""
     run = await verbs.runs.cancel(address, run_id, client)
     return await verbs.runs.wait(run, client, min(CANCEL_SECONDS, verbs.settings.wait_seconds), takes=False)
+
+
+async def forget(threads: Threads, run: Run, client: EntityClient) -> None:
+    """Have the thread deleted of a run that has ended and is not to be stored.
+
+    Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
+    """
+    if run.accepted.temporary and run.end is not None:
+        with suppress(HostingError):
+            await threads.delete(run.address, client, 0.0)
 
 
 async def run_events(log: ThreadLog, run: Run, name: str, through: int | None = None) -> list[LoggedEvent]:

@@ -31,6 +31,7 @@ DATACLASSES = {
     "RoomForCalls": OF_A_CLASS,
     "_Calls": OF_A_CLASS,
     "A2AFeature": OF_A_CLASS,
+    "ChatCompletionsFeature": OF_A_CLASS,
     "AgUiFeature": OF_A_CLASS,
     "ResponsesFeature": OF_A_CLASS,
     "WireFeature": OF_A_CLASS,

@@ -9,39 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hosting.errors import UnknownAgentError
 from hosting.features.responses import names
 from hosting.http.openapi import API_VERSION
 from hosting.http.route import Route
+from hosting.http.wire_openai import find_agent, model_object, models_object
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 
 _FRAMEWORK = "agent_framework"
 
 
-def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPlan:
-    """Return the agent of that name, which has its place in the request, or the only one.
-
-    Raises `UnknownAgentError`.
-    """
-    if name is not None:
-        return plan.served(name)
-    agents = plan.served_of()
-    if len(agents) != 1:
-        served = ", ".join(agent.name for agent in agents) or "none"
-        raise UnknownAgentError(f"Name the agent as {place}. Agents: {served}.")
-    return agents[0]
-
-
 def thread_of(plan: Plan, reference: names.IdParts, owner: str) -> Address:
     """Return the owner's thread that an id refers to; raises `UnknownAgentError` if its agent is not served."""
     find_agent(plan, reference.agent)
     return reference.address(owner)
-
-
-def _model(agent: AgentPlan) -> dict[str, Any]:
-    """Return an agent as the protocol's model; its creation time is unknown."""
-    return {"id": agent.name, "object": "model", "created": 0, "owned_by": "app"}
 
 
 def _meta(plan: Plan) -> dict[str, Any]:
@@ -76,7 +57,7 @@ READS: Mapping[Route, Callable[[Plan, str], dict[str, Any]]] = {
     names.META: lambda plan, _: _meta(plan),
     names.ENTITIES: lambda plan, _: {"entities": [_entity(agent) for agent in plan.served_of()]},
     names.ENTITY: lambda plan, name: _entity(find_agent(plan, name)),
-    names.MODELS: lambda plan, _: {"object": "list", "data": [_model(agent) for agent in plan.served_of()]},
-    names.MODEL: lambda plan, name: _model(find_agent(plan, name)),
+    names.MODELS: lambda plan, _: models_object(plan),
+    names.MODEL: lambda plan, name: model_object(find_agent(plan, name)),
 }
 """What each operation on agents answers, of the app's plan and the name in the path."""

@@ -13,7 +13,7 @@ from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.errors import ThreadDeletingError, UnknownThreadError
 from hosting.features.responses import names
-from hosting.features.responses.agents import find_agent, thread_of
+from hosting.features.responses.agents import thread_of
 from hosting.features.responses.fold import ResponseFold
 from hosting.features.responses.objects import input_items, page
 from hosting.features.responses.requests import parse_conversation, parse_metadata
@@ -22,6 +22,7 @@ from hosting.http.request import HttpRequest
 from hosting.http.route import Route
 from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
+from hosting.http.wire_openai import find_agent
 from hosting.http.wire_runs import fold_runs
 from hosting.names import Address, new_id
 

@@ -37,9 +37,10 @@ class ResponsesFeature(WireFeature):
         from hosting.features.responses.conversations import ConversationVerbs
         from hosting.features.responses.requests import RESPONSES_DOCUMENT
         from hosting.features.responses.verbs import ResponsesVerbs
+        from hosting.http.wire_openai import openai_refusal
         from hosting.http.wire_requests import operation_of
 
         conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads)
         reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/responses.md")
-        return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, names.responses_refusal)
+        return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, openai_refusal)

@@ -1,4 +1,4 @@
-"""Ids of the wire's objects, its operations, and its refusals.
+"""Ids of the wire's objects, its operations, and those that it refuses.
 
 An id says where its object is: a response's has the run, the agent and the thread, a conversation's the agent and the
 thread. The owner is never in it: whoever sends an id reaches threads of their own alone.
@@ -10,26 +10,14 @@ from msgspec import Struct
 
 from hosting.core.request.fields import TRUTH_WORD
 from hosting.core.thread.run import Run
-from hosting.errors import HostingError, UnknownRunError, UnknownThreadError
+from hosting.errors import UnknownRunError, UnknownThreadError
 from hosting.http.parameters import Parameter, in_path, text_in_query
-from hosting.http.refusals import TRY_AGAIN, is_later
-from hosting.http.replies import Reply
 from hosting.http.route import Place, Route
 from hosting.http.wire import AGENT_ID
-from hosting.http.wire_replies import refusal_reply
 from hosting.names import Address, id_pattern, is_id
 
 FUNCTION = "http_responses"
 OPENAI = Place().below("openai")
-_STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
-
-
-class NotServedError(HostingError, code="unsupported_parameter", status=400):
-    """A field, a value or an operation of the protocol that this app does not serve; `param` names the field."""
-
-    def __init__(self, detail: str, param: str | None = None) -> None:
-        super().__init__(detail)
-        self.param = param
 
 
 class IdParts(Struct, frozen=True):
@@ -122,12 +110,3 @@ NOT_SERVED = {
     DELETE_ITEM: "Single items cannot be deleted. Delete the conversation.",
 }
 """Operations of the protocol that are refused, and how."""
-
-
-def responses_refusal(error: HostingError) -> Reply:
-    """Return an error as the protocol has it. Clients retry by themselves only the errors that are worth it."""
-    kind = _STATUS_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
-    body = {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": error.code}
-    is_vain = not is_later(error) and error.status in (*TRY_AGAIN, 500)
-    more = {"x-should-retry": "false"} if is_vain else None
-    return refusal_reply(error, {"error": body}, is_later=is_later(error), more=more)

@@ -19,11 +19,11 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
-from hosting.features.responses.agents import find_agent
-from hosting.features.responses.names import IdParts, NotServedError
+from hosting.features.responses.names import IdParts
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
 from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
@@ -300,6 +300,5 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
             )
 
 
-_ERROR = object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")
-RESPONSES_DOCUMENT = WireDocument(object_schema({"error": _ERROR}, "error"), _operations)
+RESPONSES_DOCUMENT = WireDocument(REFUSAL, _operations)
 """The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -6,7 +6,7 @@ A conversation is a thread, a response a run of it. Both are read from the threa
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from hosting.core.request.fields import read_truth
 from hosting.core.thread.events import RunEvent
@@ -14,10 +14,10 @@ from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, UnknownRunError
 from hosting.features.responses import names
-from hosting.features.responses.agents import READS, find_agent, thread_of
+from hosting.features.responses.agents import READS, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
 from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
-from hosting.features.responses.names import IdParts, NotServedError
+from hosting.features.responses.names import IdParts
 from hosting.features.responses.objects import input_items, page
 from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
@@ -25,9 +25,10 @@ from hosting.http.request import HttpRequest
 from hosting.http.route import Route
 from hosting.http.verbs import ContinuesRuns
 from hosting.http.wire import WireVerbs
+from hosting.http.wire_openai import NotServedError, find_agent
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import Answers, cancel, made_calls, record_answers, run_events
+from hosting.http.wire_runs import Answers, cancel, forget, made_calls, record_answers, run_events
 from hosting.names import check_thread_id
 
 _Answer = Reply | Streamed
@@ -141,7 +142,7 @@ class ResponsesVerbs:
         for logged in await run_events(self._log, run, "response"):
             if isinstance(logged.event, RunEvent) and logged.event.run_id == run.run_id:
                 fold.next(logged)
-        await self._forget(request, fold.run)
+        await forget(self._threads, fold.run, request.caller.client)
         return json_reply(200, fold.response())
 
     def _streamed(self, request: HttpRequest, run: Run, after: int) -> Streamed:
@@ -156,19 +157,10 @@ class ResponsesVerbs:
                     sent = [rest for event in events if (rest := event.after(after)) is not None]
                     number = sent[-1].number if sent else number
                     yield sent
-            await self._forget(request, fold.run)
+            await forget(self._threads, fold.run, request.caller.client)
 
         def broken(error: HostingError) -> list[WireEvent]:
             fields = {"code": error.code, "message": error.detail, "param": None}
             return [WireEvent(number + 1, "error", fields)]
 
         return streamed(framed(f"run {run.run_id}", batches(), broken, "Resume it.", encoded))
-
-    async def _forget(self, request: HttpRequest, run: Run) -> None:
-        """Have the thread deleted of a response that has ended and is not to be stored.
-
-        Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
-        """
-        if run.accepted.temporary and run.end is not None:
-            with suppress(HostingError):
-                await self._threads.delete(run.address, request.caller.client, 0.0)

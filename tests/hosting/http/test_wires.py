@@ -14,6 +14,7 @@ from hosting.assembly import WIRES
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, text_of, wanted
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.chat_chunks import chunks, joined
 from tests.support.direct import DirectHost
 from tests.support.event_stream import parse, words
 from tests.support.live_asgi import LiveTransport
@@ -29,6 +30,10 @@ def rpc(method: str, **params: Any) -> dict[str, Any]:
 
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "responses": ("openai/v1/responses", {"input": "go", "stream": True, "conversation": "conv_joker~t"}),
+    "chat-completions": (
+        "chat/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "go"}], "stream": True, "metadata": {"thread_id": "t"}},
+    ),
     "ag-ui": ("ag-ui/Joker", wanted("go")),
     "a2a": ("a2a/Joker", rpc("SendStreamingMessage", message=message("go", contextId="t"))),
 }
@@ -60,6 +65,7 @@ async def held() -> AsyncIterator[Held]:
 
 
 @pytest.mark.behaviour("responses.stream")
+@pytest.mark.behaviour("chat.stream")
 @pytest.mark.behaviour("ag-ui.run")
 @pytest.mark.behaviour("a2a.stream")
 @pytest.mark.parametrize("wire", WIRES)
@@ -93,7 +99,12 @@ async def test_a_run_is_the_same_over_all_wires_at_once(held: Held, wire: str) -
         held.released.set()
         after = "".join([piece async for piece in pieces])
     response, task, ours = await asyncio.wait_for(asyncio.gather(*reading), GUARD_SECONDS)
-    texts = {"responses": response_text, "a2a": task_text, "ag-ui": lambda text: text_of(events_of(text))}
+    texts = {
+        "responses": response_text,
+        "chat-completions": lambda text: joined(chunks(text)),
+        "a2a": task_text,
+        "ag-ui": lambda text: text_of(events_of(text)),
+    }
     response_now = (await held.http.get(f"openai/v1/responses/{response_name(run)}")).json()
     task_now = (await held.http.post("a2a/Joker", json=rpc("GetTask", id=f"{run}~t"))).json()["result"]
 

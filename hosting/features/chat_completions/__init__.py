@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions, which most chat front ends speak."""

@@ -1,0 +1,118 @@
+"""Folds the updates of one run into the protocol's chunks, and an ended run into its completion.
+
+Theory. A chunk cannot be taken back. So the text that was sent is compared with the text as it stands: what continues
+it is sent, and where it stands no more (another attempt, or middleware, has another text) the stream ends with an
+error. Nothing is sent between the two, so a reader never has a text that the thread does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hosting.core import transcript
+from hosting.core.outcome import completed_text, run_error
+from hosting.core.thread.events import Completed, Terminal
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.errors import ApprovalsPendingError, HostingError, RunFailedError
+from hosting.http.wire_runs import ItemFold
+from state.contents import TOKEN_COUNTS
+
+Chunk = dict[str, Any]
+
+
+class RewrittenError(HostingError, code="text_rewritten", status=500):
+    """Text that was sent to a reader of a stream stands no more."""
+
+
+class ChatFold(ItemFold[Chunk]):
+    """One run: `chunks` are those that are new, once updates were folded by `next`."""
+
+    def __init__(self, agent: str, run: Run, *, names_causes: bool, counts_usage: bool) -> None:
+        super().__init__(run, names_causes=names_causes)
+        self._agent = agent
+        self._counts_usage = counts_usage
+        self._texts: list[transcript.AgentMessage] = []
+        self._sent: str | None = None
+
+    def chunks(self) -> list[Chunk]:
+        """Return the chunks that continue what was sent; raises the error that the stream ends with."""
+        end = self.run.end
+        if end is not None and not isinstance(end, Completed):
+            raise run_error(end)
+        if end is None:
+            text = "\n\n".join(message.text for message in self._texts if message.text and not message.is_void)
+        else:
+            _refuse_waiting(end)
+            text = completed_text(end)
+        chunks = []
+        if self._sent is None:
+            self._sent = ""
+            chunks.append(self._chunk({"role": "assistant", "content": ""}))
+        if not text.startswith(self._sent):
+            raise RewrittenError("The text that was sent stands no more. Send the request again for the whole answer.")
+        if more := text[len(self._sent) :]:
+            chunks.append(self._chunk({"content": more}))
+            self._sent = text
+        if end is not None:
+            chunks.append(self._chunk({}, _reason(end)))
+            if self._counts_usage:
+                chunks.append(
+                    {**_object("chat.completion.chunk", self._agent, self.run), "choices": [], "usage": _usage(end)}
+                )
+        return chunks
+
+    def _project(self, position: str, item: transcript.Item) -> None:
+        if isinstance(item, transcript.TextAdded) and item.message not in self._texts:
+            self._texts.append(item.message)
+
+    def _chunk(self, delta: Mapping[str, Any], reason: str | None = None) -> Chunk:
+        choice = {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": reason}
+        usage = {"usage": None} if self._counts_usage else {}
+        return {**_object("chat.completion.chunk", self._agent, self.run), "choices": [choice], **usage}
+
+
+def completion(agent: str, run: Run, ignored: Sequence[str]) -> dict[str, Any]:
+    """Return the completion of a run that has ended; raises the error that it ended with.
+
+    `ignored` are the parts of its request that had no effect.
+    """
+    end = run.end
+    if not isinstance(end, Completed):
+        raise RunFailedError("The run has no end.") if end is None else run_error(end)
+    _refuse_waiting(end)
+    message = {"role": "assistant", "content": completed_text(end), "refusal": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(end)}
+    metadata = {"metadata": {"ignored": ", ".join(ignored)}} if ignored else {}
+    return {**_object("chat.completion", agent, run), "choices": [choice], "usage": _usage(end), **metadata}
+
+
+def _object(kind: str, agent: str, run: Run) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{run.run_id}", "object": kind, "created": int(run.accepted.at), "model": agent}
+
+
+def _refuse_waiting(end: Completed) -> None:
+    """Raise `ApprovalsPendingError` for a run that waits for a person: the protocol has no words for that."""
+    if end.approvals:
+        tools = ", ".join(sorted({approval.tool for approval in end.approvals}))
+        raise ApprovalsPendingError(
+            f"A person must decide on {tools}, and Chat Completions cannot ask. Name a thread by 'metadata.thread_id', "
+            "and answer its approvals on the page or over HTTP."
+        )
+
+
+def _reason(end: Terminal) -> str:
+    """Return why the answer ended, in the protocol's words; a whole answer has stopped."""
+    if not is_incomplete(end):
+        return "stop"
+    return "content_filter" if finish_reason(end) in ("content_filter", "refusal") else "length"
+
+
+def _usage(end: Terminal) -> dict[str, int] | None:
+    """Return the tokens of the run, with all its attempts; None where its model counts none."""
+    stored = end.usage or end.entry.get("usage") or {}
+    if not stored:
+        return None
+    prompt, completion, total = (int(stored.get(name) or 0) for name in TOKEN_COUNTS)
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}

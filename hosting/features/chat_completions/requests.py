@@ -1,0 +1,238 @@
+"""A request of the protocol, parsed and checked before anything is started.
+
+Theory. The protocol's caller sends the whole conversation each time, so its thread is a temporary one, which
+goes with the answer. A request that
+names a thread continues that: the thread has the conversation, and the messages behind the last one of the assistant
+are new. Every field that the protocol has is in one of four tables: served, ignored, without effect here, or refused.
+What an agent's author decides is ignored and named in the answer, because chat front ends send it unasked; what would
+change the meaning of the answer is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hosting.core.request.contents import Limits, limits_of
+from hosting.core.request.fields import read_flag, read_text
+from hosting.core.request.response_format import read_response_format
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import RunRequest, StartRun, UserMessage
+from hosting.errors import InvalidFieldError
+from hosting.features.chat_completions import names
+from hosting.http.routes import COUNTED
+from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
+from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
+from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
+from hosting.names import check_thread_id
+from hosting.plan import AgentPlan, Plan
+from hosting.ports import Wait
+from hosting.settings import Settings
+
+_FLAG: Schema = {"type": ["boolean", "null"]}
+FIELDS: Mapping[str, Schema] = {
+    "messages": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+    "model": {"type": ["string", "null"]},
+    "stream": _FLAG,
+    "stream_options": {"type": ["object", "null"]},
+    "response_format": {"type": ["object", "null"]},
+    "metadata": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
+    "tool_choice": {"enum": ["auto", "none", None]},
+}
+"""The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
+
+SERVED = FIELDS.keys()
+WITHOUT_EFFECT = frozenset(
+    {
+        *("parallel_tool_calls", "prediction", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+        *("safety_identifier", "service_tier", "user"),
+    }
+)
+"""Fields about billing, caches and speed: the answer is the same with and without them."""
+
+IGNORED = frozenset(
+    {
+        *("frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens", "presence_penalty"),
+        *("reasoning_effort", "seed", "temperature", "top_p", "verbosity"),
+    }
+)
+"""The options of a model, which its agent sets. An answer names those that its request had."""
+
+_OWN_TOOLS = "The agent has its own tools, which this app runs. Leave {!r} out."
+REFUSED: Mapping[str, str] = {
+    **{name: _OWN_TOOLS.format(name) for name in ("tools", "functions", "function_call", "web_search_options")},
+    "audio": "Answers are texts. Leave 'audio' out.",
+    "logprobs": "Probabilities of tokens are not supported. Leave 'logprobs' out.",
+    "top_logprobs": "Probabilities of tokens are not supported. Leave 'top_logprobs' out.",
+    "moderation": "Moderation is not supported. Leave 'moderation' out.",
+    "stop": "An answer is not cut off at a text. Leave 'stop' out.",
+    "store": "Completions are not kept by id. Leave 'store' out, and name a thread by 'metadata.thread_id'.",
+}
+_NOTHING: tuple[Any, ...] = (None, False, [], {}, "", 0)
+"""Values that ask for nothing; OpenAI's defaults among them."""
+
+_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+
+
+class Completion(Struct, frozen=True):
+    """A completion that a caller wants. `ignored` are the parts of the request that have no effect.
+
+    `counts_usage`: its stream ends with the tokens.
+    """
+
+    agent: AgentPlan
+    start: StartRun
+    ignored: Sequence[str]
+    streams: bool
+    counts_usage: bool
+
+
+def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: str) -> Completion:
+    """Return the completion that a body asks for; raises `HostingError`s that name the field."""
+    known = {*SERVED, *WITHOUT_EFFECT, *IGNORED, *REFUSED, "n", "modalities"}
+    fields = object_fields(call, known, settings.max_body_bytes)
+    for name, sentence in REFUSED.items():
+        if fields.get(name) not in _NOTHING:
+            raise NotServedError(sentence, name)
+    if fields.get("n") not in (None, 1):
+        raise NotServedError("A completion has one choice. Leave 'n' out, or send 1.", "n")
+    if fields.get("modalities") not in (None, [], ["text"]):
+        raise NotServedError("Answers are texts. Leave 'modalities' out, or send ['text'].", "modalities")
+    choice = fields.get("tool_choice") or "auto"
+    if choice not in ("auto", "none"):
+        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
+    model = fields.get("model")
+    agent = find_agent(plan, None if model is None else read_text("model", model))
+    thread_id = _thread_id(fields.get("metadata"), call.headers)
+    if thread_id is not None:
+        thread_id = check_thread_id(thread_id, agent.name, owner)
+    messages, unread = _messages(fields.get("messages"), limits_of(agent, settings))
+    *earlier, last = messages if thread_id is None else _new(messages)
+    if last.role == "assistant":
+        raise NotServedError("The last message is the assistant's. End with one for it to answer.", "messages")
+    wanted = fields.get("response_format")
+    request = RunRequest(
+        **last.model_dump(),
+        earlier=tuple(earlier),
+        response_format=None if wanted is None else read_response_format(wanted),
+        enable_tool_calls=choice == "auto",
+    )
+    streams, counts_usage = _stream(fields)
+    start = StartRun(
+        request,
+        thread_id,
+        Wait(math.inf if streams else None, answer=True),
+        read_idempotency_key(call.headers),
+        call.headers.get("traceparent"),
+        streams=streams,
+        busy=agent.options.busy,
+        temporary=thread_id is None,
+    )
+    ignored = sorted(name for name in IGNORED if fields.get(name) is not None)
+    return Completion(agent, start, [*ignored, *unread], streams, counts_usage)
+
+
+def _stream(fields: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether the answer is streamed, and whether its stream ends with the tokens."""
+    streams = fields.get("stream") is not None and read_flag("stream", fields["stream"])
+    options = fields.get("stream_options") or {}
+    if not isinstance(options, dict) or not set(options) <= {"include_usage", "include_obfuscation"}:
+        raise InvalidFieldError("The field 'stream_options' must be an object with 'include_usage'.")
+    wanted = options.get("include_usage")
+    return streams, wanted is not None and read_flag("stream_options.include_usage", wanted)
+
+
+def _thread_id(metadata: object, headers: Mapping[str, str]) -> str | None:
+    """Return the thread that a request names, by `metadata.thread_id` or a header; None for one of its own."""
+    texts = {} if metadata is None else metadata
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise InvalidFieldError(f"The field 'metadata' is a JSON {json_type(metadata)}. Send an object of texts.")
+    named = [unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name)]
+    return one_thread_id([*([texts["thread_id"]] if texts.get("thread_id") else []), *named])
+
+
+def _messages(value: object, limits: Limits) -> tuple[list[UserMessage], list[str]]:
+    """Return the messages, and the names of those that are ignored: the agent has instructions of its own.
+
+    The conversation is the caller's, so the assistant's messages are taken whatever roles the settings allow.
+    """
+    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
+    widened = replace(limits, roles=(*limits.roles, "assistant"))
+    messages, ignored = [], []
+    for number, message in enumerate(value):
+        where, role = f"messages[{number}]", _role(number, message)
+        if role == "system" and "system" not in limits.roles:
+            ignored.append(where)
+        elif role != "assistant" or message.get("content"):
+            messages.append(read_message(where, {**message, "role": role}, "text", _content, widened))
+    if not messages:
+        raise InvalidFieldError("The field 'messages' has nothing for the agent. Send a message of role 'user'.")
+    return messages, ignored
+
+
+def _role(number: int, message: Mapping[str, Any]) -> str:
+    """Return a message's role by the agent's words; raises `NotServedError` for one of the caller's own tools."""
+    role = message.get("role")
+    if role in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
+        raise NotServedError(
+            f"messages[{number}] is about a tool of the caller. The agent has its own tools.", "messages"
+        )
+    if not isinstance(role, str) or role not in _ROLES:
+        raise InvalidFieldError(f"messages[{number}].role is {str(role)[:80]!r}. Send {', '.join(map(repr, _ROLES))}.")
+    return _ROLES[role]
+
+
+def _new(messages: Sequence[UserMessage]) -> Sequence[UserMessage]:
+    """Return the messages behind the last one of the assistant: those before it are the thread's."""
+    answers = [number for number, message in enumerate(messages) if message.role == "assistant"]
+    return messages[answers[-1] + 1 :] or messages[-1:] if answers else messages
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; the reader of the stored form checks it."""
+    kind = part.get("type")
+    if kind in ("text", "refusal"):
+        return {"$type": "text", "text": part.get(str(kind))}
+    value = part.get(str(kind))
+    if kind not in ("image_url", "file", "input_audio"):
+        detail = f"{where} is of type {str(kind)[:60]!r}. Send text, image_url, input_audio or file."
+        raise NotServedError(detail, "messages")
+    if not isinstance(value, dict):
+        raise InvalidFieldError(f"{where}.{kind} is a JSON {json_type(value)}. Send an object.")
+    if kind == "file" and value.get("file_id") is not None:
+        return {"$type": "hostedFile", "fileId": value["file_id"]}
+    uri = value.get({"image_url": "url", "file": "file_data", "input_audio": "data"}[str(kind)])
+    if not isinstance(uri, str):
+        raise InvalidFieldError(f"{where}.{kind} has no data. Send a URL, or the data.")
+    if kind == "input_audio":
+        return inline_file(uri, f"audio/{'mpeg' if value.get('format') == 'mp3' else value.get('format')}")
+    if uri.startswith("data:"):
+        return inline_file(uri, name=value.get("filename"))
+    return linked_file(uri) if kind == "image_url" else inline_file(uri, "application/pdf", value.get("filename"))
+
+
+def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
+    """Yield the operations that are served of these agents."""
+    others = {"n", "modalities", *WITHOUT_EFFECT, *IGNORED}
+    members = {**FIELDS, "model": {"enum": [*agents, None]}, **{name: {} for name in sorted(others)}}
+    body = object_schema(members, "messages", additionalProperties=False)
+    for route in (route for route in names.OPERATIONS if route not in names.NOT_SERVED):
+        is_create = route is names.CREATE
+        yield WireOperation(
+            route,
+            object_schema({"object": {"type": "string"}}, "object"),
+            body if is_create else None,
+            streams=is_create,
+            limited=(200, *COUNTED) if is_create else (),
+        )
+
+
+CHAT_DOCUMENT = WireDocument(REFUSAL, _operations)
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -1,0 +1,14 @@
+"""What OpenAI's clients are promised of the wire `chat-completions` (docs/reference/chat-completions.md)."""
+
+BEHAVIOURS = {
+    "chat.create": "A completion is a run: answered once, failed with the run's error, and the same under a repeated "
+    "Idempotency-Key.",
+    "chat.messages": "The messages of a request are the whole conversation, and nothing of it is kept.",
+    "chat.thread": "A request that names a thread continues it with the messages behind the assistant's last one.",
+    "chat.stream": "A completion is streamed as the agent speaks, and ends with an error if sent text stands no more.",
+    "chat.ignored": "What the agent's author decides is ignored, and named in the answer.",
+    "chat.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
+    "chat.client": "OpenAI's clients for Python and JavaScript chat, stream, parse formats and list models.",
+    "chat.approvals": "A completion that would wait for a person is an error that says where to answer.",
+    "chat.owners": "Each caller has threads of their own; another's are not there.",
+}

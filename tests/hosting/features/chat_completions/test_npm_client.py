@@ -1,0 +1,32 @@
+"""OpenAI's client for JavaScript, over a socket to a real host."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.npm_client import printed_by, with_packages
+from tests.support.running_host import RunningHost
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("chat.client")]
+
+HERE = Path(__file__).parent
+
+
+async def test_the_client_does_all_that_the_wire_serves(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    """Chats, streams, counts, lists the agents, and gets errors before and within a stream."""
+    script = with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("openai-node-chat")))
+    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
+        got = await printed_by(script, f"{host.origin}/api/chat/v1")
+
+    assert got == {
+        "models": ["Joker"],
+        "turns": ["echo: my name is Ada", "my name is Ada | recall"],
+        "deltas": "one two three",
+        "streamed": "one two three",
+        "tokens": 7,
+        "refused": ["BadRequestError", 400, "unsupported_parameter", "n"],
+        "failed": ["APIError", "run_failed"],
+    }

@@ -1,0 +1,99 @@
+"""Completions as streams: their chunks, and what ends them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.thread.events import Accepted, Claimed, Delta
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import RunRequest
+from hosting.features.chat_completions.fold import ChatFold, RewrittenError
+from hosting.names import Address
+from tests.hosting.features.chat_completions.chats import Chats
+from tests.support.chat_chunks import chunks, frames, joined
+
+
+@pytest.mark.behaviour("chat.stream")
+async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: Chats) -> None:
+    """All chunks are of one completion."""
+    answer = await chats.post("say one two three", stream=True)
+    streamed = chunks(answer.text)
+
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert joined(streamed) == "one two three"
+    assert streamed[0].choices[0].delta.role == "assistant"
+    assert [chunk.choices[0].finish_reason for chunk in streamed if chunk.choices[0].finish_reason] == ["stop"]
+    assert {chunk.id for chunk in streamed} == {streamed[0].id}
+
+
+@pytest.mark.behaviour("chat.stream")
+async def test_a_stream_that_is_to_count_ends_with_the_tokens(chats: Chats) -> None:
+    """In a chunk without a choice, as the protocol has it."""
+    *others, last = chunks((await chats.post("hello", stream=True, stream_options={"include_usage": True})).text)
+
+    assert last.usage is not None
+    assert (last.choices, last.usage.total_tokens) == ([], 7)
+    assert [chunk.usage for chunk in others] == [None] * len(others)
+
+
+@pytest.mark.behaviour("chat.stream")
+async def test_the_text_of_a_stream_is_that_of_the_answer_also_around_a_tool_call(chats: Chats) -> None:
+    """Two messages have a blank line between them in both."""
+    streamed = chunks((await chats.post("tool thread_name", stream=True)).text)
+
+    assert joined(streamed).startswith("tool said agent-tool")
+
+
+@pytest.mark.behaviour("chat.stream")
+async def test_a_failed_run_ends_the_stream_with_its_error(chats: Chats) -> None:
+    """In the shape that the official clients raise."""
+    failed = frames((await chats.post("fail", stream=True)).text)
+
+    assert failed[-1]["error"]["code"] == "run_failed"
+
+
+@pytest.mark.behaviour("chat.stream")
+def test_text_of_a_lost_attempt_that_was_sent_ends_the_stream() -> None:
+    """The protocol cannot take it back. A reader who comes later gets the text that stands."""
+    request = RunRequest(message="hello")
+    accepted = Accepted(
+        at=1.0, run_id="r", agent="joker", thread_id="t", request=request, fingerprint="f", streamed=True
+    )
+    claim = {"at": 1.0, "run_id": "r", "holder": "caller", "lease_seconds": 9.0, "deadline": 9.0}
+    events = [
+        accepted,
+        Claimed(attempt=1, token="a", **claim),  # type: ignore[arg-type]
+        Delta(at=1.0, run_id="r", offset=0, text="One way"),
+        Claimed(attempt=2, token="b", **claim),  # type: ignore[arg-type]
+        Delta(at=1.0, run_id="r", offset=0, text="Another"),
+    ]
+    run = Run(Address.of("joker", "t", "app"), accepted, 1, 1)
+    early, late = (ChatFold("Joker", run, names_causes=False, counts_usage=False) for _ in range(2))
+    for position, event in enumerate(events[:3], 1):
+        early.next(LoggedEvent(position, event))
+    sent = early.chunks()
+    for position, event in enumerate(events[3:], 4):
+        early.next(LoggedEvent(position, event))
+    for position, event in enumerate(events, 1):
+        late.next(LoggedEvent(position, event))
+
+    assert [chunk["choices"][0]["delta"].get("content") for chunk in sent] == ["", "One way"]
+    with pytest.raises(RewrittenError):
+        early.chunks()
+    assert late.chunks()[-1]["choices"][0]["delta"] == {"content": "Another"}
+
+
+@pytest.mark.behaviour("chat.client")
+async def test_the_official_client_streams(chats: Chats) -> None:
+    """By its accumulating stream, too."""
+    stream = await chats.openai.chat.completions.create(
+        model="Joker", messages=[{"role": "user", "content": "say one two"}], stream=True
+    )
+    plain = [chunk async for chunk in stream]
+    async with chats.openai.chat.completions.stream(
+        model="Joker", messages=[{"role": "user", "content": "say one two"}]
+    ) as accumulated:
+        final = await accumulated.get_final_completion()
+
+    assert (joined(plain), final.choices[0].message.content) == ("one two", "one two")
