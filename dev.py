@@ -1,4 +1,4 @@
-"""Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
+"""Run the app on this machine, or test it, with nothing but Python 3.11 to 3.14.
 
     python dev.py run [FOLDER] [OPTIONS]      the app in this folder (or in FOLDER) on http://localhost:7071, started
                                               again when its files change; main.py in a FOLDER that is no Functions app
@@ -42,8 +42,8 @@ WINDOWS = os.name == "nt"
 LOCAL = ROOT / "requirements-local.txt"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
 UV = shutil.which("uv")
-OLDEST, NEWEST = (3, 10), (3, 13)
-SUPPORTED = "Python 3.10 to 3.13"
+OLDEST, NEWEST = (3, 11), (3, 14)
+PREFERRED = ("3.13", "3.14", "3.12", "3.11")  # first the one that infra/ deploys
 
 # What `run` passes on to the host; None is an option without a value. docs/reference/commands.md says what each is for.
 HOST_OPTIONS = {
@@ -268,10 +268,10 @@ def refuse_unsupported_python(version: tuple[int, ...], of: str = "this is") -> 
     """Raise SetupError, with a command that would work, unless the app runs on Python `version`."""
     if OLDEST <= version <= NEWEST:
         return
-    names = [f"python3.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)]
-    found = next((name for name in names if runs(name)), None)
-    advice = f"Run {found} dev.py instead." if found else "Install Python 3.12, or uv and run `uv run -p 3.12 dev.py`."
-    raise SetupError(f"{SUPPORTED} is needed, and {of} {version[0]}.{version[1]}. {advice}")
+    found = next((name for name in map("python{}".format, PREFERRED) if runs(name)), None)
+    install = "Install Python {0}, or uv and run `uv run -p {0} dev.py`.".format(PREFERRED[0])
+    advice = f"Run {found} dev.py instead." if found else install
+    raise SetupError(f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, and {of} {version[0]}.{version[1]}. {advice}")
 
 
 def runs(name: str) -> bool:

@@ -68,7 +68,7 @@ async def take(names: Sequence[str], sizes: Sizes, results: dict[str, Result]) -
             results[name] = await asyncio.wait_for(MEASURES[name](sizes), MEASURE_GUARD_SECONDS)
         except NotMeasuredError as reason:
             print(f"{name}: not measured. {reason}", file=sys.stderr)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise TimeoutError(f"The measure {name} took longer than {MEASURE_GUARD_SECONDS} s.") from None
 
 

@@ -107,6 +107,6 @@ async def end(process: asyncio.subprocess.Process) -> None:
         process.terminate()
         try:
             await asyncio.wait_for(process.wait(), STOP_GUARD_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             process.kill()
             await process.wait()

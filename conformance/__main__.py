@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 import httpx
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UNREADABLE as error:
         print(f"Nothing was tried: {options.url} does not answer in a readable form: {error!r}", file=sys.stderr)
         return 2
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     about = {"url": options.url, "adapter": options.adapter, "at": now}
     print(json.dumps(document(results, **about), indent=2) if options.json else table(results))
     return 1 if any(result.outcome == "failed" for result in results) else 0

@@ -167,7 +167,7 @@ async def result_of(check: Check, trial: Trial) -> Result:
         return Result(check, "not tried", str(lack))
     except (Broken, Refused) as evidence:
         return Result(check, "failed", str(evidence))
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return Result(check, "failed", f"no end within {2 * trial.patience:g} s")
     except UNREADABLE as error:
         return Result(check, "failed", f"an unreadable answer: {error!r}")

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +269,7 @@ def _inspect(options: argparse.Namespace) -> None:
     from devhost.durable.inspection import describe_folder
 
     folder = read_host_settings(Path.cwd(), os.environ).engine_folder
-    lines = asyncio.run(describe_folder(folder, options.instance, datetime.now(timezone.utc)))
+    lines = asyncio.run(describe_folder(folder, options.instance, datetime.now(UTC)))
     print("\n".join(lines))
 
 

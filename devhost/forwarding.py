@@ -27,7 +27,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import unquote
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ def current_invocation_id() -> str | None:
     return found or getattr(THREAD_STORAGE, "invocation_id", None)
 
 
-class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 takes no argument here
+class AppLog(logging.StreamHandler[TextIO]):
     """Shows the host's records, and the app's as far as Azure would get them.
 
     Once the host `is_stopped`, it no longer names loggers whose records are left out: what a package logs as the

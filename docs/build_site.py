@@ -8,7 +8,6 @@ headings are the parts, the links of its rows the pages.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import re
 import shutil
@@ -45,9 +44,6 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python dev.py docs", description=(__doc__ or "").partition(";")[0])
     parser.add_argument("--clone", type=Path, default=ROOT, help=argparse.SUPPRESS)
     clone = parser.parse_args(arguments).clone.resolve()
-    if importlib.util.find_spec("zensical") is None:
-        print("The site needs Python 3.11 or later: delete .venv and begin anew with one.", file=sys.stderr)
-        return 1
     staged = clone / "site"
     shutil.rmtree(staged, ignore_errors=True)
     lost = stage(clone, staged / "pages")

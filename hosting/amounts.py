@@ -6,9 +6,9 @@ These values stand in stored events, in answers and in refusals, also of an app 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 Per = Literal["run", "thread", "owner/day"]
 MOST_TOKENS = 2**53

@@ -231,7 +231,7 @@ class IssuerKeys:
         try:
             self._keys = await asyncio.wait_for(self._download(), _FETCH_SECONDS)
             self._fetched_at, self._has_failed = self._clock(), False
-        except (asyncio.TimeoutError, OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             self._has_failed = True
             reason = str(error) or type(error).__name__
             logger.warning("The keys of %s cannot be fetched from %s: %s", self._issuer, self._address, reason)

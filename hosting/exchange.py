@@ -93,7 +93,7 @@ async def _connected(parts: SplitResult, resolve: Resolve) -> _Streams:
 
     *others, last = await resolve(host, port)
     for address in others:
-        with suppress(OSError, asyncio.TimeoutError):  # the next address may answer
+        with suppress(OSError):  # the next address may answer
             return await asyncio.wait_for(opened(address), _CONNECT_SECONDS)
     return await opened(last)
 

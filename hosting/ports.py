@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -221,7 +221,7 @@ _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)?(?:Z|\+00
 
 def iso(at: float) -> str:
     """Return seconds since 1970 as RFC 3339 in UTC, with microseconds: `2026-01-01T00:00:00.000000+00:00`."""
-    return datetime.fromtimestamp(at, tz=timezone.utc).isoformat(timespec="microseconds")
+    return datetime.fromtimestamp(at, tz=UTC).isoformat(timespec="microseconds")
 
 
 def utc(at: float) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("dist", "app")
-MAGIC_NUMBERS = {"3.10": 3439, "3.11": 3495, "3.12": 3531, "3.13": 3571}
+MAGIC_NUMBERS = {"3.11": 3495, "3.12": 3531, "3.13": 3571, "3.14": 3627}
 """With which the bytecode of a Python begins."""
 UNCHECKED = 0b01
 """How bytecode says that it is known by its source's hash, and that nobody is to compare it."""

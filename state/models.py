@@ -8,12 +8,11 @@ same meaning; what no plain entry accepts is the models' to judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, overload
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar, overload
 
 import msgspec
 from pydantic import BaseModel, Discriminator, Field, GetCoreSchemaHandler, Tag, TypeAdapter
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
-from typing_extensions import Self
 
 from state.contents import AnyContent, Stored, Usage
 from state.json_values import dump, parse

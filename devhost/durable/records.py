@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 
 from devhost.durable.events import Event, Parent
@@ -27,7 +27,7 @@ def _begin_in_child() -> None:
 _etags = _etags_of_process()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_in_child)
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Status(Enum):

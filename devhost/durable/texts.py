@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -87,14 +87,13 @@ def format_seconds(moment: datetime) -> str:
 def plain_utc(moment: datetime, precision: str = "microseconds") -> str:
     """Return the time in UTC without naming it, of a fixed width: it sorts as time does."""
     # Not strftime, whose years before 1000 have fewer digits on Linux.
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec=precision)
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision)
 
 
 def parse_utc(text: str) -> datetime:
     """Return the moment that an ISO-8601 text names, UTC when it names no zone; digits beyond microseconds are cut.
 
-    Raises ValueError when the text is no date. (`datetime.fromisoformat` takes neither `Z` nor seven decimals on
-    Python 3.10.)
+    Raises ValueError when the text is no date. (`datetime.fromisoformat` takes weeks, and dates without hyphens, too.)
     """
     match = _MOMENT.fullmatch(text.strip())
     if match is None:
@@ -102,7 +101,7 @@ def parse_utc(text: str) -> datetime:
     *numbers, fraction, zone = match.groups()
     year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
     microsecond = int((fraction or "0")[:6].ljust(6, "0"))
-    moment = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=timezone.utc)
+    moment = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=UTC)
     try:
         return moment - _offset(zone)
     except OverflowError as error:

@@ -203,7 +203,7 @@ async def _refuse_body(receive: Receive, send: Send) -> None:
     """
     headers = [(b"content-length", b"0"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
-    with suppress(asyncio.TimeoutError):
+    with suppress(TimeoutError):
         await asyncio.wait_for(_read_to_the_end(receive), _LINGER_SECONDS)
     await send({"type": "http.response.body"})
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from agent_framework import AgentResponse
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from msgspec.structs import replace
-from typing_extensions import Self
 
 from hosting.console.durable import TaskHubClient
 from hosting.core.agent.agent_loop import AgentLoop

@@ -14,7 +14,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import chain, repeat
 from typing import Any, Literal
 
@@ -99,8 +99,8 @@ class TaskHubClient(Struct, frozen=True):
         changed_from: float | None = None,
     ) -> EntityPage:
         """Return a page of all keys, which the SDK gives at once, in their order."""
-        since = None if changed_from is None else datetime.fromtimestamp(changed_from, timezone.utc)
-        until = None if changed_until is None else datetime.fromtimestamp(changed_until, timezone.utc)
+        since = None if changed_from is None else datetime.fromtimestamp(changed_from, UTC)
+        until = None if changed_until is None else datetime.fromtimestamp(changed_until, UTC)
         prefix = f"@{entity.lower()}@"
         query = EntityQuery(
             instance_id_starts_with=prefix, last_modified_from=since, last_modified_to=until, include_state=False
@@ -152,7 +152,7 @@ async def _reached(method: Callable[..., Any], *arguments: object, **keywords: o
         call = asyncio.to_thread(method, *arguments, **keywords)
     try:
         return await asyncio.wait_for(call, CALL_SECONDS)
-    except (grpc.RpcError, asyncio.TimeoutError) as error:
+    except (TimeoutError, grpc.RpcError) as error:
         raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error
 
 

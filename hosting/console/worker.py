@@ -6,12 +6,12 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 from agent_framework import SupportsAgentRun
 from durabletask.client import TaskHubGrpcClient
 from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
-from typing_extensions import Self
 
 from hosting.console.client import CONSOLE_HUB
 from hosting.console.durable import AgentTask, CallingOrchestration, ServedEntity, TaskHubClient

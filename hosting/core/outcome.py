@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Literal, cast
+from typing import Any, Literal, NotRequired, cast
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.core.thread.events import Accepted, Completed, NoAnswer, Terminal

@@ -127,7 +127,7 @@ class PromisedRuns:
         put = self._attachments.put(StoreKey(self._marks, f"{address.key}/{run_id}"), {_MARK: text})
         try:
             await asyncio.wait_for(put, _MARK_SECONDS)
-        except (HostingError, asyncio.TimeoutError):
+        except (TimeoutError, HostingError):
             logger.warning("Run %s of agent %s is not marked: no store of attachments.", run_id, address.agent)
             return False
         return True

@@ -351,7 +351,7 @@ class ThreadOperations:
             if claim is not None and (own or claim.token in self._holders.claiming):
                 return claim.position - 1, head  # of another worker with this operation: no lost one
             return head.position, head
-        with suppress(asyncio.TimeoutError):
+        with suppress(TimeoutError):
             await asyncio.wait_for(held.is_over.wait(), most_seconds)
         newest = self._log.remembered(address)
         if newest is not None and newest.position > held.claimed_at and newest.run(run_id) is None:

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NotRequired
 from urllib.parse import urlsplit
 
 import azure.durable_functions as df
 import azure.functions as func
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting.errors import EngineUnavailableError, HostingError, UnauthorizedError, UnknownOrchestrationError
 from hosting.functions.answering import NO_STORE, Served

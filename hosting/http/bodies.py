@@ -8,9 +8,9 @@ members that they do not know. The first line of a body describes it in the docu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
-from typing_extensions import NotRequired, TypedDict, get_type_hints
+from typing_extensions import TypedDict, get_type_hints
 
 from hosting.amounts import BudgetState
 from hosting.core.outcome import OpenStatus, RunIds, RunStatus, ThreadIds, Usage

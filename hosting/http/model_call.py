@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from agent_framework import ChatResponse, Content, Message
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting.core.agent.recorded import digest, digest_of_message
 from hosting.core.outcome import RunIds

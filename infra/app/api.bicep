@@ -110,7 +110,7 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
       }
       runtime: {
         name: 'python'
-        version: '3.12'
+        version: '3.13'
       }
       scaleAndConcurrency: {
         alwaysReady: alwaysReadyInstances == 0 ? [] : alwaysReady

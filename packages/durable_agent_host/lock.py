@@ -19,7 +19,7 @@ There is no uv on the path, which resolves for every Python at once. Install it 
 these with each Python on Linux:
 
     python -m pip install pip-tools
-    python -m piptools compile --generate-hashes --output-file requirements-3.12.txt requirements.txt"""
+    python -m piptools compile --generate-hashes --output-file requirements-3.13.txt requirements.txt"""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
+"""Run the app on this machine, or test it, with nothing but Python 3.11 to 3.14.
 
     python dev.py run [OPTIONS]           the app on http://localhost:7071, started again when its files change
     python dev.py test [ARGS...]          its tests; ARGS go to pytest
@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> int:
     if name not in COMMANDS or (name == "exec" and not rest):
         print(__doc__, file=sys.stderr)
         return 2
-    if not (3, 10) <= sys.version_info[:2] <= (3, 13):
-        print(f"Python 3.10 to 3.13 is needed, and this is {sys.version.split()[0]}.", file=sys.stderr)
+    if not (3, 11) <= sys.version_info[:2] <= (3, 14):
+        print(f"Python 3.11 to 3.14 is needed, and this is {sys.version.split()[0]}.", file=sys.stderr)
         return 1
     settings = ROOT / "local.settings.json"
     try:

@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from typing import Never
 
 from agent_framework import (
     Agent,
@@ -18,7 +19,6 @@ from agent_framework import (
     WorkflowExecutor,
     handler,
 )
-from typing_extensions import Never
 
 from agents.assistant import get_weather
 from agents.models import create_chat_client

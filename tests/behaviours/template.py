@@ -28,7 +28,7 @@ BEHAVIOURS = {
     "template.half-set-model-refused": "Model settings that are half set, or name two providers, are refused by a "
     "sentence that names the setting and the fix.",
     "template.dev-names-the-python": "dev.py under a Python that cannot run the app names the found and the needed "
-    "version.",
+    "version, and of several that can the one that infra deploys.",
     "template.dev-installs-once": "dev.py installs again only when a requirements file changed.",
     "template.dev-all-cores": "dev.py runs the whole suite on all cores, and tests that are named in one process.",
     "template.dev-room": "dev.py runs the tests of one room of hosting/ with those of the house and the endpoints.",
@@ -74,7 +74,7 @@ BEHAVIOURS = {
     "template.any-host": "The endpoint tests run against any host by its URL and key, and print the figures that are "
     "promised on the real one.",
     "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on the "
-    "oldest and the newest supported Python, and where the run explores on one between them too.",
+    "oldest, the deployed and the newest supported Python, and where the run explores on the one between them too.",
     "template.floors": "The lowest versions that the requirements allow have wheels for each supported Python, and the "
     "app takes a turn on them.",
     "template.removed-agent": "What a removed agent left behind is refused by name, and goes on when it is back.",

@@ -83,7 +83,7 @@ async def test_the_app_passes_every_check_that_its_protocol_has(
 @pytest.mark.skipif(
     importlib.util.find_spec("agent_framework_azurefunctions") is None,
     reason="agent-framework-azurefunctions is not installed: it asks for azure-functions below 2, "
-    "which Python 3.13 does not take",
+    "which Python 3.13 and later do not take",
 )
 async def test_upstreams_package_fails_nothing_that_it_offers(tmp_path: Path) -> None:
     """It keeps a session's order and document, and a kill ends no run of it."""

@@ -115,7 +115,6 @@ async def test_foundrys_hosting_keeps_what_it_offers_but_one_decision(
     assert await peer.offered("foundry", "x-agent-user-id", FOUNDRY_KILLS) == FOUNDRY
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="LangGraph's Agent Server needs Python 3.11")
 async def test_langgraphs_server_keeps_what_it_offers_while_it_lives(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:

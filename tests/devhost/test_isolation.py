@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import contextlib
 import json
 import threading
@@ -32,9 +31,8 @@ ERRORS: list[tuple[Callable[[], BaseException], str]] = [
     (GeneratorExit, "GeneratorExit: "),
     (lambda: SystemExit(3), "SystemExit: 3"),
     (lambda: LeavesError("away"), "LeavesError: away"),
+    (lambda: BaseExceptionGroup("all", [KeyboardInterrupt()]), "BaseExceptionGroup: all (1 sub-exception)"),
 ]
-if group := getattr(builtins, "BaseExceptionGroup", None):  # From Python 3.11 on.
-    ERRORS += [(lambda: group("all", [KeyboardInterrupt()]), "BaseExceptionGroup: all (1 sub-exception)")]
 
 
 async def _failure(functions, name: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
 from devhost.timer_schedules import ScheduleError, parse_schedule
 
 # A Thursday.
-NOW = datetime(2026, 1, 1, 10, 20, 30, 500_000, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 1, 10, 20, 30, 500_000, tzinfo=UTC)
 
 
 @pytest.mark.behaviour("devhost.timer-schedules")
@@ -38,7 +38,7 @@ NOW = datetime(2026, 1, 1, 10, 20, 30, 500_000, tzinfo=timezone.utc)
 )
 def test_a_schedule_names_its_next_moment(schedule: str, due: str) -> None:
     """Expressions with and without seconds, names, lists, ranges, steps, and plain intervals."""
-    assert parse_schedule(schedule).next_after(NOW) == datetime.fromisoformat(due).replace(tzinfo=timezone.utc)
+    assert parse_schedule(schedule).next_after(NOW) == datetime.fromisoformat(due).replace(tzinfo=UTC)
 
 
 @pytest.mark.behaviour("devhost.timer-schedules")

@@ -13,10 +13,7 @@ ROOT = Path(__file__).parents[2]
 # The generator's name is a link.
 ELSEWHERE = re.compile(r'<(?:script|link|img)[^>]*\b(?:src|href)="?(https?://[^" >]+)')
 
-pytestmark = [
-    pytest.mark.skipif(sys.version_info < (3, 11), reason="the site's generator needs Python 3.11"),
-    pytest.mark.behaviour("docs.site"),
-]
+pytestmark = pytest.mark.behaviour("docs.site")
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ class Stormed:
 
 async def is_over(over: asyncio.Event, seconds: float) -> bool:
     """Tell whether all turns were sent, after so long or as soon as they are."""
-    with suppress(asyncio.TimeoutError):
+    with suppress(TimeoutError):
         await asyncio.wait_for(over.wait(), seconds)
     return over.is_set()
 

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ async def made(
     host: RunningHost, agent: str, message: str, thread_id: str = "t", ahead_seconds: float = AHEAD_SECONDS
 ) -> str:
     """Make a schedule that runs once on the thread, so long after it has been made, and return its path."""
-    at = datetime.now(timezone.utc) + timedelta(seconds=ahead_seconds)
+    at = datetime.now(UTC) + timedelta(seconds=ahead_seconds)
     async with httpx.AsyncClient(base_url=host.origin) as http:
         body = {"at": at.isoformat(), "message": message, "thread_id": thread_id}
         answer = await http.post(f"/api/agents/{agent}/schedules", json=body)
@@ -186,7 +186,7 @@ async def runs_after_its_tick(http: httpx.AsyncClient, schedule: Schedule) -> li
 
     try:
         await until(woken, CHANGED_WITHIN_SECONDS)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         pytest.fail(f"{schedule} has not woken: {await clock_of(http, schedule.place)}")
     (runs,) = await until(ended)
     return list(runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import httpx2
@@ -21,7 +21,6 @@ from agent_framework import (
 )
 from agent_framework.openai import OpenAIChatClient
 from openai import AsyncOpenAI
-from typing_extensions import Never
 
 from hosting.core.entity.called_run import AgentCall, ResultFormat, read_answer
 from tests.fidelity.features import agent_of

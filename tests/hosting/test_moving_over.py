@@ -26,7 +26,7 @@ TEXT = {"content-type": "text/plain"}
 needs_theirs = pytest.mark.skipif(
     not HAVE_THEIRS,
     reason="agent-framework-azurefunctions is not installed: it asks for azure-functions below 2, "
-    "which Python 3.13 does not take",
+    "which Python 3.13 and later do not take",
 )
 
 # The calls that its README, docstrings and samples show, with agents made here.

@@ -101,18 +101,18 @@ CASES: list[tuple[str, list[Change], str]] = [
     ),
     (
         "unlocked",
-        [lambda app: (app / "requirements-3.12.txt").unlink()],
+        [lambda app: (app / "requirements-3.13.txt").unlink()],
         "requirements.txt: the versions of indirect packages may",
     ),
     (
         "lock-outdated",
         [put("requirements.txt", "", "requests==2\n")],
-        "requirements-3.12.txt: it does not lock requests as requirements.txt has it.",
+        "requirements-3.13.txt: it does not lock requests as requirements.txt has it.",
     ),
     (
         "lock-outdated",
-        [put("requirements-3.12.txt", f"=={version()}", "==0.0.1")],
-        "requirements-3.12.txt: it does not lock durable-agent-host as requirements.txt has it.",
+        [put("requirements-3.13.txt", f"=={version()}", "==0.0.1")],
+        "requirements-3.13.txt: it does not lock durable-agent-host as requirements.txt has it.",
     ),
     (
         "upstream-package",
@@ -278,7 +278,7 @@ CASES: list[tuple[str, list[Change], str]] = [
     ),
     (
         "python-version",
-        [put(API, "version: '3.12'", "version: '3.9'")],
+        [put(API, "version: '3.13'", "version: '3.9'")],
         "infra/app/api.bicep: Python 3.9 is not supported.",
     ),
     ("python-version", [put(".python-version", "", "3.14.1\n")], ".python-version: Python 3.14.1 is not supported."),
@@ -345,7 +345,7 @@ def made(both_installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """A new app, which nobody changed, locked as `lock` does it."""
     folder = tmp_path_factory.mktemp("made") / "app"
     subprocess.run([str(both_installed / "durable-agent-host"), "new", str(folder)], check=True)
-    (folder / "requirements-3.12.txt").write_text(f"# By lock\n{PINNED} \\\n    --hash=sha256:0\n", encoding="utf-8")
+    (folder / "requirements-3.13.txt").write_text(f"# By lock\n{PINNED} \\\n    --hash=sha256:0\n", encoding="utf-8")
     return folder
 
 

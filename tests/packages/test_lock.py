@@ -40,7 +40,7 @@ def app(both_installed: Path, environ: dict[str, str], tmp_path: Path) -> Path:
 def test_what_is_locked_is_what_is_installed(both_installed: Path, app: Path, environ: dict[str, str]) -> None:
     """Every package with its version and hashes; an index that has other bytes is refused; the check is content."""
     before = run(both_installed, app, environ, "check")
-    ended = run(both_installed, app, environ, "lock", "--python", PYTHON, "--python", "3.12")
+    ended = run(both_installed, app, environ, "lock", "--python", PYTHON, "--python", "3.13")
     text = (app / f"requirements-{PYTHON}.txt").read_text(encoding="utf-8")
     python = new_environment(sys.executable, app / "locked") or app / "locked" / PROGRAMS / "python"
     command = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(python), "--require-hashes", "-r"]
@@ -53,7 +53,7 @@ def test_what_is_locked_is_what_is_installed(both_installed: Path, app: Path, en
     after = run(both_installed, app, environ, "check")
 
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == f"Wrote requirements-{PYTHON}.txt.\nWrote requirements-3.12.txt.\n"
+    assert ended.stdout == f"Wrote requirements-{PYTHON}.txt.\nWrote requirements-3.13.txt.\n"
     assert f"\ndurable-agent-host=={version()} \\\n    --hash=sha256:" in text
     assert f"#    durable-agent-host lock --python {PYTHON}\n" in text
     assert len(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE)) > 20
@@ -68,18 +68,18 @@ def test_without_uv_it_says_how_else(both_installed: Path, app: Path) -> None:
     ended = run(both_installed, app, {**BARE, "PATH": ""}, "lock")
 
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "    python -m piptools compile --generate-hashes --output-file requirements-3.12.txt" in ended.stderr
+    assert "    python -m piptools compile --generate-hashes --output-file requirements-3.13.txt" in ended.stderr
     assert list(app.glob("requirements-3*")) == []
 
 
 def test_what_cannot_be_had_is_not_locked(both_installed: Path, app: Path, environ: dict[str, str]) -> None:
     """uv says what; the file of before stays."""
     (app / "requirements.txt").write_text("durable-agent-host==99\n", encoding="utf-8")
-    ended = run(both_installed, app, {**environ, "UV_OFFLINE": "1"}, "lock", "--python", "3.12")
+    ended = run(both_installed, app, {**environ, "UV_OFFLINE": "1"}, "lock", "--python", "3.13")
 
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.endswith("requirements-3.12.txt was not written. The lines above say why.\n")
-    assert not (app / "requirements-3.12.txt").exists()
+    assert ended.stderr.endswith("requirements-3.13.txt was not written. The lines above say why.\n")
+    assert not (app / "requirements-3.13.txt").exists()
 
 
 def test_a_folder_that_asks_for_nothing_is_refused(both_installed: Path, tmp_path: Path) -> None:

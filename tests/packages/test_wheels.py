@@ -87,7 +87,7 @@ def test_the_metadata_say_what_an_index_shows(wheel: Wheel, wheels: dict[str, Pa
     found = metadata(wheels[wheel.name])
 
     assert found["Name"] == wheel.name.replace("_", "-")
-    assert (found["License-Expression"], found["Requires-Python"]) == ("MIT", ">=3.10")
+    assert (found["License-Expression"], found["Requires-Python"]) == ("MIT", ">=3.11")
     assert found["Description-Content-Type"] == "text/markdown"
     assert "Typing :: Typed" in (found.get_all("Classifier") or ())
     assert found.get_all("Project-URL") is None

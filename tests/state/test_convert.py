@@ -138,7 +138,7 @@ def test_the_usual_contents_are_stored_with_nothing_beside_them() -> None:
         "Paris",
         '{"a":' * 200 + "1" + "}" * 200,
         {"city": "Paris"},
-        {"price": decimal.Decimal("1.10"), "raw": b"\x00\xff", "at": dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc)},
+        {"price": decimal.Decimal("1.10"), "raw": b"\x00\xff", "at": dt.datetime(2026, 1, 2, tzinfo=dt.UTC)},
         {"$python": "decimal", "value": "no decimal"},
         {
             "$python": 1,

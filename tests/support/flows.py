@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never
 
 from agent_framework import (
     AgentExecutor,
@@ -19,7 +19,6 @@ from agent_framework import (
     response_handler,
 )
 from pydantic import BaseModel
-from typing_extensions import Never
 
 from tests.support.app.scripted import scripted_agent
 

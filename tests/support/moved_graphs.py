@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never
 from uuid import uuid4
 
 from agent_framework import (
@@ -24,7 +24,6 @@ from agent_framework import (
     response_handler,
 )
 from pydantic import BaseModel
-from typing_extensions import Never
 
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import user

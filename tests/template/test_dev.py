@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -262,7 +263,7 @@ def test_local_settings_come_from_the_template_once_and_are_never_overwritten(ch
 
 
 @pytest.mark.behaviour("template.dev-names-the-python")
-@pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.14"])
+@pytest.mark.parametrize("version", ["3.7", "3.9", "3.10", "3.15"])
 def test_a_python_that_cannot_run_the_app_is_named_with_the_one_that_can(checkout: Checkout, version: str) -> None:
     """Under the real interpreters that this machine has."""
     python = interpreter(version)
@@ -271,7 +272,22 @@ def test_a_python_that_cannot_run_the_app_is_named_with_the_one_that_can(checkou
     finished = checkout.dev("run", python=python)
 
     assert finished.returncode == 1
-    assert f"dev.py: Python 3.10 to 3.13 is needed, and this is {version}. " in finished.stderr
+    assert f"dev.py: Python 3.11 to 3.14 is needed, and this is {version}. " in finished.stderr
+
+
+@pytest.mark.behaviour("template.dev-names-the-python")
+def test_of_several_pythons_that_can_the_one_that_infra_deploys_is_named(checkout: Checkout, tmp_path: Path) -> None:
+    """Not the newest: what runs on this machine is then what runs on Azure."""
+    python = interpreter("3.10")
+    if python is None:
+        pytest.skip("no Python 3.10 on this machine")
+    for version in ("3.11", "3.12", "3.13", "3.14"):
+        (tmp_path / f"python{version}").symlink_to(sys.executable)
+    finished = checkout.dev("run", python=python, PATH=str(tmp_path))
+
+    deployed = re.search(r"name: 'python'\s+version: '([\d.]+)'", (ROOT / "infra/app/api.bicep").read_text())
+    assert deployed
+    assert finished.stderr.endswith(f" Run python{deployed[1]} dev.py instead.\n")
 
 
 @pytest.mark.behaviour("template.dev-explains")

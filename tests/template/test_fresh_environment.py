@@ -32,7 +32,7 @@ DEPLOYED = {
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.behaviour("template.deploys-alone")
-@pytest.mark.parametrize("version", ["3.10", pytest.param("3.12", marks=pytest.mark.explore), "3.13"])
+@pytest.mark.parametrize("version", ["3.11", pytest.param("3.12", marks=pytest.mark.explore), "3.13", "3.14"])
 def test_the_deployed_tree_indexes_with_its_requirements_alone(
     version: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -162,7 +162,7 @@ def test_without_that_python_the_package_has_no_bytecode_and_says_so(
 @pytest.mark.parametrize(
     ("path", "text", "sentence"),
     [
-        ("infra/app/api.bicep", "name: 'python'\nversion: '2.7'", "has Python 2.7. Take one of 3.10, "),
+        ("infra/app/api.bicep", "name: 'python'\nversion: '2.7'", "has Python 2.7. Take one of 3.11, "),
         ("infra/app/api.bicep", "version: pythonVersion", "has no runtime with the name 'python' and a version"),
         ("agents/wrong.py", "def f(:", "That Python cannot read this. Mend it, or leave the file out in .funcignore."),
     ],

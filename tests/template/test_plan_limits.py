@@ -86,5 +86,5 @@ def test_what_dotnet_alone_can_do_is_not_asked_for() -> None:
 def test_the_plan_is_the_one_that_these_limits_are_meant_for() -> None:
     """Memory and Python as the docs say; as many waiting requests on one instance as it can keep open cheaply."""
     assert re.findall(r"instanceMemoryMB: (\d+)", API) == ["2048"]
-    assert re.findall(r"version: '([\d.]+)'", API) == ["3.12"]
+    assert re.findall(r"version: '([\d.]+)'", API) == ["3.13"]
     assert 1 <= int(re.findall(r"perInstanceConcurrency: (\d+)", API)[0]) <= 1000

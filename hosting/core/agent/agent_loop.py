@@ -165,7 +165,7 @@ class AgentLoop:
         while loop is self._loop:
             try:
                 loop.run_forever()
-            except (SystemExit, KeyboardInterrupt):  # noqa: PERF203  # one try for each stop
+            except (SystemExit, KeyboardInterrupt):  # one try for each stop
                 logger.exception("An agent's code tried to end the process. Only its run ends.")
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:

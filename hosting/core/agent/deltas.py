@@ -144,7 +144,7 @@ class DeltaWriter:
             while self._logged < len(self._text) and not self._is_closed:
                 self._hurry.clear()
                 await self._log_batch()
-                with contextlib.suppress(asyncio.TimeoutError):
+                with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._hurry.wait(), self._pace.pause)
         finally:
             self._pace.writing -= 1

@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -147,7 +147,7 @@ class BlobObjects:
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
         """A call for each, and one listing where no names are given."""
-        moment = None if math.isinf(before) else datetime.fromtimestamp(before, timezone.utc)
+        moment = None if math.isinf(before) else datetime.fromtimestamp(before, UTC)
         condition: dict[str, Any] = {} if moment is None else {"if_unmodified_since": moment}
 
         async def remove(container: ContainerClient, name: str) -> None:

@@ -78,7 +78,7 @@ def cause_of(error: BaseException) -> str:
 
     Clients for services put the request and the reply into the lines below.
     """
-    if isinstance(error, asyncio.TimeoutError):
+    if isinstance(error, TimeoutError):
         return "it did not answer in time."
     text = next(iter(str(error).splitlines()), "").strip().rstrip(".")
     return f"{text or type(error).__name__}."
@@ -123,7 +123,7 @@ class BoundedConnection(Connection[ClientT]):
         failure: type[Exception],
     ) -> None:
         super().__init__(connect)
-        self._outage = Outage(name, unavailable, failure, OSError, asyncio.TimeoutError)
+        self._outage = Outage(name, unavailable, failure, OSError)
         self._patience_seconds = patience_seconds
 
     async def call(self, call: Callable[[ClientT], Awaitable[T]]) -> T:

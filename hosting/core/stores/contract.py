@@ -279,7 +279,7 @@ class Watcher(Struct, eq=False):
 
     async def woken_within(self, seconds: float) -> bool:
         """Wait until there is more, or for so long, or until the store closes; return whether there is more."""
-        with contextlib.suppress(asyncio.TimeoutError):
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.woken.wait(), seconds)
         return self.has_more
 

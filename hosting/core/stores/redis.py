@@ -265,7 +265,7 @@ class RedisThreadStore:
         self._hub = hub
         self._patience_seconds = patience_seconds
         log = f"The threads' log in {shown(url)}"
-        self._outage = Outage(log, LogUnavailableError, RedisError, OSError, asyncio.TimeoutError)
+        self._outage = Outage(log, LogUnavailableError, RedisError, OSError)
         self._redis: Any = Redis.from_pool(connection_pool(url, patience_seconds))
         self._watches = RedisWatches(url, patience_seconds, self._outage, most_watched)
         self._agents = f"{{{hub}/}}:agents"

@@ -96,7 +96,7 @@ class TablesThreadStore:
         name = table_name(hub)
         self._table = Connection(lambda: open_table(name))
         self._call_seconds = call_seconds
-        self._outage = Outage(f"The table {name}", LogUnavailableError, AzureError, OSError, asyncio.TimeoutError)
+        self._outage = Outage(f"The table {name}", LogUnavailableError, AzureError, OSError)
         self._making = asyncio.Lock()
         self._times_made = 0
         self._under_way = 0

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -35,7 +35,7 @@ HOW_TO_GIVE = 'Send a data part {"approvals": [{"id": "...", "value": ...}]} to 
 
 def timestamp(seconds: float) -> str:
     """Return seconds since 1970 as the protocol has times: `2026-01-01T00:00:00.000Z`."""
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class CallbackCalls:
         work = self.loop.run(self.call_here(callback, value, context, begun))
         try:
             return await asyncio.wait_for(work, self.most_seconds + 1)
-        except asyncio.TimeoutError:  # something blocks the loop, perhaps this very call
+        except TimeoutError:  # something blocks the loop, perhaps this very call
             return CallOutcome.FAILED if begun.is_set() else CallOutcome.NOT_BEGUN
 
     async def call_here(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting.core.stores.connection import StoreReadiness
 from hosting.errors import AgentsBlockedError, EngineUnavailableError, LogUnavailableError, ShuttingDownError

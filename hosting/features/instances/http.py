@@ -7,10 +7,10 @@ So the same run has the routes of this library too, and each of those may be use
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from msgspec.structs import replace
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.outcome import completed_text

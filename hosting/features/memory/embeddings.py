@@ -61,7 +61,7 @@ class Embedder:
     async def embedded(self, texts: Sequence[str]) -> list[tuple[str, Sequence[float]]]:
         """Return a model's name and its vector for each text.
 
-        Raises whatever the client does, `asyncio.TimeoutError`, and `ValueError` for what is no vector.
+        Raises whatever the client does, `TimeoutError`, and `ValueError` for what is no vector.
         """
         asked = self._client.get_embeddings([text[:MOST_CHARACTERS] for text in texts])
         answered = await asyncio.wait_for(asked, self._seconds)

@@ -13,7 +13,7 @@ thread, of which the engine knows nothing: the process that accepted it died bef
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -109,7 +109,7 @@ class OperatorsView:
         `LogUnavailableError` and `AttachmentsUnavailableError`.
         """
         now = self._log.clocks.wall()
-        midnight = datetime.fromtimestamp(now, tz=timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+        midnight = datetime.fromtimestamp(now, tz=UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         since = now - seconds - CLOCKS_DIFFER_SECONDS
         named, is_whole = await self._named(agent, owner, min(midnight.timestamp(), since), client)
         lately = sorted(((at, address) for address, at in named.items() if at >= since), key=_newest)

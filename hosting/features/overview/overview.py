@@ -21,7 +21,7 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
@@ -233,7 +233,7 @@ class Overview:
         for thread_id, (thread, ends) in zip(changed, await gathered(reads), strict=True):
             threads[thread_id] = thread
             for end, seconds in ends:
-                day = datetime.fromtimestamp(end.at, tz=timezone.utc).date().isoformat()
+                day = datetime.fromtimestamp(end.at, tz=UTC).date().isoformat()
                 days[day] = (days.get(day) or state.days.get(day) or Day()).after(end, seconds)
         return Known(threads=threads, days=days)
 

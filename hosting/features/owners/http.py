@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import GenericAlias
-from typing import Any, Literal, cast
+from typing import Any, Literal, NotRequired, cast
 
 from msgspec.structs import replace
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.hooks import ThreadData

@@ -14,7 +14,14 @@ from hosting.core.request.fields import read_members, read_text
 from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import BodyTooLargeError, InvalidFieldError, UnsupportedMediaTypeError
-from hosting.features.schedules.times import MISSED_POLICIES, MOST_CHARACTERS, UTC, Missed, Times, read_times
+from hosting.features.schedules.times import (
+    DEFAULT_TIME_ZONE,
+    MISSED_POLICIES,
+    MOST_CHARACTERS,
+    Missed,
+    Times,
+    read_times,
+)
 from hosting.http.run_call import (
     BUSY_MEMBER,
     FIELDS,
@@ -94,7 +101,7 @@ def parse_schedule(call: RawRequest, agent: str, limits: Limits, owner: str = AP
     else:
         request = workflow_request(fields, limits, limits.workflow)
     return NewSchedule(
-        read_times(texts.get(_CRON), texts.get(_TIME_ZONE, UTC), texts.get(_AT)),
+        read_times(texts.get(_CRON), texts.get(_TIME_ZONE, DEFAULT_TIME_ZONE), texts.get(_AT)),
         missed,
         request,
         None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),

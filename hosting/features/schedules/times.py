@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 import zoneinfo
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -32,21 +32,20 @@ MISSED_POLICIES: tuple[Missed, ...] = get_args(Missed)
 LATE_SECONDS = 600.0
 """A tick that is later than this was missed. A process that died is replaced sooner."""
 LONGEST_AHEAD_SECONDS = 10 * 366 * 86_400.0
-UTC = "UTC"
+DEFAULT_TIME_ZONE = "UTC"
 _OF_NO_PLACE = {"localtime", "Factory"}
 MOST_CHARACTERS = 100
 _FIELDS = 5
 _FIRST_SPAN_SECONDS, _SPAN_FACTOR = 3600.0, 8
 """The first span in which the newest tick is searched, and the factor of each next span."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d)?(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?")
-_FRACTION = re.compile(r"\.\d+")
 
 
 class Times(Struct, frozen=True):
     """The ticks of a schedule: those of a `cron` expression in a time zone, or the one `at` a time."""
 
     cron: str | None = None
-    time_zone: str = UTC
+    time_zone: str = DEFAULT_TIME_ZONE
     at: float | None = None
 
     @property
@@ -139,7 +138,7 @@ def _checked_cron(text: str) -> str:
     if not cron.isascii() or len(cron.split()) != _FIELDS:
         raise InvalidFieldError(f"{shown}. {advice}")
     try:
-        comes = next(CronSim(cron, datetime(2026, 1, 1, tzinfo=timezone.utc)), None)
+        comes = next(CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC)), None)
     except (CronSimError, ValueError, AssertionError) as error:
         fault = f" ({error})" if isinstance(error, CronSimError) else ""
         raise InvalidFieldError(f"{shown}, which cannot be read{fault}. {advice}") from None
@@ -152,20 +151,14 @@ def _moment(text: str, time_zone: str) -> float:
     """Return a time in whole seconds since 1970; without an offset it is in the time zone."""
     if _TIME.fullmatch(text):
         try:
-            found = datetime.fromisoformat(_without_fraction(text))
+            found = datetime.fromisoformat(text.upper())
             local = found if found.tzinfo else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
-            return math.floor(local.astimezone(timezone.utc).timestamp())  # one that UTC has too: it is shown so
+            return math.floor(local.astimezone(UTC).timestamp())  # one that UTC has too: it is shown so
         except (ValueError, OverflowError):
             pass
     raise InvalidFieldError(
         f"The field 'at' is {text[:80]!r}. Send a time, as '2026-12-24T18:00:00Z'; without an offset it is local."
     )
-
-
-def _without_fraction(text: str) -> str:
-    """Return the same as Python 3.10 reads it too."""
-    whole = _FRACTION.sub("", text.upper())
-    return whole[:-1] + "+00:00" if whole.endswith("Z") else whole
 
 
 @lru_cache(maxsize=1)
@@ -174,4 +167,4 @@ def _zones() -> frozenset[str]:
 
     Not those that are none of a place: another machine's `localtime` is another zone.
     """
-    return frozenset(zoneinfo.available_timezones() - _OF_NO_PLACE | {UTC})
+    return frozenset(zoneinfo.available_timezones() - _OF_NO_PLACE | {DEFAULT_TIME_ZONE})

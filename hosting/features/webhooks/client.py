@@ -111,7 +111,7 @@ async def post(
         return Posted(problem="name_not_found")
     except UnreadableAnswerError:
         return Posted(problem="unreadable")
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return Posted(problem="timeout")
     except ssl.SSLError:
         return Posted(problem="tls_failed")

@@ -97,5 +97,4 @@ def types_in(declared: Iterable[Any], modules: Iterable[str]) -> frozenset[str]:
 
 def _is_plain(value: Any) -> bool:
     """Return whether a value is a type that holds data and does nothing."""
-    is_class = issubclass(type(value), type)  # on Python 3.10 `isinstance` takes `list[int]` for one
-    return is_class and (is_dataclass(value) or issubclass(value, BaseModel | Enum))
+    return isinstance(value, type) and (is_dataclass(value) or issubclass(value, BaseModel | Enum))

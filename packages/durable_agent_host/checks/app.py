@@ -19,7 +19,7 @@ Found = tuple[str, str]
 SETTINGS = "local.settings.json"
 REQUIREMENTS = "requirements.txt"
 PROJECT = "durable-agent-host"
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """On which an app can run."""
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(\[(?P<extras>[^\]]*)\])?\s*(?P<version>[^;#@]*)")

@@ -53,7 +53,7 @@ def python_version(app: AppFolder) -> Iterator[Found]:
     said += [(".python-version", found) for found in re.findall(r"^\s*([\d.]+)", app.text(".python-version") or "")]
     for place, text in said:
         if ".".join(text.split(".")[:2]) not in PYTHONS:
-            yield place, f"Python {text} is not supported. Write 3.12, or another from 3.10 to 3.13."
+            yield place, f"Python {text} is not supported. Write 3.13, or another from 3.11 to 3.14."
 
 
 def anonymous_allowed(app: AppFolder) -> Iterator[Found]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 COUNTER = EntityId("counter", "k")
-EARLIER = datetime(2020, 1, 1, tzinfo=timezone.utc)
+EARLIER = datetime(2020, 1, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[3]
 GUARD_SECONDS = 30
 
@@ -71,7 +71,7 @@ class Workers:
 async def send(store: SqliteStore, name: str, due: datetime | None = None) -> None:
     """Have an operation wait for the entity; one that is due earlier stands before those that were sent since."""
     message = Outgoing(entity_target(COUNTER), Operation(name, name, None), due)
-    await store.commit(Step(produced=(message,), at=datetime.now(timezone.utc)))
+    await store.commit(Step(produced=(message,), at=datetime.now(UTC)))
 
 
 def handed_to(worker: subprocess.Popen[str]) -> list[list[object]]:

@@ -332,7 +332,7 @@ async def test_no_copy_stays_of_a_text_that_was_deleted_whatever_sqlite_moved_be
         while left():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
-    with contextlib.suppress(asyncio.TimeoutError):
+    with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(is_gone(), 10)
     await store.close()
     assert left() == set()

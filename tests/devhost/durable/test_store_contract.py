@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -272,7 +272,7 @@ async def test_the_start_of_another_execution_outlives_an_instance(opened: Opene
 
 async def test_a_message_may_be_due_in_any_year(opened: Opened) -> None:
     """An app may ask for what it likes; the file stays readable."""
-    first = datetime(1, 1, 1, tzinfo=timezone.utc)
+    first = datetime(1, 1, 1, tzinfo=UTC)
     await opened.store.commit(Step(produced=(_signal(1, first),)))
     assert await _waiting(opened.store) == [_sent(1, _signal(1, first))]
     assert (await opened.store.inbox(entity_target(COUNTER), START, 5)).messages == (_sent(1, _signal(1, first)),)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
 from devhost.durable.texts import format_seconds, format_utc, parse_utc
 
-NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=timezone.utc)
+NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=timezone.utc)
         ("2026-11-21T10:48:20.833835+0100", NINE),
         ("2026-11-21t09:48:20.833835", NINE),
         ("2026-11-21T09:48:20.5Z", NINE.replace(microsecond=500000)),
-        ("2026-11-21", datetime(2026, 11, 21, tzinfo=timezone.utc)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
     ],
 )
 def test_every_form_names_its_moment(text: str, moment: datetime) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import Iterator
 
@@ -52,8 +51,7 @@ async def test_a_refused_request_is_gone_with_its_answer(process: Process, code:
         await process.log.execute(ADDRESS, DeleteThread(0.0))
 
     key = {"key": "k1"} if code == "idempotency_key_reused" else {}
-    # In tasks of their own: on Python 3.10 the test's is pytest-asyncio's, which keeps what it waited for.
-    codes = {await asyncio.ensure_future(refused(process, **key)) for _ in range(TIMES)}
+    codes = {await refused(process, **key) for _ in range(TIMES)}
 
     process.agent.gate.set()
     assert codes == {code}

@@ -7,7 +7,7 @@ import logging
 import queue
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -125,7 +125,7 @@ async def test_a_run_that_a_signal_brings_waits_while_the_agents_are_blocked(lin
         host.entities.deliver("dafx-joker", "other", "run", {"message": "hi", "run_id": RUN})
         while (run := await http.get(f"/api/agents/Joker/threads/other/runs/{RUN}")).status_code == 404:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-        began, freed = run.json()["status"], datetime.now(timezone.utc)
+        began, freed = run.json()["status"], datetime.now(UTC)
         agent.let_go.put(None)
         await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
         await blocked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import pytest
@@ -21,7 +21,6 @@ from agent_framework import (
     response_handler,
 )
 from agent_framework.orchestrations import HandoffBuilder
-from typing_extensions import Never
 
 from tests.support.app.scripted import ScriptedModel
 from tests.support.event_stream import parse

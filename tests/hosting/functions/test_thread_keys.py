@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from agent_framework import (
@@ -20,7 +20,6 @@ from agent_framework import (
     handler,
     tool,
 )
-from typing_extensions import Never
 
 from hosting.app import WorkflowHitlContext
 from hosting.features.callbacks.callbacks import AgentCallbackContext

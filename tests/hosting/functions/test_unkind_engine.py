@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ async def nothing_is_left(running: EngineApp) -> bool:
 
 async def tick(running: EngineApp, thread_id: str) -> None:
     """Make a schedule that runs once, and see that it has one run, and knows of it."""
-    at = datetime.now(timezone.utc) + timedelta(seconds=AHEAD_SECONDS)
+    at = datetime.now(UTC) + timedelta(seconds=AHEAD_SECONDS)
     body = {"at": at.isoformat(), "message": "tick", "thread_id": thread_id}
     made = await running.http.post("/api/agents/Joker/schedules", json=body)
     assert made.status_code == 201, made.text

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, Field, TypeAdapter
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 MOST_DEEP = 3
 TEXTS = ("tea", "two\nlines", " around ", '"quoted"', "<img src=x>", "ü🦊\u202e", "null", "12", "x" * 300)

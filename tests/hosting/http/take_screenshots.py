@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import sys
 import tempfile
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def a_month() -> dict[str, object]:
 
 def a_busy_hour() -> dict[str, object]:
     """Return what agents are at when there is much to do, as the app tells it: in that of the pictures nothing is."""
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
 
     def agent(name: str, queued: int, running: int, ended: int, **failures: int) -> dict[str, object]:
         tokens = {"input_token_count": ended * 410, "output_token_count": ended * 95, "total_token_count": ended * 505}

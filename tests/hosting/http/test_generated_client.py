@@ -81,7 +81,6 @@ def packages(pytestconfig: pytest.Config) -> Path:
         pytest.skip("npm's registry cannot be reached, and the cache has no copy of its packages")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="openapi-python-client needs Python 3.11")
 def test_a_client_made_by_openapi_python_client_runs(served: Served, tmp_path: Path) -> None:
     """It has every route, and reads the answers as their types."""
     (tmp_path / "openapi.json").write_text(json.dumps(served.document), encoding="utf-8")

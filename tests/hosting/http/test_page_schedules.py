@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -40,7 +40,7 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
         first_report = {"message": "the first report", "thread_id": "reports"}
         (await client.post(f"{host.origin}/api/agents/writer/run", json=first_report)).raise_for_status()
         places = [(await client.post("", json=daily)).headers["location"]]
-        soon = datetime.now(timezone.utc) + timedelta(seconds=2)  # ahead yet when a slow machine reads it
+        soon = datetime.now(UTC) + timedelta(seconds=2)  # ahead yet when a slow machine reads it
         once = {"at": soon.isoformat(), "message": "once"}
         places.append((await client.post("", json=once)).headers["location"])
         while (await client.get(places[1])).json()["last_run"] is None:  # noqa: ASYNC110 - the host begins it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ async def test_each_message_and_each_answer_has_its_time(host: RunningHost) -> N
         entries = [{**entry, "created_at": "2020-02-03T12:00:00Z"} for entry in told["entries"]]
         await route.fulfill(json={**told, "entries": entries})
 
-    begun = datetime.now(timezone.utc)
+    begun = datetime.now(UTC)
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         times = page.locator(".turn").first.locator("time")

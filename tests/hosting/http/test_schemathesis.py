@@ -48,7 +48,6 @@ secret for them."""
 @pytest.mark.slow(seconds=60)
 @pytest.mark.timeout(MOST_SECONDS + 60)
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
 @pytest.mark.behaviour("openapi.true")
 @pytest.mark.behaviour("openapi.wires")
 def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import openai
@@ -26,7 +26,6 @@ from agent_framework import (
 )
 from agent_framework.exceptions import ChatClientException
 from pydantic import BaseModel
-from typing_extensions import Never
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(
         importlib.util.find_spec("agent_framework_azurefunctions") is None,
         reason="agent-framework-azurefunctions is not installed: it asks for azure-functions below 2, "
-        "which Python 3.13 does not take",
+        "which Python 3.13 and later do not take",
     ),
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,8 +51,6 @@ async def test_a_refusal_is_the_protocols_error(wired: Wired) -> None:
 
 async def test_every_stream_passes_the_protocols_validator(wired: Wired) -> None:
     """No error and no warning."""
-    if sys.version_info < (3, 11):
-        pytest.skip("ag-ui-validate needs Python 3.11")
     validator: Any = pytest.importorskip("ag_ui_validate", reason="ag-ui-validate is not installed")
     for name, events in (await streams(wired)).items():
         checked = validator.create_validator()

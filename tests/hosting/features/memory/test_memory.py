@@ -257,7 +257,7 @@ async def test_a_client_of_embeddings_that_does_not_answer_is_not_waited_for() -
         async def get_embeddings(self, values: Any, *, options: Any = None) -> Any:
             await asyncio.Event().wait()
 
-    with pytest.raises(asyncio.TimeoutError):
+    with pytest.raises(TimeoutError):
         await Embedder(Silent(), "embeddings", seconds=0.01).embedded(["hello"])
     with pytest.raises(ConfigurationError, match="embeddings of OwnerMemory is 'ada-002', which has no get_embeddings"):
         OwnerMemory(embeddings="ada-002")  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from agent_framework import (
@@ -19,7 +19,6 @@ from agent_framework import (
     tool,
     workflow,
 )
-from typing_extensions import Never
 
 from hosting.app import Budget, Limit
 from hosting.offline.model import OfflineChatClient

@@ -1,6 +1,6 @@
 """When a schedule is to begin a run."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -13,7 +13,7 @@ BERLIN = "Europe/Berlin"
 
 def at(text: str) -> float:
     """Return the seconds since 1970 of a time in UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
 def ticks(times: Times, after: str, until: str) -> list[str]:
@@ -21,7 +21,7 @@ def ticks(times: Times, after: str, until: str) -> list[str]:
     found: list[str] = []
     moment = times.after(at(after))
     while moment is not None and moment <= at(until):
-        found.append(f"{datetime.fromtimestamp(moment, timezone.utc):%m-%d %H:%M}")
+        found.append(f"{datetime.fromtimestamp(moment, UTC):%m-%d %H:%M}")
         moment = times.after(moment)
     return found
 

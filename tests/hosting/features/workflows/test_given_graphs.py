@@ -3,11 +3,10 @@
 import asyncio
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from agent_framework import AgentExecutor, Executor, Workflow, WorkflowBuilder, WorkflowContext, executor, handler
-from typing_extensions import Never
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.copies import copies_of

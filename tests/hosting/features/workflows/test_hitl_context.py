@@ -1,7 +1,7 @@
 """Executors that tell a person where to answer, also in a workflow within a workflow."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from agent_framework import (
@@ -15,7 +15,6 @@ from agent_framework import (
     handler,
     response_handler,
 )
-from typing_extensions import Never
 
 from hosting.app import WorkflowHitlContext
 from tests.support.made_app import app_of, served

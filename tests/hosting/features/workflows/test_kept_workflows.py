@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import pytest
@@ -18,7 +18,6 @@ from agent_framework import (
     WorkflowContext,
     handler,
 )
-from typing_extensions import Never
 
 from hosting.core.agent.framework import FRAMEWORK_VERSION
 from hosting.offline.model import OfflineChatClient

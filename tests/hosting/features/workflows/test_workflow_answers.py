@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import pytest
@@ -17,7 +17,6 @@ from agent_framework.orchestrations import (
     MagenticProgressLedgerItem,
 )
 from pydantic import BaseModel, field_validator
-from typing_extensions import Never
 
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 from agent_framework import (
     Agent,
     AgentExecutorRequest,
@@ -15,7 +17,6 @@ from agent_framework import (
     response_handler,
 )
 from pydantic import BaseModel
-from typing_extensions import Never
 
 from hosting.app import AgentFunctionApp
 from hosting.offline.model import OfflineChatClient
