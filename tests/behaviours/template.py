@@ -75,8 +75,9 @@ BEHAVIOURS = {
     "promised on the real one.",
     "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on the "
     "oldest, the deployed and the newest supported Python, and where the run explores on the one between them too.",
-    "template.floors": "The lowest versions that the requirements allow have wheels for each supported Python, and the "
-    "app takes a turn on them.",
+    "template.floors": "The lowest versions that the requirements allow have wheels for each supported Python.",
+    "template.lowest-and-newest": "The app takes a turn on the lowest versions that the requirements allow, and on the "
+    "newest that there are.",
     "template.removed-agent": "What a removed agent left behind is refused by name, and goes on when it is back.",
     "template.redeployed": "Conversations, and runs and orchestrations that are under way, are taken up by the next "
     "version of the app.",

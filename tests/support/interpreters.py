@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+APP_REQUIREMENTS = tuple(
+    f"requirements{part}.txt" for part in ("-local", "-auth", "-redis", "-cosmos", "-console", "-conformance")
+)
+"""What runs an app, and each of the extras; `requirements-local.txt` brings `requirements.txt`."""
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 _UV = (sys.executable, "-m", "uv")
 
