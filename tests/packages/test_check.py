@@ -281,7 +281,7 @@ CASES: list[tuple[str, list[Change], str]] = [
         [put(API, "version: '3.13'", "version: '3.9'")],
         "infra/app/api.bicep: Python 3.9 is not supported.",
     ),
-    ("python-version", [put(".python-version", "", "3.14.1\n")], ".python-version: Python 3.14.1 is not supported."),
+    ("python-version", [put(".python-version", "", "3.15.1\n")], ".python-version: Python 3.15.1 is not supported."),
     (
         "infra-missing",
         [lambda app: (app / "infra" / "main.bicep").unlink()],

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from tests.support.interpreters import APP_REQUIREMENTS
+from tests.support.page_tables import rows
+from tests.support.pages import page
 from tests.support.template_process import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("template.floors")]
@@ -41,6 +43,14 @@ def test_each_floor_is_a_version_that_is_installed_without_a_compiler(minor: int
     assert {name: _numbers(taken[name]) for name in floors(minor)} == {
         name: _numbers(version) for name, version in floors(minor).items()
     }
+
+
+def test_each_floor_has_its_reason_in_the_policy() -> None:
+    """One row for each lowest version, and no other."""
+    reasons = rows(page("DEPENDENCY_POLICY.md"), "package")
+
+    assert sorted((name, version) for name, version, _ in reasons) == sorted({*floors(11).items(), *floors(14).items()})
+    assert all(reason for *_, reason in reasons)
 
 
 def _numbers(version: str) -> list[int]:

@@ -12,7 +12,7 @@ from packages.durable_agent_host.checks.app import AppFolder, Found
 
 FILE = "host.json"
 BUNDLE = "Microsoft.Azure.Functions.ExtensionBundle"
-RANGE = "[4.*, 5.0.0)"
+RANGE = "[4.29.0, 5.0.0)"
 _NEEDED = (4, 29)
 """The bundle that has the MCP extension's release, as docs/reference/deployment.md says."""
 _RUN_SECONDS, _SPARE_SECONDS = 300, 25
