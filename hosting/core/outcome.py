@@ -15,7 +15,7 @@ from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.core.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Cancelling, Run
-from hosting.core.thread.run_request import PendingApproval
+from hosting.core.thread.run_request import PauseKind, PendingApproval
 from hosting.core.thread.usage import SHOWN_COUNTS, entry_counts
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
@@ -73,14 +73,18 @@ class Problem(TypedDict):
 
 
 class Approval(TypedDict):
-    """A tool call that needs a person's approval; times are RFC 3339, `expires_at` is null for never.
+    """What a run waits for; times are RFC 3339, `expires_at` is null for never.
 
-    With an `answer_schema` it is a question of the workflow's executor `tool`, and `arguments` is the question.
+    `approve`: may `tool` be called with these arguments? `ask`: `tool`, or a workflow's executor of that name, asks a
+    person: the `question` if it is a text, and `arguments`. `client_tool`: you make the call and send its result. The
+    last two have the schema of the answer as `answer_schema`.
     """
 
     id: str
     run_id: str
+    kind: PauseKind
     tool: str
+    question: NotRequired[str]
     arguments: Any
     requested_at: str
     expires_at: str | None
@@ -204,12 +208,17 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
         item: Approval = {
             "id": approval.id,
             "run_id": run.run_id,
+            "kind": approval.kind,
             "tool": approval.tool,
             "arguments": approval.arguments,
             "requested_at": iso(terminal.at),
             "expires_at": expires_at,
         }
-        shown.append(item if approval.answer_schema is None else {**item, "answer_schema": approval.answer_schema})
+        if approval.question is not None:
+            item["question"] = approval.question
+        if approval.answer_schema is not None:
+            item["answer_schema"] = approval.answer_schema
+        shown.append(item)
     return shown
 
 
@@ -221,7 +230,7 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
     if not (approvals := run.requested_approvals):
         return completed_text(terminal)
     waits = [
-        f"Waits for {'approval' if approval.answer_schema is None else 'an answer'} {approval.id}: "
+        f"Waits for {'approval' if approval.kind == 'approve' else 'an answer'} {approval.id}: "
         f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
         for approval in approvals
     ]
@@ -247,7 +256,7 @@ def text_with_approvals(terminal: Completed) -> str:
 
 def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
     """Return the tools with waiting calls, or the executors with questions, each once."""
-    tools = (visible_line(approval.tool) for approval in approvals if (approval.answer_schema is not None) is asks)
+    tools = (visible_line(approval.tool) for approval in approvals if (approval.kind != "approve") is asks)
     return ", ".join(dict.fromkeys(tools))
 
 

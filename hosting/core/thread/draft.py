@@ -152,12 +152,12 @@ def _versioned(event: Event) -> Event:
         case Accepted():
             is_newer = any(decision.value is not None for decision in event.request.decisions)
         case Completed():
-            is_newer = any(approval.answer_schema is not None for approval in event.approvals)
+            is_newer = any(approval.kind != "approve" for approval in event.approvals)
         case ApprovalAnswered():
             is_newer = event.decision.value is not None
         case _:
             is_newer = False
-    return event.model_copy(update={"v": 5}) if is_newer else event
+    return event.model_copy(update={"v": 10}) if is_newer else event
 
 
 def end_without_agent(run: OpenRun) -> HostingError | None:

@@ -183,16 +183,23 @@ class StartRun(Struct, frozen=True):
     temporary: bool = False
 
 
-class PendingApproval(_Value):
-    """A tool call that needs a person's approval. `arguments` is the object or text that the model sent.
+PauseKind = Literal["approve", "ask", "client_tool"]
+"""May the tool be called; a question to a person; a call that the client makes."""
 
-    Or the question of a workflow's executor named `tool` to a person: `arguments` is its content, and `answer_schema`
-    the JSON Schema of the answer.
+
+class PendingApproval(_Value):
+    """What a run waits for. `arguments` is the object or text that the model sent with the call of `tool`.
+
+    To `approve` is a decision on that call. A tool or a workflow's executor that has to `ask` puts a `question`, if it
+    is a text, and a workflow has its content in `arguments`. A `client_tool` is called by the caller, who sends the
+    result. `answer_schema` is the JSON Schema of the answer to one that is no decision.
     """
 
     id: str
     tool: str
     arguments: Any
+    kind: PauseKind = Field(default="approve", exclude_if=lambda kind: kind == "approve")
+    question: str | None = Field(default=None, exclude_if=lambda question: question is None)
     answer_schema: dict[str, Any] | None = None
 
 

@@ -93,11 +93,11 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     approvals = approval_fields(run, run.undecided)
     calls = [f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})" for approval in approvals]
     pairs = list(zip(calls, approvals, strict=True))
-    tools = ", ".join(call for call, approval in pairs if "answer_schema" not in approval)
-    questions = ", ".join(call for call, approval in pairs if "answer_schema" in approval)
+    tools = ", ".join(call for call, approval in pairs if approval["kind"] == "approve")
+    questions = ", ".join(call for call, approval in pairs if approval["kind"] != "approve")
     texts = [f"Waits for a person's approval of: {tools}. {HOW_TO_ANSWER}"] if tools else []
     texts += [f"Waits for a person's answer to: {questions}. {HOW_TO_GIVE}"] if questions else []
-    shown = ("id", "tool", "arguments", "expires_at", "answer_schema")
+    shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema")
     fields = [{name: value for name, value in approval.items() if name in shown} for approval in approvals]
     parts = [{"text": " ".join(texts)}, _data({"approvals": fields})]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})

@@ -119,10 +119,9 @@ class Approvals:
 def _check_form(requested: Run, decision: Decision) -> None:
     """Raise `InvalidInputError` for an answer that is not of the kind, or not of the schema, that was asked for."""
     asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
-    schema = None if asked is None else asked.answer_schema
-    if asked is None or (schema is None and decision.value is None):
+    if asked is None or (asked.kind == "approve" and decision.value is None):
         return
-    if schema is None:
+    if asked.kind == "approve":
         raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
     if decision.value is None:
         raise InvalidInputError(
@@ -131,7 +130,7 @@ def _check_form(requested: Run, decision: Decision) -> None:
     from hosting.core.request.json_schema import UncheckableError, value_fault
 
     try:
-        fault = value_fault(schema, json.loads(decision.value), CHECK_SECONDS)
+        fault = value_fault(asked.answer_schema or {}, json.loads(decision.value), CHECK_SECONDS)
     except UncheckableError as error:
         fault = str(error)
     if fault is not None:

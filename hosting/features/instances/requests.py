@@ -105,6 +105,6 @@ def parse_answer(call: RawRequest, most_bytes: int) -> Any:
 def decision_of(approval_id: str, value: Any, waiting: Sequence[PendingApproval]) -> Decision:
     """Return the answer to the waiting approval of that id; for a tool call, the decision in the value."""
     asked = next((one for one in waiting if one.id == approval_id), None)
-    if asked is not None and asked.answer_schema is None and isinstance(value, dict):
+    if asked is not None and asked.kind == "approve" and isinstance(value, dict):
         return read_decision({**value, "id": approval_id})
     return Decision.of_value(approval_id, value)

@@ -92,7 +92,7 @@ def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor:
     waiting: list[WaitingApproval] = [
         {
             "agent": plans[run.address.agent].name,
-            "kind": plans[run.address.agent].kind,
+            "agent_kind": plans[run.address.agent].kind,
             "message": run.accepted.request.message[:_WORDS_CHARACTERS],
             "response": completed_text(run.end)[-_WORDS_CHARACTERS:] if isinstance(run.end, Completed) else "",
             **thread_ids(run.address.thread_id),

@@ -49,14 +49,14 @@ class ThreadPage(TypedDict):
 
 
 class WaitingApproval(Approval, ThreadIds):
-    """One approval with its agent or workflow (`kind`) and thread.
+    """One approval with its agent or workflow (`agent_kind`) and thread.
 
     `message` is the start of what was asked of the agent, empty if an earlier decision continued the run. `response` is
     the end of its text before the call. Each has 2,000 characters at most.
     """
 
     agent: str
-    kind: Literal["agent", "workflow"]
+    agent_kind: Literal["agent", "workflow"]
     message: str
     response: str
 

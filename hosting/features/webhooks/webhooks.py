@@ -326,6 +326,7 @@ class Webhooks:
             shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
         if isinstance(terminal, Completed) and terminal.approvals:
             shown["approvals"] = [approval.id for approval in terminal.approvals]
+            shown["kinds"] = [approval.kind for approval in terminal.approvals]
             shown["approvals_url"] = f"{thread}/approvals"
         elif not isinstance(terminal, Completed):
             shown["code"] = terminal.code

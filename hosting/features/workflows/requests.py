@@ -54,10 +54,13 @@ def pending_requests(run_id: str, requests: Requests) -> tuple[PendingApproval, 
 def _pending(pending_id: str, event: WorkflowEvent[Any]) -> PendingApproval:
     if _is_approval(event):
         return pending_approval(pending_id, event.data)
+    content = plain_value(event.data)
     return PendingApproval(
         id=pending_id,
         tool=event.source_executor_id,
-        arguments=plain_value(event.data),
+        arguments=content,
+        kind="ask",
+        question=content if isinstance(content, str) else None,
         answer_schema=_schema(event),
     )
 

@@ -60,7 +60,7 @@ export class Conversation {
   get waitsFor() {
     const asked = [...this.waiting.values()]
     if (!asked.length) return ""
-    const word = asked.some((approval) => approval.answer_schema) ? "question" : "approval"
+    const word = asked.some((approval) => approval.kind !== "approve") ? "question" : "approval"
     return `Answer the ${asked.length === 1 ? word : plural(asked.length, word)} above first.`
   }
 

@@ -257,7 +257,7 @@ export class Turn {
     this._draw(true)
     if (incomplete) this._sayIncomplete(reason)
     this._end("completed")
-    for (const { id, tool, arguments: given, answer_schema: schema } of waiting ?? []) if (!schema) this._on_tool_call({ id, tool, arguments: given })
+    for (const { id, tool, arguments: given, kind } of waiting ?? []) if (kind === "approve") this._on_tool_call({ id, tool, arguments: given })
     for (const card of this.steps.values()) if (card.isBusy) card.leave(asked ? "asked for approval" : "")
     const tokens = usage?.total_token_count
     this._say([tokens && plural(tokens, "token"), cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")

@@ -8,9 +8,9 @@ import { until } from "./times.js"
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
  *
- * A workflow's question has an `answer_schema`: the decision is then `{ value }`. */
+ * The decision on a question is `{ value }`, by its `answer_schema`. */
 export function approvalCard(approval, answer) {
-  if (approval.answer_schema) return questionCard(approval, answer)
+  if (approval.kind !== "approve") return questionCard(approval, answer)
   const reason = el("input", { type: "text", placeholder: "Reason to refuse (optional)", title: "The agent sees it", "aria-label": "Reason to refuse" })
   const refuse = button("Refuse", () => decide(false))
   const approve = button("Approve", () => decide(true), "primary")

@@ -71,7 +71,7 @@ export class Inbox {
     const asked = el("time", { dateTime: approval.requested_at, title: inFull(approval.requested_at) }, until(approval.requested_at))
     const from = el("h2", { class: "from" }, el("b", {}, visible(approval.agent)), " on ", el("a", { href }, visible(approval.thread_id)), " · ", asked)
     const shown = approvalCard(approval, async (_, decision) => {
-      const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`, approval.kind)
+      const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`, approval.agent_kind)
       try {
         await checked(await send("POST", path, { body: { ...decision, wait_for_response: false } }))
       } catch (problem) {

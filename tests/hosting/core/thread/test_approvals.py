@@ -298,7 +298,7 @@ def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
 @pytest.mark.behaviour("workflows.asks")
 def test_only_what_asks_for_a_value_and_its_answer_are_of_the_version_that_knows_them() -> None:
     """An older code would take them for approvals; threads without any are read by it."""
-    question = PendingApproval(id="a1", tool="reviewer", arguments={}, answer_schema={"type": "string"})
+    question = PendingApproval(id="a1", tool="reviewer", arguments={}, kind="ask", answer_schema={"type": "string"})
     value = Decision.of_value("a1", "well")
     plain, asking, answering = waiting("a1"), Thread(), waiting("a1")
     asking.do(accept("r1", claimed=True))
@@ -307,9 +307,9 @@ def test_only_what_asks_for_a_value_and_its_answer_are_of_the_version_that_knows
     answer(answering, value)
 
     assert [event.v for event in plain.events] == [1, 1, 1]
-    assert [event.v for event in asking.events] == [1, 1, 5]
-    assert [event.v for event in answering.events[3:]] == [5, 5]
-    assert (plain.head.v, asking.head.v, answering.head.v) == (1, 5, 5)
+    assert [event.v for event in asking.events] == [1, 1, 10]
+    assert [event.v for event in answering.events[3:]] == [10, 10]
+    assert (plain.head.v, asking.head.v, answering.head.v) == (1, 10, 10)
 
 
 @pytest.mark.behaviour("workflows.asks")

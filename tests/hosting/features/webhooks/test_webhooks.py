@@ -102,6 +102,7 @@ async def test_a_receiver_is_told_that_an_approval_is_asked_and_how_the_run_behi
     told = approval.verified()
     assert told["type"] == "approval.requested"
     assert told["data"]["approvals"] == [one["id"] for one in asked["pending_approvals"]]
+    assert told["data"]["kinds"] == ["approve"]
     assert told["data"]["approvals_url"] == "/api/agents/Clerk/threads/t/approvals"
     assert _kind(end) == ("run.completed", "success", None)
     assert end.message["data"]["run_id"] != asked["run_id"]

@@ -242,6 +242,7 @@ async def test_an_answer_may_be_of_any_type_with_a_schema(kind: Any, value: Any,
         (second,) = (await answered(http, "Kind", first, value)).json()["pending_approvals"]
         end = await answered(http, "Kind", second, "end")
 
+    assert (first["kind"], first["question"]) == ("ask", "x")
     assert end.json()["response"] == f"{shown}, end"
 
 

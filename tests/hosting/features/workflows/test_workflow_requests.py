@@ -129,6 +129,7 @@ async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
 
     answer = await answered(http, waiting, {"value": "well"})
 
+    assert (waiting["kind"], "question" in waiting) == ("ask", False)
     assert (waiting["answer_schema"], answer.json()["response"]) == ({"type": "string"}, "well")
 
 
@@ -202,7 +203,7 @@ async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approve
         wrong = await answered(http, waiting, {"value": 1})
         answer = await answered(http, waiting, {"approved": approved, "reason": "too much"})
 
-    assert (waiting["tool"], "answer_schema" in waiting) == ("refund", False)
+    assert (waiting["kind"], waiting["tool"], "answer_schema" in waiting) == ("approve", "refund", False)
     assert "Tool 'refund' waits for a decision." in wrong.json()["detail"]
     assert answer.json()["status"] == "success", answer.text
     assert [note.rpartition(" ")[0] if len(note.split()) > 2 else note for note in notes] == made
