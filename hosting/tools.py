@@ -1,9 +1,12 @@
 """For the code in `agents/`: a tool's view of its call, its declarations, and its access to the engine.
 
-    from hosting.tools import current, idempotent
+    from hosting.tools import current, destructive, idempotent
 
     @idempotent
     def get_weather(city: str) -> str: ...
+
+    @destructive
+    def delete_account(name: str) -> str: ...
 
     def charge(amount: int) -> str:
         return payments.charge(amount, idempotency_key=current().call_key)
@@ -32,6 +35,7 @@ from hosting.principal import Principal
 
 MCP_CALL_KEY = "durable-agents/call-key"
 IDEMPOTENT = "__durable_idempotent__"
+DESTRUCTIVE = "__durable_destructive__"
 _ID_LENGTH = 32
 _CLASS_KEY = '"__class__"'
 M = TypeVar("M", bound=Callable[..., Any])
@@ -94,6 +98,15 @@ def idempotent(tool: T) -> T:
     its server. Every other tool is called at most once.
     """
     setattr(tool, IDEMPOTENT, True)
+    return tool
+
+
+def destructive(tool: T) -> T:
+    """Declare that the tool's effect cannot be taken back, so whoever approves a call of it knows.
+
+    Takes what `idempotent` takes.
+    """
+    setattr(tool, DESTRUCTIVE, True)
     return tool
 
 

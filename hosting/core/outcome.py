@@ -77,7 +77,8 @@ class Approval(TypedDict):
 
     `approve`: may `tool` be called with these arguments? `ask`: `tool`, or a workflow's executor of that name, asks a
     person: the `question` if it is a text, and `arguments`. `client_tool`: you make the call and send its result. The
-    last two have the schema of the answer as `answer_schema`.
+    last two have the schema of the answer as `answer_schema`. The first has that of the arguments as `arguments_schema`
+    if you may change them, and is `destructive` if the tool's author says that a call cannot be taken back.
     """
 
     id: str
@@ -89,6 +90,8 @@ class Approval(TypedDict):
     requested_at: str
     expires_at: str | None
     answer_schema: NotRequired[dict[str, Any]]
+    arguments_schema: NotRequired[dict[str, Any]]
+    destructive: NotRequired[Literal[True]]
 
 
 class CompletedRun(RunIds):
@@ -218,6 +221,10 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             item["question"] = approval.question
         if approval.answer_schema is not None:
             item["answer_schema"] = approval.answer_schema
+        if approval.arguments_schema is not None:
+            item["arguments_schema"] = approval.arguments_schema
+        if approval.destructive:
+            item["destructive"] = True
         shown.append(item)
     return shown
 

@@ -13,11 +13,12 @@ from typing import Any, Literal, NotRequired, cast
 from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState
-from hosting.core.agent.framework import agent_of_tool, is_idempotent, server_of_tool
+from hosting.core.agent.framework import agent_of_tool, is_destructive, is_idempotent, server_of_tool
 from hosting.host_settings import ATTRIBUTE
 from hosting.http.bodies import ListedAgent, ListedWorkflow
 from hosting.names import Busy
 from hosting.plan import AgentPlan
+from hosting.schemas import without_values
 from hosting.settings import Settings
 
 _OPTIONS = (
@@ -26,11 +27,6 @@ _OPTIONS = (
 )
 """The options of model calls that are shown; others may hold headers, users or keys of a provider."""
 _VALUES_OF_OPTIONS = (str, int, float, list)
-_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-_LISTS_OF_SCHEMAS = ("anyOf", "allOf", "oneOf", "prefixItems")
-_SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_VALUES = ("default", "examples", "example")
-"""Keywords whose values an author may take from the environment."""
 
 Rules = Callable[[AgentPlan], Mapping[str, Any]]
 """The rules of an agent that features add."""
@@ -47,6 +43,7 @@ class DescribedTool(TypedDict):
     """A tool. `parameters` is its JSON Schema without default values, null where the provider runs the tool.
 
     `approval` says whether a person is asked before each call. An `idempotent` tool is called again after a crash.
+    A call of a `destructive` one cannot be taken back.
     `server` is the MCP server that offers it, and `agent` the agent that it runs.
     """
 
@@ -55,6 +52,7 @@ class DescribedTool(TypedDict):
     parameters: dict[str, Any] | None
     approval: Literal["always", "never"]
     idempotent: bool
+    destructive: bool
     server: NotRequired[str]
     agent: NotRequired[DescribedParts]
 
@@ -233,6 +231,7 @@ def _tool(tool: Any, *, shows_instructions: bool, agents: Sequence[Any]) -> Desc
         "parameters": without_values(parameters()),
         "approval": "always" if getattr(tool, "approval_mode", None) == "always_require" else "never",
         "idempotent": is_idempotent(tool),
+        "destructive": is_destructive(tool),
     }
     if (server := server_of_tool(tool)) is not None:
         described["server"] = str(server.name)
@@ -244,7 +243,14 @@ def _tool(tool: Any, *, shows_instructions: bool, agents: Sequence[Any]) -> Desc
 def _tool_of_provider(tool: Any) -> DescribedTool:
     """Return a tool that the provider of the model runs, by its type alone: the rest may hold headers and addresses."""
     kind = tool.get("type") if isinstance(tool, Mapping) else type(tool).__name__
-    return {"name": str(kind), "description": "", "parameters": None, "approval": "never", "idempotent": False}
+    return {
+        "name": str(kind),
+        "description": "",
+        "parameters": None,
+        "approval": "never",
+        "idempotent": False,
+        "destructive": False,
+    }
 
 
 def _format(given: Any) -> dict[str, Any] | None:
@@ -253,22 +259,3 @@ def _format(given: Any) -> dict[str, Any] | None:
         return cast(dict[str, Any], without_values(given))
     schema = getattr(given, "model_json_schema", None)
     return cast(dict[str, Any], without_values(schema())) if callable(schema) else None
-
-
-def without_values(schema: Any) -> Any:
-    """Return a JSON Schema without default values and examples."""
-    if not isinstance(schema, Mapping):
-        return schema
-    shown: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword in _VALUES:
-            continue
-        if keyword in (*_SCHEMAS, "schema", "json_schema"):
-            shown[keyword] = without_values(value)
-        elif keyword in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            shown[keyword] = [without_values(part) for part in value]
-        elif keyword in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-            shown[keyword] = {name: without_values(part) for name, part in value.items()}
-        else:
-            shown[keyword] = value
-    return shown

@@ -67,6 +67,7 @@ class TimelineStep(TypedDict):
     tool: NotRequired[str]
     tools: NotRequired[list[str]]
     arguments: NotRequired[Any]
+    edited_arguments: NotRequired[dict[str, Any]]
     result: NotRequired[str]
     error: NotRequired[str]
     usage: NotRequired[Usage]
@@ -243,6 +244,8 @@ class _Timeline:
             step["tool"], step["arguments"] = asked.tool, asked.arguments
         if decision.value is not None:
             step["value"] = json.loads(decision.value)
+        if decision.arguments is not None:
+            step["edited_arguments"] = json.loads(decision.arguments)
         if decision.reason is not None:
             step["reason"] = decision.reason
         if by is not None:

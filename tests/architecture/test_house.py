@@ -28,6 +28,7 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.room",
     "hosting.core.agent.session_changes",
     "hosting.core.agent.calls_not_made",
+    "hosting.core.agent.changed_calls",
     "hosting.core.agent.recorded",
     "hosting.core.hooks",
     "hosting.features.background.provider",

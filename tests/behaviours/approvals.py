@@ -7,6 +7,9 @@ BEHAVIOURS = {
     "approvals.goes-on": "An approved call is made and the model goes on; that answer is the approval's answer.",
     "approvals.refused": "A refused call is not made, and the model and the conversation are told the person's reason.",
     "approvals.several": "Several approvals are answered one by one, and the run that goes on starts at the last.",
+    "approvals.edited": "A call that is approved with other arguments is made with those, if they fit the tool; the "
+    "record has both, the model is told, and standing approvals go by them (docs/guides/approvals.md).",
+    "approvals.destructive": "Whoever approves a call of a tool that is declared destructive is told so.",
     "approvals.once": "An approval is answered once; whoever is second is told so.",
     "approvals.blocks": "A thread that waits takes no message; the refused one leaves no trace in the conversation.",
     "approvals.unknown": "An approval that a thread does not have is not found.",

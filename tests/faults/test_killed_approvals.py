@@ -71,6 +71,32 @@ async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answe
     assert (answer, app.notes()) == ("told: refunded 5", ["refund"])
 
 
+@pytest.mark.behaviour("approvals.edited")
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after 3", rest=["after 6"]), indirect=["stores"])
+async def test_a_call_with_other_arguments_is_made_with_them_by_the_process_that_goes_on(
+    tmp_path: Path, point: str, stores: dict[str, str]
+) -> None:
+    """The answer is append 3, and the call has its result by append 6: nobody makes the model's own call."""
+    app, thread_id = ClerksApp(tmp_path, stores), new_id()
+    thread = f"/api/agents/Clerk/threads/{thread_id}"
+    with app.host(KILL=point) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            asked = await http.post("/api/agents/Clerk/run", json={"message": "call refund 5", "thread_id": thread_id})
+            (approval,) = asked.json()["pending_approvals"]
+            with contextlib.suppress(httpx.TransportError):
+                body = {"approved": True, "arguments": {"n": "7"}}
+                await http.post(f"{thread}/approvals/{approval['id']}", json=body)
+        assert await until_dead(host) != 0
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
+
+    made = 'A person changed the arguments of this call before it was made: {"n": "7"}\nrefunded 7'
+    assert answer == f"told: {made}"
+    assert [line.rpartition(" ")[0] for line in app.said()] == ["refund 7"]
+
+
 STANDING = SOURCE.replace("clerk(note)", "clerk(note, ToolApprovalMiddleware())").replace(
     "import hosting.app\n", "import hosting.app\nfrom agent_framework import ToolApprovalMiddleware\n"
 )

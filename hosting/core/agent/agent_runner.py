@@ -24,6 +24,7 @@ from msgspec import Struct, field
 from hosting.core.agent.agent_loop import RUN, AgentLoop, Stop
 from hosting.core.agent.calls_not_made import RefusedCalls, ToolsOff
 from hosting.core.agent.causes import named_cause, unreached_address
+from hosting.core.agent.changed_calls import ChangedCalls
 from hosting.core.agent.connections import UnreachableError
 from hosting.core.agent.deltas import DeltaWriter
 from hosting.core.agent.finish_reasons import FinishReasons, reason_of_no_answer
@@ -39,7 +40,7 @@ from hosting.core.agent.steps import middleware as steps_middleware
 from hosting.core.hooks import UpdateListener
 from hosting.core.request.response_format import agents_own_format, structured_value
 from hosting.core.thread.finish import is_cut
-from hosting.core.thread.messages import approval_requests
+from hosting.core.thread.messages import CallNotes, approval_requests
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
 from hosting.errors import (
@@ -92,8 +93,8 @@ AttemptOutcome = AgentAnswer | AgentFailure
 class Attempt(Struct, frozen=True):
     """The input of one attempt: the request, its messages, and the thread before them.
 
-    `session_id` is the framework's id of the thread. `refusals` is what the model gets about tool calls that a person
-    refused, by the framework's id of the call. Without `steps` nothing is recorded. The agent runs as a stream where
+    `session_id` is the framework's id of the thread. `call_notes` is what the model gets about tool calls that a person
+    refused or changed. Without `steps` nothing is recorded. The agent runs as a stream where
     `deltas` or a `listener` takes its updates.
     """
 
@@ -103,7 +104,7 @@ class Attempt(Struct, frozen=True):
     messages: Sequence[Message]
     history: list[Message]
     session: dict[str, Any] | None
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    call_notes: CallNotes = CallNotes()
     stop: Stop = field(default_factory=Stop)
     steps: AgentSteps | None = None
     deltas: DeltaWriter | None = None
@@ -288,8 +289,10 @@ class AgentRunner:
             options["tool_choice"] = "none"
         middleware: list[Any] = []
         if isinstance(self._agent, Agent):
-            if attempt.refusals and self._has_layer:
-                middleware.append(RefusedCalls(attempt.refusals))
+            if attempt.call_notes.refusals and self._has_layer:
+                middleware.append(RefusedCalls(attempt.call_notes.refusals))
+            if attempt.call_notes.changes and self._has_layer:
+                middleware.append(ChangedCalls(attempt.call_notes.changes))
             if not request.enable_tool_calls:
                 middleware.append(ToolsOff())
             if attempt.steps is not None:

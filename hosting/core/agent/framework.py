@@ -36,7 +36,7 @@ from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _
 from hosting.core.agent.recorded import replayed_stream
 from hosting.errors import StoreUnavailableError
 from hosting.session_data import erase_session_data
-from hosting.tools import IDEMPOTENT
+from hosting.tools import DESTRUCTIVE, IDEMPOTENT
 
 logger = logging.getLogger(__name__)
 
@@ -124,8 +124,16 @@ def is_refusal(content: Content) -> bool:
 
 def is_idempotent(tool: Any) -> bool:
     """Return whether a tool, the function in it, or the MCP server after it was declared so (`hosting.tools`)."""
-    declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
-    return any(getattr(part, IDEMPOTENT, False) for part in declared)
+    return _is_declared(tool, IDEMPOTENT)
+
+
+def is_destructive(tool: Any) -> bool:
+    """Return whether it was declared that a call of the tool cannot be taken back, as `is_idempotent` does."""
+    return _is_declared(tool, DESTRUCTIVE)
+
+
+def _is_declared(tool: Any, mark: str) -> bool:
+    return any(getattr(part, mark, False) for part in (tool, getattr(tool, "func", None), server_of_tool(tool)))
 
 
 async def answer_from_record(agent: Agent[Any], context: ChatContext, response: ChatResponse[Any]) -> None:

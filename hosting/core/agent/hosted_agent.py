@@ -18,6 +18,7 @@ import math
 from msgspec import Struct
 
 from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
+from hosting.core.agent.changed_calls import with_arguments, with_rules
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
@@ -26,7 +27,7 @@ from hosting.core.hooks import Listen, Meter
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Delta, Terminal
 from hosting.core.thread.events import encode as encode_event
-from hosting.core.thread.messages import pending_approvals, refusals, run_messages
+from hosting.core.thread.messages import call_notes, pending_approvals, run_messages
 from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import RETRIED
 from hosting.core.thread_log import PATIENCE_SECONDS
@@ -132,14 +133,15 @@ class HostedAgent:
         recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", meter=meter)
         if agent is not None and (request.enable_tool_calls or meter is not None):
             steps = AgentSteps(agent, recorder)
+        notes, session = call_notes(request, conversation), session_state(conversation)
         return Attempt(
             run_id=held.run_id,
             session_id=held.run.thread_key,
             request=request,
             messages=run_messages(request, conversation),
-            refusals=refusals(request, conversation),
+            call_notes=notes,
             history=thread_messages(conversation),
-            session=session_state(conversation),
+            session=with_arguments(session, notes.arguments) if notes.arguments else session,
             stop=held.stop,
             steps=steps,
             deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
@@ -179,6 +181,8 @@ class HostedAgent:
             count = messages_before + len(attempt.messages)
             requests = outcome.requests
             approvals = pending_approvals(run_id, outcome.response) if requests is None else requests
+            if approvals and requests is None and attempt.steps is not None:
+                approvals = with_rules(approvals, attempt.steps.agent, attempt.steps.recorder.tools)
             completed = Completed(
                 at=now,
                 run_id=run_id,

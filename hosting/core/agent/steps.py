@@ -41,7 +41,7 @@ from agent_framework import (
 )
 from msgspec import Struct, field
 
-from hosting.core.agent.calls_not_made import diverged, interrupted
+from hosting.core.agent.calls_not_made import cut_short, diverged, interrupted
 from hosting.core.agent.connections import connected
 from hosting.core.agent.finish_reasons import FinishReasons
 from hosting.core.agent.format_fallback import own_format_fallback
@@ -61,7 +61,6 @@ from hosting.core.agent.recorded import (
     digest_of_message,
     plain,
     replayed_result,
-    result_of_cut_call,
     tool_result,
 )
 from hosting.core.agent.session_changes import SessionChanges, put_back
@@ -93,7 +92,8 @@ class StepRecorder(Struct, eq=False):
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
     are steps that are appended with the next one. `meter` is there where model calls are counted; with a budget every
-    answer of a model is a step but for the one in the run's end.
+    answer of a model is a step but for the one in the run's end. `tools` are those that
+    the model was offered last.
     """
 
     held: HeldRun
@@ -101,6 +101,7 @@ class StepRecorder(Struct, eq=False):
     cause: Exception | None = None
     meter: AttemptMeter | None = None
     pending: list[Step] = field(default_factory=list)
+    tools: Sequence[Any] = ()
     _replayed_session: int = -1
     _starting: asyncio.Future[None] | None = None
 
@@ -268,6 +269,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
             return
         recorder, messages = steps.recorder, list(context.messages)
         await recorder.append()
+        recorder.tools = (context.options or {}).get("tools") or ()
         number = steps.model_calls = steps.model_calls + 1
         recorded = recorder.held.models.get((steps.within, number))
         steps.is_replaying = recorded is not None
@@ -326,7 +328,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         is_harmless, call_next = await skill_call(context.function, context.arguments, call_next)
         is_harmless = is_harmless or is_idempotent(context.function)
         if started is not None and result is None and inner is None and not is_harmless:
-            result = await _cut_short(recorder, key, name)
+            result = await cut_short(recorder, key, name)
         if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
             raise recorder.ended(interrupted(name))
         if result is not None:
@@ -349,19 +351,6 @@ class _ToolCalls(_Calls, FunctionMiddleware):
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
     """Return the steps of an agent that is the tool of call `key`."""
     return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.has_budget)
-
-
-async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
-    """Append the result of a call that began in an earlier attempt and is not made again; return it.
-
-    It is appended before the model gets it, or the run fails by it: so a reader of the run sees the call end. Where
-    the run is to fail, no call next to it is made any more while this is appended.
-    """
-    if not recorder.reports_unknown_outcomes:
-        recorder.ended(interrupted(name))
-    result = result_of_cut_call(recorder.held.run_id, recorder.held.clocks.wall(), key)
-    await recorder.start(result)
-    return result
 
 
 async def _call(

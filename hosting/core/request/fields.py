@@ -14,7 +14,15 @@ from msgspec import Struct
 from hosting.core.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.core.request.response_format import FORMAT_SCHEMA, read_response_format
 from hosting.core.request.strict_json import Schema, has_lone_surrogate, json_type, refuse_lone_surrogates
-from hosting.core.thread.run_request import ALWAYS, Always, Decision, RunRequest, UserMessage, read_retry
+from hosting.core.thread.run_request import (
+    ALWAYS,
+    Always,
+    Decision,
+    RunRequest,
+    UserMessage,
+    json_member,
+    read_retry,
+)
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
 from hosting.workflows import json_text
 
@@ -23,6 +31,7 @@ MOST_EARLIER = 100
 """The most messages before the request's own; longer conversations need a thread."""
 
 VALUE = "value"
+ARGUMENTS = "arguments"
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "true to make the tool call, false to refuse it."},
@@ -37,10 +46,14 @@ DECISION_FIELDS: Mapping[str, Schema] = {
             "(`tool_with_arguments`). Only for an agent with agent-framework's ToolApprovalMiddleware."
         ),
     },
+    ARGUMENTS: {
+        "anyOf": [{"type": "object"}, {"type": "null"}],
+        "description": "All arguments of the call, by its arguments_schema: it is made with these, not the model's.",
+    },
 }
 STANDING: Schema = {
     "if": {"properties": {"approved": {"const": False}}, "required": ["approved"]},
-    "then": {"properties": {"always": {"type": "null"}}},
+    "then": {"properties": {"always": {"type": "null"}, ARGUMENTS: {"type": "null"}}},
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
@@ -82,6 +95,8 @@ def read_decisions(value: object) -> tuple[Decision, ...]:
     """Return the decisions that an orchestration carries; raises `InvalidFieldError`."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         raise InvalidFieldError('The field \'decisions\' must be a list of {"id": "...", "approved": true}.')
+    if any(item.get(ARGUMENTS) is not None for item in value):
+        raise InvalidFieldError("The field 'decisions' has 'arguments'. A person changes them, over HTTP or a wire.")
     return tuple(read_decision(item) for item in value)
 
 
@@ -104,7 +119,8 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
         reason = reason.strip() or None
     if VALUE not in fields:
         always = read_always(fields.get("always"), approved=approved)
-        return Decision(id=approval_id, approved=approved, reason=reason, always=always)
+        arguments = _read_arguments(fields.get(ARGUMENTS), approved=approved)
+        return Decision(id=approval_id, approved=approved, reason=reason, always=always, arguments=arguments)
     refuse_lone_surrogates(fields[VALUE], VALUE)
     return Decision.of_value(approval_id, fields[VALUE], reason)
 
@@ -118,6 +134,18 @@ def read_always(value: object, *, approved: bool) -> Always | None:
     if not approved:
         raise InvalidFieldError("The field 'always' is there with approved false. Only an approval can be standing.")
     return value
+
+
+def _read_arguments(value: object, *, approved: bool) -> str | None:
+    """Return the JSON text of the arguments with which a call is made; raises `InvalidFieldError`."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise InvalidFieldError(f"The field 'arguments' is a JSON {json_type(value)}. Send an object, by name.")
+    if not approved:
+        raise InvalidFieldError("The field 'arguments' is there with approved false. Only an approved call is made.")
+    refuse_lone_surrogates(value, ARGUMENTS)
+    return json_member(value)
 
 
 def check_message(value: object) -> str:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from hosting.core.thread import events
 from hosting.core.thread.head import Head
-from hosting.core.thread.messages import closing_message, open_requests, request_messages, run_messages
+from hosting.core.thread.messages import called_with, closing_message, open_requests, request_messages, run_messages
 from hosting.core.thread.run import keeps_words, stored_entry
 from hosting.core.thread.run_request import Decision
 from hosting.errors import UnreadableStateError
@@ -180,8 +180,8 @@ def _with_giver(conversation: Conversation, event: events.ApprovalAnswered) -> C
     if request is None or request.function_call is None:
         return conversation
     author = None if by is None else {"issuer": by.issuer, "id": by.id, "name": by.name}
-    call, has_arguments = request.function_call.to_dict(), event.decision.always == "tool_with_arguments"
-    return with_giver(conversation, call, has_arguments=has_arguments, by=author, at=iso(event.at))
+    call, has_arguments = called_with(request.function_call, event.decision), event.decision.always != "tool"
+    return with_giver(conversation, call.to_dict(), has_arguments=has_arguments, by=author, at=iso(event.at))
 
 
 def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:

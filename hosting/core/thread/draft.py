@@ -150,11 +150,11 @@ def _versioned(event: Event) -> Event:
         return event.model_copy(update={"v": 7})
     match event:
         case Accepted():
-            is_newer = any(decision.value is not None for decision in event.request.decisions)
+            is_newer = not all(decision.is_plain for decision in event.request.decisions)
         case Completed():
             is_newer = any(approval.kind != "approve" for approval in event.approvals)
         case ApprovalAnswered():
-            is_newer = event.decision.value is not None
+            is_newer = not event.decision.is_plain
         case _:
             is_newer = False
     return event.model_copy(update={"v": 10}) if is_newer else event

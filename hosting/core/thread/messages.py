@@ -7,8 +7,10 @@ without an answer, the next run closes them itself, in front of its message.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agent_framework import (
@@ -18,6 +20,7 @@ from agent_framework import (
     create_always_approve_tool_response,
     create_always_approve_tool_with_arguments_response,
 )
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
@@ -116,17 +119,33 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
     return {approval_id(pause.run_id, request.id): request for request in requests}
 
 
-def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
-    """Return the text for the model about each tool call that was refused with a reason, by the framework's id."""
-    if not request.decisions:
-        return {}
-    requests = open_requests(conversation)
-    return {
-        call.id: f"This call was not made: it was refused. Reason: {decision.reason}"
-        for decision in request.decisions
-        if not decision.approved and decision.reason and decision.id in requests
-        if (call := requests[decision.id].function_call) is not None and call.id is not None
-    }
+class CallNotes(Struct, frozen=True):
+    """What the model learns of decisions, by the framework's id of the call, and the arguments that they changed.
+
+    `refusals` stand in place of a call's result, `changes` before it. `arguments` are JSON texts, by the request's id.
+    """
+
+    refusals: Mapping[str, str] = {}
+    changes: Mapping[str, str] = {}
+    arguments: Mapping[str, str] = {}
+
+
+def call_notes(request: RunRequest, conversation: Conversation) -> CallNotes:
+    """Return what the request's decisions say about the calls that the conversation waits for."""
+    refusals, changes, arguments = dict[str, str](), dict[str, str](), dict[str, str]()
+    requests = open_requests(conversation) if request.decisions else {}
+    for decision in request.decisions:
+        asked = requests.get(decision.id)
+        if asked is None or asked.id is None or asked.function_call is None or asked.function_call.id is None:
+            continue
+        if decision.arguments is not None:
+            arguments[asked.id] = decision.arguments
+            changes[asked.function_call.id] = (
+                f"A person changed the arguments of this call before it was made: {decision.arguments}"
+            )
+        elif not decision.approved and decision.reason:
+            refusals[asked.function_call.id] = f"This call was not made: it was refused. Reason: {decision.reason}"
+    return CallNotes(refusals, changes, arguments)
 
 
 def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
@@ -144,9 +163,19 @@ def approval_response(decision: Decision, request: Content) -> Content:
     if decision.always is not None:
         make = _ALWAYS[decision.always]
         properties |= make(request, reason=decision.reason).additional_properties
+    call = called_with(request.function_call, decision)
     return Content.from_function_approval_response(
-        decision.approved, request.id, request.function_call, additional_properties=properties
+        decision.approved, request.id, call, additional_properties=properties
     )
+
+
+def called_with(call: Content, decision: Decision) -> Content:
+    """Return the call as it is made after the decision: with the person's arguments, if they changed them."""
+    if decision.arguments is None:
+        return call
+    changed = copy.copy(call)
+    changed.arguments = decision.arguments
+    return changed
 
 
 def _closing(pause: Pause, conversation: Conversation) -> Message:

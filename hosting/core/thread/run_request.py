@@ -74,7 +74,8 @@ class Decision(_Value):
     """A person's decision on the tool call with this approval's id.
 
     Or their answer to an executor that asked under that id: the JSON text of the `value`, as it is always written here.
-    `always`: the approval stands for later calls in the thread, too.
+    `always`: the approval stands for later calls in the thread, too. `arguments` is the JSON text of those with which
+    the approved call is made in place of the model's.
     """
 
     id: str
@@ -82,18 +83,30 @@ class Decision(_Value):
     reason: str | None = None
     always: Always | None = Field(default=None, exclude_if=lambda always: always is None)
     value: str | None = None
+    arguments: str | None = Field(default=None, exclude_if=lambda arguments: arguments is None)
 
     @classmethod
     def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
         """Return the answer to an executor's question."""
-        return cls(id=id, approved=True, reason=reason, value=json.dumps(value, ensure_ascii=False, sort_keys=True))
+        return cls(id=id, approved=True, reason=reason, value=json_member(value))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says no more than yes or no, which every version of the code reads."""
+        return self.value is None and self.arguments is None
 
     def receipt(self) -> Decision:
-        """Return the same with the digest of the value, which is small: it is compared with a repeated one."""
-        if self.value is None:
-            return self
-        digest = hashlib.sha256(self.value.encode(errors="surrogatepass")).hexdigest()
-        return self.model_copy(update={"value": digest})
+        """Return the same with the digests of its JSON texts, which are small: they are compared with repeated ones."""
+        texts = {name: text for name in ("value", "arguments") if (text := getattr(self, name)) is not None}
+        digests = {
+            name: hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest() for name, text in texts.items()
+        }
+        return self.model_copy(update=digests) if digests else self
+
+
+def json_member(value: Any) -> str:
+    """Return the JSON text of a member of a decision: equal values have equal texts."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 class Answering(Struct, frozen=True):
@@ -192,7 +205,9 @@ class PendingApproval(_Value):
 
     To `approve` is a decision on that call. A tool or a workflow's executor that has to `ask` puts a `question`, if it
     is a text, and a workflow has its content in `arguments`. A `client_tool` is called by the caller, who sends the
-    result. `answer_schema` is the JSON Schema of the answer to one that is no decision.
+    result. `answer_schema` is the JSON Schema of the answer to one that is no decision, `arguments_schema` that of the
+    arguments with which a decision may have the call made, None where they cannot be changed. A `destructive` call
+    cannot be taken back.
     """
 
     id: str
@@ -201,6 +216,8 @@ class PendingApproval(_Value):
     kind: PauseKind = Field(default="approve", exclude_if=lambda kind: kind == "approve")
     question: str | None = Field(default=None, exclude_if=lambda question: question is None)
     answer_schema: dict[str, Any] | None = None
+    arguments_schema: dict[str, Any] | None = Field(default=None, exclude_if=lambda schema: schema is None)
+    destructive: bool = Field(default=False, exclude_if=lambda destructive: not destructive)
 
 
 class ExecutorCall(_Value):

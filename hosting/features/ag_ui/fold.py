@@ -29,12 +29,12 @@ from hosting.visible import visible_line
 from state.contents import TOKEN_COUNTS
 
 VERSION = "1.0"
-ANSWER_SCHEMA = {
+ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
     "required": ["approved"],
 }
-"""The schema of an answer to an interrupt. Without `editedArgs`, so clients offer no edit."""
+"""The schema of an answer to an interrupt. With `editedArgs` clients offer an edit: it stands where one is taken."""
 
 _DENIED = "The call was not approved, so it was not made."
 _USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()}
@@ -218,8 +218,14 @@ def _interrupt(approval: PendingApproval) -> dict[str, Any]:
         "reason": "tool_call",
         "message": f"May {visible_line(approval.tool)} be called?",
         "toolCallId": approval.id,
-        "responseSchema": ANSWER_SCHEMA,
+        "responseSchema": _answer_schema(approval),
     }
+
+
+def _answer_schema(approval: PendingApproval) -> dict[str, Any]:
+    if approval.arguments_schema is None:
+        return ANSWER_SCHEMA
+    return {**ANSWER_SCHEMA, "properties": {**ANSWER_SCHEMA["properties"], "editedArgs": approval.arguments_schema}}
 
 
 def _result(end: Terminal) -> dict[str, Any]:

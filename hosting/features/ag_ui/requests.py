@@ -185,12 +185,12 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
         raise InvalidFieldError(f"{where}.status is {str(status)[:80]!r}. Send 'resolved' or 'cancelled'.")
     if not isinstance(payload, dict):
         raise InvalidFieldError(f'{where}.payload is a JSON {json_type(payload)}. Send {{"approved": true}}, or false.')
-    if unknown := payload.keys() - {"approved", "reason"}:
+    if unknown := payload.keys() - {"approved", "reason", "editedArgs"}:
         raise UnservedInputError(
-            f"{where}.payload has {min(unknown)[:80]!r}. The arguments of a call cannot be changed. Send 'approved', "
-            "and 'reason' if you like."
+            f"{where}.payload has {min(unknown)[:80]!r}. Send 'approved', and 'reason' or 'editedArgs' if you like."
         )
-    return read_decision({**payload, "id": approval_id})
+    members = {name: payload[name] for name in ("approved", "reason") if name in payload}
+    return read_decision({**members, "id": approval_id, "arguments": payload.get("editedArgs")})
 
 
 _TEXT: Schema = {"type": "string"}

@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -24,7 +25,7 @@ from hosting.core.thread.events import Accepted
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, Decision, RunRequest
+from hosting.core.thread.run_request import Answering, Decision, PendingApproval, RunRequest
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidInputError
 from hosting.http.verbs import Answered
@@ -119,7 +120,10 @@ class Approvals:
 def _check_form(requested: Run, decision: Decision) -> None:
     """Raise `InvalidInputError` for an answer that is not of the kind, or not of the schema, that was asked for."""
     asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
-    if asked is None or (asked.kind == "approve" and decision.value is None):
+    if asked is None:
+        return
+    if asked.kind == "approve" and decision.value is None:
+        _check_arguments(asked, decision)
         return
     if asked.kind == "approve":
         raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
@@ -127,14 +131,44 @@ def _check_form(requested: Run, decision: Decision) -> None:
         raise InvalidInputError(
             f"Executor {asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
         )
+    if (fault := _fault(asked.answer_schema or {}, decision.value)) is not None:
+        raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
+
+
+def _check_arguments(asked: PendingApproval, decision: Decision) -> None:
+    """Raise `InvalidInputError` for arguments with which the approved tool cannot be called."""
+    if decision.arguments is None:
+        return
+    if asked.arguments_schema is None:
+        raise InvalidInputError(
+            f"The arguments of {asked.tool!r} cannot be changed. Leave 'arguments' out, or refuse the call and say in "
+            "'reason' what you want."
+        )
+    # A name that the tool does not have would be dropped without a word.
+    schema = {"additionalProperties": False, **asked.arguments_schema}
+    if (fault := _schema_fault(schema) or _fault(schema, decision.arguments)) is not None:
+        raise InvalidInputError(f"The arguments do not fit tool {asked.tool!r}: {fault}. See its arguments_schema.")
+
+
+def _schema_fault(schema: dict[str, Any]) -> str | None:
+    """Return why no value can be checked against a schema, which may be of a server's tool; or None."""
+    from hosting.core.request.json_schema import BadSchemaError, check_schema
+
+    try:
+        check_schema(schema)
+    except BadSchemaError as error:
+        return f"its schema {error}"
+    return None
+
+
+def _fault(schema: dict[str, Any], text: str) -> str | None:
+    """Return why the value in a JSON text does not fit a schema, or cannot be checked; None if it fits."""
     from hosting.core.request.json_schema import UncheckableError, value_fault
 
     try:
-        fault = value_fault(asked.answer_schema or {}, json.loads(decision.value), CHECK_SECONDS)
+        return value_fault(schema, json.loads(text), CHECK_SECONDS)
     except UncheckableError as error:
-        fault = str(error)
-    if fault is not None:
-        raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
+        return str(error)
 
 
 def _resumed(recording: _Recording, at: float) -> Accepted:

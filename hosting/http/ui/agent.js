@@ -63,7 +63,7 @@ export function partNodes(part, { instructions_hidden: isHidden }) {
 }
 
 function toolNode(tool, isHidden) {
-  const says = [tool.approval === "always" && "asks for approval", tool.idempotent && "may be called again", tool.server && `from ${tool.server}`, tool.agent && "an agent", !tool.parameters && "run by the provider"]
+  const says = [tool.approval === "always" && "asks for approval", tool.idempotent && "may be called again", tool.destructive && "cannot be taken back", tool.server && `from ${tool.server}`, tool.agent && "an agent", !tool.parameters && "run by the provider"]
   const { agent } = tool
   return el(
     "details",

@@ -171,7 +171,7 @@ function named(step) {
     case "cancel_requested":
       return ["Cancel requested"]
     case "approval_answered":
-      return [`${step.value === undefined ? "Call" : "Question"} ${saidOf(step)}${step.reason ? `: ${step.reason}` : ""}`]
+      return [`${step.value === undefined ? "Call" : "Question"} ${saidOf(step)}${step.edited_arguments ? " with other arguments" : ""}${step.reason ? `: ${step.reason}` : ""}`]
     default:
       return [ENDS[step.status], step.code ? el("span", { class: "note" }, " ", el("code", {}, step.code)) : ""]
   }
@@ -181,6 +181,7 @@ function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
     return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+  if (step.edited_arguments) return [valueNode("The model's arguments", step.arguments), valueNode("Changed to", step.edited_arguments)]
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]
   if (taken || given) {

@@ -142,7 +142,7 @@ def described(name: str, *tools: dict[str, Any]) -> dict[str, Any]:
 
 def as_tool(agent: dict[str, Any]) -> dict[str, Any]:
     """Return the tool that an agent is."""
-    rules = {"approval": "never", "idempotent": False, "parameters": {}, "description": ""}
+    rules = {"approval": "never", "idempotent": False, "destructive": False, "parameters": {}, "description": ""}
     return {**rules, "name": f"ask_{agent['name']}", "agent": agent}
 
 

@@ -123,7 +123,8 @@ async def test_what_is_answered_elsewhere_goes_from_the_inbox_though_there_are_m
                 {
                     "id": name,
                     "agent": "clerk",
-                    "kind": "agent",
+                    "agent_kind": "agent",
+                    "kind": "approve",
                     "thread_id": name,
                     "run_id": name,
                     "tool": "refund",
@@ -183,6 +184,30 @@ async def test_a_call_is_refused_by_one_press_with_the_reason_that_is_written(ho
             said = await ended(page, number=number)
 
     assert "Reason: too much" in said
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_the_arguments_of_a_call_are_a_form_and_the_call_is_made_with_what_it_has(
+    host: RunningHost,
+) -> None:
+    """The record has both."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/edited")
+        await ask(page, REFUND)
+        card = page.locator(".card.ask")
+        await card.get_by_role("button", name="Edit").click()
+        await card.get_by_label("Amount").fill("100")
+        await card.get_by_role("button", name="Approve as changed").click()
+        await ended(page, number=2)
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/edited") as client:
+            (_, first) = (await client.get("/runs")).json()["runs"]
+            steps = (await client.get(f"/runs/{first['run_id']}/timeline")).json()["steps"]
+
+    (decision,) = [step for step in steps if step["kind"] == "approval_answered"]
+    assert (decision["arguments"], decision["edited_arguments"]) == (
+        {"order": "A-17", "amount": 120},
+        {"order": "A-17", "amount": 100},
+    )
 
 
 @pytest.mark.behaviour("page.live")

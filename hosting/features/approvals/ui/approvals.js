@@ -11,28 +11,43 @@ import { until } from "./times.js"
  * The decision on a question is `{ value }`, by its `answer_schema`. */
 export function approvalCard(approval, answer) {
   if (approval.kind !== "approve") return questionCard(approval, answer)
+  const form = approval.arguments_schema && new Form(approval.arguments_schema, "Arguments", () => decide(true), approval.arguments)
+  const asked = valueNode("Arguments", approval.arguments)
+  const edit = form ? button("Edit", () => change(), "quiet") : null
   const reason = el("input", { type: "text", placeholder: "Reason to refuse (optional)", title: "The agent sees it", "aria-label": "Reason to refuse" })
   const refuse = button("Refuse", () => decide(false))
-  const approve = button("Approve", () => decide(true), "primary")
+  const approve = button("Approve", () => decide(true), approval.destructive ? "danger" : "primary")
   const note = el("p", { class: "note", role: "status" })
   reason.addEventListener("keydown", (event) => pressed(event, "Enter") && decide(false))
 
+  /** Have the call made with other arguments: the form is in place of them. */
+  function change() {
+    asked.replaceWith(form.element)
+    edit.remove()
+    approve.textContent = "Approve as changed"
+    form.focus()
+  }
+
   async function decide(approved) {
+    const changed = approved && form?.element.isConnected ? form.read() : {}
+    if (!changed || approve.disabled) return
     approve.disabled = refuse.disabled = true
     try {
-      await answer(approval, approved ? { approved } : { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) })
+      await answer(approval, approved ? { approved, ...("value" in changed && { arguments: changed.value }) } : { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) })
       card.remove()
     } catch (problem) {
       const first = problem.code === "approval_answered" ? await whoWasFirst(approval) : ""
-      note.replaceChildren(...visible(problem.message + first))
+      if (problem.code === "invalid_input" && form?.element.isConnected) form.refuse(problem.message)
+      else note.replaceChildren(...visible(problem.message + first))
       approve.disabled = refuse.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
     }
   }
 
   const title = el("h3", {}, "May the agent call ", el("code", {}, visible(approval.tool)), "?")
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}, then counts as refused.`) : null
-  const actions = el("div", { class: "actions" }, approve, refuse, reason)
-  const card = el("section", { class: "card ask" }, title, valueNode("Arguments", approval.arguments), actions, limit, note)
+  const warning = approval.destructive ? el("p", { class: "note" }, "This call cannot be taken back.") : null
+  const actions = el("div", { class: "actions" }, ...(approval.destructive ? [refuse, approve] : [approve, refuse]), edit, reason)
+  const card = el("section", { class: "card ask" }, title, asked, warning, actions, limit, note)
   return card
 }
 

@@ -278,6 +278,11 @@ async def test_names_may_be_those_of_the_proto_file_and_what_is_unknown_is_ignor
         ([{"text": "Approve."}], "told: refunded 7", 1),
         ([{"text": "No, ask Ada first."}], "told: ", 0),
         ([{"data": {"approvals": [{"id": "ID", "approved": True}]}}], "told: refunded 7", 1),
+        (
+            [{"data": {"approvals": [{"id": "ID", "approved": True, "arguments": {"n": "8"}}]}}],
+            "told: A person changed",
+            1,
+        ),
         ([{"data": {"approvals": [{"id": "ID", "approved": False, "reason": "no"}]}}], "told: ", 0),
     ],
 )

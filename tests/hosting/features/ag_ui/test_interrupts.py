@@ -137,16 +137,27 @@ async def test_a_thread_that_waits_takes_no_message(wired: Wired) -> None:
     assert (status, error["type"], error["code"]) == (409, "RUN_ERROR", "approvals_pending")
 
 
-async def test_answers_with_a_message_or_with_other_arguments_are_refused(wired: Wired) -> None:
+async def test_a_call_is_approved_with_other_arguments(wired: Wired) -> None:
+    """The interrupt's schema says which."""
+    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
+
+    events = await wired.run(resume(answer(asked["id"], approved=True, editedArgs={"n": "8"})), "Clerk")
+
+    assert asked["responseSchema"]["properties"]["editedArgs"]["required"] == ["n"]
+    assert events[-1]["type"] == "RUN_FINISHED"
+    assert [note[:8] for note in wired.notes] == ["refund 8"]
+
+
+async def test_answers_with_a_message_or_with_arguments_that_do_not_fit_are_refused(wired: Wired) -> None:
     """Nothing is recorded of them."""
     (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
     said = {"id": "m", "role": "user", "content": "and hurry"}
     both = await wired.refused(resume(answer(asked["id"], approved=True), messages=[said]), "Clerk")
-    edited = await wired.refused(resume(answer(asked["id"], approved=True, editedArgs={"n": "8"})), "Clerk")
+    edited = await wired.refused(resume(answer(asked["id"], approved=True, editedArgs={"n": 8})), "Clerk")
 
     assert [status for status, _ in (both, edited)] == [400, 400]
     assert "two runs" in both[1]["message"]
-    assert "'editedArgs'" in edited[1]["message"]
+    assert "at $.n the rule 'type' is broken" in edited[1]["message"]
     assert wired.notes == []
 
 
