@@ -12,14 +12,13 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
 
-from hosting.assembly import SETTINGS, access_of, lent_name, make_features, workflows_of
+from hosting.assembly import SETTINGS, access_of, lent_name, make_features, triggers_of, workflows_of
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
-from hosting.errors import ConfigurationError
 from hosting.feature import drain, hooks_of
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
@@ -29,6 +28,7 @@ from hosting.functions.execution import name_executions
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent
+from hosting.functions.lent_client import lend_client
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.timers import TIMERS, register_expiry, register_timers
@@ -47,7 +47,7 @@ from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.options import AS_THE_APP, AgentOptions, Retry
+from hosting.options import AS_THE_APP, AgentOptions, Retry, refuse_unknown
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
@@ -60,12 +60,14 @@ if TYPE_CHECKING:
     from hosting.features.memory.provider import OwnerMemory
     from hosting.features.metering.budgets import Budget, Price
     from hosting.features.metering.limits import Limit
+    from hosting.features.triggers.client import AgentRun, AppClient
     from hosting.features.workflows.hitl_context import WorkflowHitlContext
 
 __all__ = [
     "AgentCallbackContext",
     "AgentFunctionApp",
     "AgentResponseCallbackProtocol",
+    "AgentRun",
     "Budget",
     "Limit",
     "OwnerMemory",
@@ -74,11 +76,6 @@ __all__ = [
     "PrincipalRequest",
     "WorkflowHitlContext",
 ]
-
-_NOT_YET = {
-    "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
-    "workflow_name": "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out.",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -128,7 +125,7 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         report_import()
         quiet_libraries()
-        _refuse("AgentFunctionApp", unknown)
+        refuse_unknown("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
         all_settings = AllSettings(environ, SETTINGS)
@@ -225,6 +222,11 @@ class AgentFunctionApp(df.DFApp):
         """The registered agents by name."""
         return {planned.name: planned.agent for planned in self._plan.listed if planned.workflow is None}
 
+    @property
+    def client(self) -> AppClient:
+        """Starts runs, reads, follows and cancels them, in `async def` functions of your own: `app.client.run(...)`."""
+        return triggers_of(self._served.features).client
+
     def get_agent(
         self,
         context: df.DurableOrchestrationContext,
@@ -304,6 +306,7 @@ class AgentFunctionApp(df.DFApp):
             if self._plan.has_owners:
                 warn_of_management_urls(theirs)
             for function in theirs:
+                lend_client(function)
                 adapt_classic_handler(function)
                 name_executions(function)
             return functions
@@ -327,7 +330,7 @@ class AgentFunctionApp(df.DFApp):
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
-        _refuse("add_agent", unknown)
+        refuse_unknown("add_agent", unknown)
         own = AgentOptions(
             http=enable_http_endpoint,
             mcp=enable_mcp_tool_trigger,
@@ -386,11 +389,3 @@ class AgentFunctionApp(df.DFApp):
 
     async def _drain(self, seconds: float) -> None:
         await drain(self._served.features, self._services.drain(seconds), seconds)
-
-
-def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
-    for name, value in unknown.items():
-        if name not in _NOT_YET:
-            raise ConfigurationError(f"{where} has no option {name!r}. See docs/reference/hosting.md for its options.")
-        if value is not None:
-            raise ConfigurationError(_NOT_YET[name])

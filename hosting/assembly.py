@@ -30,6 +30,7 @@ from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.features.triggers.feature import TriggersFeature
 from hosting.features.webhooks.feature import WebhooksFeature
 from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
@@ -55,6 +56,7 @@ FEATURES: Sequence[type[Feature]] = (
     FilesFeature,
     BackgroundFeature,
     InstancesFeature,
+    TriggersFeature,
     ResponsesFeature,
     ChatCompletionsFeature,
     A2AFeature,
@@ -74,6 +76,7 @@ WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFe
 _LENT = {
     "AgentCallbackContext": "hosting.features.callbacks.callbacks",
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
+    "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
@@ -141,6 +144,7 @@ def make_features(
         FilesFeature(stores, holders.held),
         BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan),
         InstancesFeature(runs, threads, approvals, settings, workflows),
+        TriggersFeature(services, plan),
         *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
@@ -211,6 +215,11 @@ def _owners(
 def access_of(features: Sequence[Feature]) -> Access:
     """Return the rules of access of the feature that has them; without one the app's are open."""
     return next((access for feature in features if (access := feature.access()) is not None), OpenAccess())
+
+
+def triggers_of(features: Sequence[Feature]) -> TriggersFeature:
+    """Return the feature by which functions of the user's own begin runs."""
+    return next(feature for feature in features if isinstance(feature, TriggersFeature))
 
 
 def _check_wires(names: Sequence[str]) -> None:

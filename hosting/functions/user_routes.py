@@ -194,12 +194,20 @@ def _served(function: Any) -> _IndexedRoute | None:
     return _IndexedRoute(name, _defined_at(function), route, methods, tuple(parts))
 
 
-def _defined_at(function: Any) -> str:
-    """Return where a function is defined: its file and line, or that it is ours."""
-    handler = function.get_user_function()
+def is_this_librarys(handler: Any) -> bool:
+    """Return whether a handler, below what wraps it, is ours."""
+    return str(_unwrapped(handler).__module__).partition(".")[0] == __name__.partition(".")[0]
+
+
+def _unwrapped(handler: Any) -> Any:
     for wrapped in ("orchestrator_function", "entity_function"):  # the SDK's name for what it wraps
         handler = getattr(handler, wrapped, handler)
-    handler = inspect.unwrap(handler)
-    if str(handler.__module__).partition(".")[0] == __name__.partition(".")[0]:
+    return inspect.unwrap(handler)
+
+
+def _defined_at(function: Any) -> str:
+    """Return where a function is defined: its file and line, or that it is ours."""
+    handler = _unwrapped(function.get_user_function())
+    if is_this_librarys(handler):
         return "this library's"
     return f"{Path(handler.__code__.co_filename).name}, line {handler.__code__.co_firstlineno}"

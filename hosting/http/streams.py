@@ -206,6 +206,13 @@ class Streams:
             self._frames(run, self._batches(run, client, after)), {**run_headers(run), **_UNBUFFERED, **location}
         )
 
+    async def frames(self, run: Run, client: EntityClient) -> AsyncGenerator[Frame, None]:
+        """Yield the run's frames, deltas as they come, up to its end; raises as `Following.follow` does."""
+        async with aclosing(self._batches(run, client, 0)) as batches:
+            async for batch in batches:
+                for frame in batch.frames:
+                    yield frame
+
     def tail(self, run: Run) -> Reply:
         """Return where the stream ends and whether it is closed, without events."""
         at_end = _position_headers(run.streamed_through, is_closed=isinstance(run.state, Ended))

@@ -17,6 +17,7 @@ BEHAVIOURS = {
     "docs.tutorials": "Each command of the other tutorials prints what it shows, and what they have their reader make "
     "works in a browser, over a killed server too.",
     "docs.tools": "The tools of docs/guides/tools.md do what it says of them.",
+    "docs.triggers": "The examples of docs/guides/triggers.md are apps, and its tables have all options.",
     "docs.workflows": "The first app of docs/guides/workflows.md is one, and answers.",
     "docs.hosting": "The app of hosting.md serves its two agents, and an update as in docs/guides/packages.md "
     "replaces the whole library.",

@@ -178,7 +178,7 @@ class DirectHost:
             }
         )
         routes = [
-            self._route(f"{prefix}/{path}", self.functions[name].get_user_function(), binding)
+            self._route(f"{prefix}/{path}", self.functions[name].get_user_function(), binding, bindings[name])
             for name in sorted(bindings, key=str.upper)
             for binding in bindings[name]
             if binding["type"] == "httpTrigger"
@@ -196,13 +196,21 @@ class DirectHost:
         assert envelope["type"] == "call_tool_result"
         return dict(json.loads(envelope["content"]))
 
-    def _route(self, path: str, handler: Any, binding: dict[str, Any]) -> Route:
+    async def trigger(self, name: str, **arguments: Any) -> Any:
+        """Call a function of the app as the worker does, with the values of its trigger and of its outputs."""
+        return await self.functions[name].get_user_function()(**arguments, **self._clients(self.bindings[name]))
+
+    def _clients(self, bindings: list[dict[str, Any]]) -> dict[str, Any]:
+        clients = [binding["name"] for binding in bindings if binding["type"] == "durableClient"]
+        return {name: self._sdk(self.entities) for name in clients}
+
+    def _route(self, path: str, handler: Any, binding: dict[str, Any], binding_list: list[dict[str, Any]]) -> Route:
         durable = getattr(handler, "client_function", None)
 
         async def endpoint(request: Request) -> Response:
             if durable is not None:
                 return await durable(req=request, client=self._sdk(self.entities), context=None)  # type: ignore[no-any-return]
-            return await handler(req=request)  # type: ignore[no-any-return]
+            return await handler(req=request, **self._clients(binding_list))  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
         route = Route(path.replace("{*path}", "{path:path}"), endpoint, methods=methods)

@@ -1,0 +1,1 @@
+"""Runs that functions of the user's own begin: `app.client`, and triggers whose deliveries are messages."""

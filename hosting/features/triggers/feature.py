@@ -1,0 +1,29 @@
+"""Functions of the user's own that begin runs: what they call, and what makes messages of their deliveries."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hosting.core.services import Services
+from hosting.feature import Feature
+from hosting.plan import Plan
+
+if TYPE_CHECKING:
+    from hosting.features.triggers.client import AppClient
+
+
+class TriggersFeature(Feature):
+    """The client of one app's functions."""
+
+    name = "triggers"
+
+    def __init__(self, services: Services, plan: Plan) -> None:
+        self._services, self._plan = services, plan
+
+    @cached_property
+    def client(self) -> AppClient:
+        """The client that functions of the user's own call."""
+        from hosting.features.triggers.client import AppClient
+
+        return AppClient(self._services, self._plan)
