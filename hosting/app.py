@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
+from typing_extensions import Unpack
 
 from hosting.assembly import SETTINGS, access_of, lent_name, make_features, triggers_of, workflows_of
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
@@ -21,18 +22,18 @@ from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
 from hosting.feature import drain, hooks_of
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
+from hosting.functions.agent_triggers import F, marked
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_openapi, register_page, register_unknown
 from hosting.functions.durable import CallingOrchestration, register_entity
-from hosting.functions.execution import name_executions
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent
-from hosting.functions.lent_client import lend_client
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.timers import TIMERS, register_expiry, register_timers
-from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
+from hosting.functions.user_routes import own_functions, refuse_taken_names, refuse_taken_routes
+from hosting.functions.users_functions import adapt
 from hosting.host_settings import (
     Safeguards,
     app_folder,
@@ -61,11 +62,14 @@ if TYPE_CHECKING:
     from hosting.features.metering.budgets import Budget, Price
     from hosting.features.metering.limits import Limit
     from hosting.features.triggers.client import AgentRun, AppClient
+    from hosting.features.triggers.trigger import SKIP, AgentRequest, TriggerOptions
     from hosting.features.workflows.hitl_context import WorkflowHitlContext
 
 __all__ = [
+    "SKIP",
     "AgentCallbackContext",
     "AgentFunctionApp",
+    "AgentRequest",
     "AgentResponseCallbackProtocol",
     "AgentRun",
     "Budget",
@@ -227,6 +231,13 @@ class AgentFunctionApp(df.DFApp):
         """Starts runs, reads, follows and cancels them, in `async def` functions of your own: `app.client.run(...)`."""
         return triggers_of(self._served.features).client
 
+    def agent_trigger(self, agent: str, **options: Unpack[TriggerOptions]) -> Callable[[F], F]:
+        """Have each delivery of a function's trigger begin one run of the agent (docs/guides/triggers.md).
+
+        The function returns the message, an `AgentRequest`, None for the delivery's body, or `SKIP` for no run.
+        """
+        return marked(triggers_of(self._served.features).trigger(agent, options))
+
     def get_agent(
         self,
         context: df.DurableOrchestrationContext,
@@ -305,10 +316,7 @@ class AgentFunctionApp(df.DFApp):
             refuse_taken_routes(ours, theirs)
             if self._plan.has_owners:
                 warn_of_management_urls(theirs)
-            for function in theirs:
-                lend_client(function)
-                adapt_classic_handler(function)
-                name_executions(function)
+            adapt(theirs)
             return functions
 
     def add_agent(

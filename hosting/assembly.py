@@ -74,7 +74,9 @@ WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFe
 
 
 _LENT = {
+    "SKIP": "hosting.features.triggers.trigger",
     "AgentCallbackContext": "hosting.features.callbacks.callbacks",
+    "AgentRequest": "hosting.features.triggers.trigger",
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,12 @@ import azure.functions as func
 import pytest
 
 from hosting.features.triggers.client import AppClient
+from hosting.features.triggers.trigger import TriggerOptions
+from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
 from tests.support.pages import code, page, part
 
 PAGE = page("docs/guides/triggers.md")
-
-
-class Out:
-    """What an output binding is given."""
-
-    value: Any = None
-
-    def set(self, value: Any) -> None:
-        """Keep it, as the worker does until the function has returned."""
-        self.value = value
 
 
 def example(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DirectHost:
@@ -43,7 +36,7 @@ async def test_a_function_of_the_first_example_answers(tmp_path: Path, monkeypat
 
     await host.trigger("inbox", message=func.QueueMessage(body="Hello"), answer=answer)
 
-    assert "Hello" in answer.value
+    assert "Hello" in answer.values[0]
 
 
 @pytest.mark.behaviour("docs.triggers")
@@ -53,3 +46,26 @@ def test_the_table_has_the_options_of_a_run() -> None:
     listed = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
 
     assert listed == set(inspect.signature(AppClient.run).parameters) - {"self", "agent", "message"}
+
+
+@pytest.mark.behaviour("docs.triggers")
+async def test_the_second_example_answers_each_message_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the thread of its customer, with the id of the run."""
+    host, answers = example(1, tmp_path, monkeypatch), Out()
+    message = queued('{"customer": "c1", "text": "Hello"}')
+
+    for _ in range(2):
+        await host.trigger("inbox", message=message, answers=answers)
+
+    first, again = map(json.loads, answers.values)
+    assert first == again
+    assert "Hello" in first["answer"]
+
+
+@pytest.mark.behaviour("docs.triggers")
+def test_the_table_has_the_options_of_a_trigger() -> None:
+    """All of them."""
+    options = part(PAGE, "## One run for each delivery").split("| option |")[1].split("\n\n")[0]
+    listed = re.findall(r"^\| `([a-z_]+)` \|", options, flags=re.MULTILINE)
+
+    assert listed == list(TriggerOptions.__annotations__)

@@ -144,6 +144,21 @@ class AppClient:
 
         return await _on_clients_loop(read)
 
+    async def until_end(self, run: AgentRun, seconds: float) -> AgentRun:
+        """Return the run once it has ended, or as it stands after so many seconds, or when this process is to end.
+
+        Raises as `result` does.
+        """
+        address = self._address(run)
+
+        async def read(client: ClockClient) -> AgentRun:
+            runs = self._services.runs
+            found = await runs.find(address, run.run_id, client)
+            waited = await runs.wait(found, client, max(0.0, seconds))
+            return await self._shown(waited, run.owner, replayed=run.replayed)
+
+        return run if run.is_over else await _on_clients_loop(read)
+
     async def cancel(self, run: AgentRun) -> AgentRun:
         """Cancel the run, and return it as it then stands; again changes nothing. Raises as `result`."""
         address = self._address(run)

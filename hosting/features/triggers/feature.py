@@ -11,6 +11,7 @@ from hosting.plan import Plan
 
 if TYPE_CHECKING:
     from hosting.features.triggers.client import AppClient
+    from hosting.features.triggers.trigger import AgentTrigger, TriggerOptions
 
 
 class TriggersFeature(Feature):
@@ -27,3 +28,9 @@ class TriggersFeature(Feature):
         from hosting.features.triggers.client import AppClient
 
         return AppClient(self._services, self._plan)
+
+    def trigger(self, agent: str, options: TriggerOptions) -> AgentTrigger:
+        """Return what a function's deliveries begin; raises `ConfigurationError`."""
+        from hosting.features.triggers.trigger import AgentTrigger
+
+        return AgentTrigger(self._services, self.client, agent, options)

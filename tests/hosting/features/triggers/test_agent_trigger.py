@@ -1,0 +1,645 @@
+"""`@app.agent_trigger`: one run for each delivery, through the function as the worker calls it."""
+
+# mypy: disable-error-code="untyped-decorator"
+# (the decorators of the SDK carry no types)
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import httpx
+import pytest
+from agent_framework import WorkflowBuilder, WorkflowContext, executor
+from typing_extensions import Never
+
+from hosting.app import SKIP, AgentRequest, AgentRun, Limit, Principal
+from hosting.core.entity.called_run import AgentRunError
+from hosting.errors import (
+    ConfigurationError,
+    HostingError,
+    InvalidEncodingError,
+    InvalidFieldError,
+    InvalidThreadIdError,
+    LimitExceededError,
+    ThreadBusyError,
+)
+from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS
+from hosting.functions.agent_triggers import MARK
+from tests.support.app.scripted import scripted_agent
+from tests.support.deliveries import Out, blob, bus_message, documents, grid_event, hub_events, queued, tick
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of
+from tests.support.receiver import WEBHOOKS
+
+GUARD_SECONDS = 5.0
+Trigger = Callable[[Any], Any]
+ANNA = Principal("https://issuer.example", "anna")
+
+
+def queue(app: Any) -> Trigger:
+    """A queue's trigger."""
+    trigger: Trigger = app.queue_trigger(arg_name="given", queue_name="inbox", connection="AzureWebJobsStorage")
+    return trigger
+
+
+def bus(app: Any) -> Trigger:
+    """A trigger of a queue with sessions."""
+    trigger: Trigger = app.service_bus_queue_trigger(
+        arg_name="given", queue_name="orders", connection="Bus", is_sessions_enabled=True
+    )
+    return trigger
+
+
+def topic(app: Any) -> Trigger:
+    """A trigger of a subscription."""
+    trigger: Trigger = app.service_bus_topic_trigger(
+        arg_name="given", topic_name="orders", subscription_name="all", connection="Bus"
+    )
+    return trigger
+
+
+def grid(app: Any) -> Trigger:
+    """Event Grid's."""
+    trigger: Trigger = app.event_grid_trigger(arg_name="given")
+    return trigger
+
+
+def hub(app: Any) -> Trigger:
+    """A trigger of an event hub, by batches."""
+    trigger: Trigger = app.event_hub_message_trigger(
+        arg_name="given", event_hub_name="events", connection="Hub", cardinality="many"
+    )
+    return trigger
+
+
+def container(app: Any) -> Trigger:
+    """A container's trigger."""
+    trigger: Trigger = app.blob_trigger(arg_name="given", path="inbox/{name}", connection="AzureWebJobsStorage")
+    return trigger
+
+
+def feed(app: Any) -> Trigger:
+    """A change feed's trigger."""
+    trigger: Trigger = app.cosmos_db_trigger(
+        arg_name="given", container_name="orders", database_name="shop", connection="Cosmos"
+    )
+    return trigger
+
+
+def clock(app: Any) -> Trigger:
+    """A timer."""
+    trigger: Trigger = app.timer_trigger(arg_name="given", schedule="0 0 * * * *")
+    return trigger
+
+
+class Function:
+    """An app with one function `inbox`, whose deliveries begin runs; `makes` returns its message."""
+
+    def __init__(
+        self,
+        trigger: Callable[[Any], Trigger] = queue,
+        makes: Callable[[Any], Any] = lambda given: None,
+        *,
+        outputs: Sequence[str] = (),
+        app: dict[str, Any] | None = None,
+        agent: str = "Joker",
+        **options: Any,
+    ) -> None:
+        self.app = app_of(scripted_agent("Joker"), **(app or {}))
+        self.names = outputs
+
+        async def awaited(given: Any) -> Any:
+            return await makes(given)
+
+        def called(given: Any) -> Any:
+            return makes(given)
+
+        inbox: Any = awaited if inspect.iscoroutinefunction(makes) else called
+        for name in outputs:
+            inbox = self.app.queue_output(arg_name=name, queue_name=name, connection="AzureWebJobsStorage")(inbox)
+        self.app.agent_trigger(agent, **options)(self.app.function_name("inbox")(trigger(self.app)(inbox)))
+        self.host = DirectHost(self.app)
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.host.asgi), base_url="http://app.example")
+
+    async def get(self, given: Any) -> Any:
+        """Deliver, and return what is written: nothing, of the one output a value, or of all outputs their values."""
+        outs = {name: Out() for name in self.names}
+        await asyncio.wait_for(self.host.trigger("inbox", given=given, **outs), GUARD_SECONDS)
+        written = {name: out.values[0] for name, out in outs.items() if out.values}
+        return written if len(self.names) > 1 else next(iter(written.values()), None)
+
+    async def threads(self) -> dict[str, list[str]]:
+        """Return the messages of each thread, oldest first, once all of its runs are applied."""
+        await asyncio.wait_for(self.host.entities.idle(), GUARD_SECONDS)
+        threads = dict[str, list[str]]()
+        for place, state in self.host.entities.states.items():
+            if place.startswith("@dafx-"):
+                entries = json.loads(state)["data"]["conversationHistory"]
+                asked = [entry for entry in entries if entry["$type"] == "request"]
+                threads[place.split("@")[2]] = [entry["messages"][0]["contents"][0]["text"] for entry in asked]
+        return threads
+
+    async def messages(self) -> list[str]:
+        """Return the messages of all runs."""
+        return sorted(message for messages in (await self.threads()).values() for message in messages)
+
+
+def ids(run: AgentRun) -> str:
+    """Return what tells a run from others, and its answer."""
+    return f"{run.run_id} {run.response}"
+
+
+@pytest.mark.behaviour("triggers.one-run")
+async def test_a_message_is_one_run_however_often_it_is_delivered() -> None:
+    """The body is the message, and each delivery finds the same run and its answer."""
+    function = Function(outputs=["answers"], on_end=ids)
+
+    first = await function.get(queued("hello", tries=1))
+    again = await function.get(queued("hello", tries=2))
+    other = await function.get(queued("hello", "another id"))
+
+    assert first == again != other
+    assert first.endswith(" echo: hello")
+    assert await function.messages() == ["hello", "hello"]
+
+
+@pytest.mark.behaviour("triggers.one-run")
+@pytest.mark.parametrize(
+    ("trigger", "again", "other"),
+    [
+        (bus, lambda n: bus_message("hello", "m1", 1, tries=n), lambda: bus_message("hello", "m2", 2)),
+        (topic, lambda n: bus_message("hello", None, 1, tries=n), lambda: bus_message("hello", None, 2)),
+        (grid, lambda n: grid_event({"a": 1}), lambda: grid_event({"a": 1}, "e2")),
+        (grid, lambda n: grid_event({"a": 1}, topic="x"), lambda: grid_event({"a": 1}, topic="y")),
+        (
+            grid,
+            lambda n: grid_event("a", specversion="1.0", source="x", type="t"),
+            lambda: grid_event("a", specversion="1.0", source="y", type="t"),
+        ),
+        (container, lambda n: blob(b"hello"), lambda: blob(b"hello", etag='"0x2"')),
+        (container, lambda n: blob(b"hello"), lambda: blob(b"hello", "inbox/b.txt")),
+        (container, lambda n: blob(b"hello", etag=None), lambda: blob(b"hullo", etag=None)),
+        (hub, lambda n: hub_events('{"a": 1}'), lambda: hub_events('{"a": 1}', first=2)),
+        (hub, lambda n: hub_events('{"a": 1}'), lambda: hub_events('{"a": 1}', partition="1")),
+        (
+            feed,
+            lambda n: documents({"id": "1", "_lsn": 7}),
+            lambda: documents({"id": "1", "_lsn": 8}),
+        ),
+    ],
+)
+async def test_each_kind_of_delivery_has_one_run(trigger: Any, again: Any, other: Any) -> None:
+    """By what the platform says of it, which is the same when it comes again."""
+    function = Function(trigger, outputs=["answers"], on_end=ids)
+
+    runs = [await function.get(delivery) for delivery in (again(1), again(2), other())]
+
+    assert runs[0] == runs[1] != runs[2]
+    assert len(await function.messages()) == 2
+
+
+@pytest.mark.behaviour("triggers.one-run")
+async def test_a_tick_has_one_run() -> None:
+    """The one that comes again as past due after a kill is the same; without a monitor nothing says so."""
+    function = Function(clock, lambda timer: "report", outputs=["answers"], on_end=ids)
+
+    ticks = [tick("2026-11-29T10:00:00"), tick("2026-11-29T10:00:00", past_due=True), tick("2026-11-29T11:00:00")]
+    runs = [await function.get(given) for given in ticks]
+
+    assert runs[0] == runs[1] != runs[2]
+
+
+@pytest.mark.behaviour("triggers.body-forges-nothing")
+@pytest.mark.parametrize("name", ["id", "Id", "ID"])
+async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(name: str) -> None:
+    """The host takes a member `id` for the message's own, and two senders may write the same one."""
+    function = Function()
+    forged = [queued(json.dumps({name: "x", "n": n})) for n in (1, 2)]
+    later = queued(json.dumps({name: "x", "n": 1}), inserted="2026-11-29T10:53:58+00:00")
+
+    assert {message.id for message in (*forged, later)} == {"x"}
+    for message in (*forged, later, forged[0]):
+        await function.get(message)
+
+    assert len(await function.messages()) == 3
+
+
+@pytest.mark.behaviour("triggers.body-forges-nothing")
+async def test_a_body_that_names_another_message_does_not_take_its_run() -> None:
+    """Neither before nor after it."""
+    function = Function(outputs=["answers"], on_end=ids)
+
+    forged = await function.get(queued('{"id": "0694bc4c", "text": "forged"}'))
+    own = await function.get(queued("hello", "0694bc4c"))
+
+    assert forged != own
+    assert len(await function.messages()) == 2
+
+
+@pytest.mark.behaviour("triggers.message")
+@pytest.mark.parametrize(
+    ("makes", "said"),
+    [
+        (lambda message: None, "body"),
+        (lambda message: f"say {message.get_body().decode()}", "say body"),
+        (lambda message: AgentRequest(), "body"),
+        (lambda message: AgentRequest("text", thread_id="t1"), "text"),
+    ],
+)
+async def test_the_function_makes_the_message(makes: Callable[[Any], Any], said: str) -> None:
+    """A text, a request with more, or nothing: then it is the body."""
+    function = Function(makes=makes)
+
+    await function.get(queued("body"))
+
+    assert await function.messages() == [said]
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_an_asynchronous_function_makes_the_message() -> None:
+    """Also with what the app's own client tells it."""
+
+    async def makes(message: func.QueueMessage) -> str:
+        run = await functions[0].app.client.run("Joker", "hello", wait=True)
+        return f"say {run.response}"
+
+    functions = list[Function]()
+    function = Function(makes=makes, outputs=["answers"], on_end=lambda run: run.response)
+    functions.append(function)
+
+    assert await function.get(queued("body")) == "echo: hello"
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
+    """And is done."""
+    function = Function(makes=lambda message: SKIP, outputs=["answers"], on_end=ids)
+
+    assert await function.get(queued("hello")) is None
+    assert await function.messages() == []
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_function_that_says_something_else_again_begins_no_second_run() -> None:
+    """The first message that was accepted stands."""
+    said = iter(["one", "two"])
+    function = Function(makes=lambda message: next(said), outputs=["answers"], on_end=ids)
+
+    first = await function.get(queued("hello", tries=1))
+    second = await function.get(queued("hello", tries=2))
+
+    assert first == second
+    assert await function.messages() == ["one"]
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_blob_is_read_by_the_function_and_is_the_message_all_the_same() -> None:
+    """It is a stream, and each reader gets it from its beginning."""
+    seen = list[bytes]()
+    function = Function(container, lambda given: seen.append(given.read()))
+
+    await function.get(blob(b"hello"))
+
+    assert seen == [b"hello"]
+    assert await function.messages() == ["hello"]
+
+
+@pytest.mark.behaviour("triggers.threads")
+@pytest.mark.parametrize("thread_by", ["customer", lambda message: message.get_json()["customer"]])
+async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
+    """Or a function of the delivery."""
+    function = Function(thread_by=thread_by)
+
+    for number, customer in enumerate(("c1", "c2", "c1")):
+        await function.get(queued(json.dumps({"customer": customer, "n": number}), f"id {number}"))
+
+    threads = {name: len(messages) for name, messages in (await function.threads()).items()}
+    assert threads == {"c1": 2, "c2": 1}
+
+
+@pytest.mark.behaviour("triggers.threads")
+async def test_a_session_of_service_bus_is_a_thread() -> None:
+    """Its messages are in their order."""
+    function = Function(bus)
+
+    for number in (1, 2, 3):
+        await function.get(bus_message(f"message {number}", f"m{number}", number, session="order-7"))
+
+    assert await function.threads() == {"order-7": ["message 1", "message 2", "message 3"]}
+
+
+@pytest.mark.behaviour("triggers.threads")
+@pytest.mark.parametrize(
+    ("body", "refusal"),
+    [
+        ("hello", InvalidFieldError),
+        ("{}", InvalidFieldError),
+        ('{"customer": ["c1"]}', InvalidFieldError),
+        ('{"customer": true}', InvalidFieldError),
+        ('{"customer": "a@b"}', InvalidThreadIdError),
+    ],
+)
+async def test_a_body_that_names_no_thread_fails_its_delivery(body: str, refusal: type[HostingError]) -> None:
+    """So it ends where the platform puts what cannot be delivered, and not in a thread of its own."""
+    function = Function(thread_by="customer")
+
+    with pytest.raises(refusal):
+        await function.get(queued(body))
+
+    assert await function.messages() == []
+
+
+@pytest.mark.behaviour("triggers.threads")
+async def test_a_request_has_an_owner() -> None:
+    """The thread is that of the owner, and no other sees it."""
+    options = {"principal": lambda request: ANNA}
+    function = Function(makes=lambda message: AgentRequest(owner=ANNA, thread_id="t1"), app=options)
+
+    await function.get(queued("hello"))
+
+    assert [*(await function.threads()).values()] == [["hello"]]
+    assert (await function.http.get("/api/agents/Joker/threads/t1")).status_code == 200
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_run_that_fails_is_a_failed_delivery_each_time() -> None:
+    """Until the platform gives it up: the run is one, and its end is found."""
+    function = Function(outputs=["answers"], on_end=ids)
+
+    runs = list[str]()
+    for tries in (1, 2):
+        with pytest.raises(AgentRunError, match="run_failed") as raised:
+            await function.get(queued("fail", tries=tries))
+        runs.append(raised.value.run_id)
+
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_poison_message_does_not_stop_the_others() -> None:
+    """Bytes that are no text, or a tick without a message, begin nothing."""
+    function = Function(container)
+
+    with pytest.raises(InvalidEncodingError):
+        await function.get(blob(b"\xff\xfe"))
+    await function.get(blob(b"hello", etag='"0x2"'))
+
+    assert await function.messages() == ["hello"]
+    with pytest.raises(InvalidFieldError, match="tick"):
+        await Function(clock).get(tick("2026-11-29T10:00:00"))
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_without_a_wait_is_done_once_its_run_is_accepted() -> None:
+    """Also of a run that fails: its end is notified."""
+    function = Function(
+        makes=lambda message: AgentRequest(thread_id="t1"),
+        app={"environ": WEBHOOKS},
+        wait=False,
+        webhook="https://hooks.example/ends",
+    )
+
+    await function.get(queued("fail"))
+    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
+
+    runs = (await function.http.get("/api/agents/Joker/threads/t1/runs")).json()["runs"]
+    assert [run["status"] for run in runs] == ["failed"]
+
+
+class Pauses:
+    """Lets a trigger's pauses pass at once, and notes them."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def paused(function: Function) -> list[float]:
+    """Let a function's pauses pass at once; return the list of those that it made."""
+    pauses = Pauses()
+    function.host.functions["inbox"].get_setting(MARK).trigger._pause = pauses
+    return pauses.seconds
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_over_a_limit_pauses_before_it_fails() -> None:
+    """And comes again: five tries at once would be the end of it."""
+    function = Function(app={"limit": Limit(requests_per_minute=1)})
+    pauses = paused(function)
+
+    await function.get(queued("hello", "one"))
+    with pytest.raises(LimitExceededError):
+        await function.get(queued("hello", "two"))
+
+    assert pauses == [LONGEST_PAUSE_SECONDS]
+    assert len(await function.messages()) == 1
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_to_a_busy_thread_comes_again() -> None:
+    """Where the run is not to wait for the one before it."""
+    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
+    pauses = paused(function)
+    body = {"message": "sleep 30", "thread_id": "t1", "wait_for_response": False}
+    begun = (await function.http.post("/api/agents/Joker/run", json=body)).json()
+
+    with pytest.raises(ThreadBusyError):
+        await function.get(queued("hello"))
+    await function.http.post(f"/api/agents/Joker/threads/t1/runs/{begun['run_id']}/cancel")
+    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
+    await function.get(queued("hello", tries=2))
+
+    assert len(pauses) == 1
+    assert "hello" in await function.messages()
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
+    """Its run was there, and a person wanted it gone."""
+    function = Function(makes=lambda message: AgentRequest(thread_id="t1"))
+
+    await function.get(queued("hello"))
+    await function.http.delete("/api/agents/Joker/threads/t1")
+    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
+    await function.get(queued("hello", tries=2))
+
+    assert await function.messages() == []
+
+
+@pytest.mark.behaviour("triggers.on-end")
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [("text", "text"), (b"bytes", b"bytes"), (["a", "b"], ["a", "b"]), ({"a": "ä"}, '{"a": "ä"}'), (None, None)],
+)
+async def test_the_output_gets_what_on_end_returns(value: Any, written: Any) -> None:
+    """An object as JSON text."""
+    function = Function(outputs=["answers"], on_end=lambda run: value)
+
+    assert await function.get(queued("hello")) == written
+
+
+@pytest.mark.behaviour("triggers.on-end")
+async def test_several_outputs_are_named() -> None:
+    """Each by its binding; another name is refused."""
+
+    async def on_end(run: AgentRun) -> dict[str, Any]:
+        return {"answers": run.response, "log": {"run": 1}}
+
+    function = Function(outputs=["answers", "log"], on_end=on_end)
+
+    assert await function.get(queued("hello")) == {"answers": "echo: hello", "log": '{"run": 1}'}
+    with pytest.raises(TypeError, match="'answers', 'log'"):
+        await Function(outputs=["answers", "log"], on_end=lambda run: "text").get(queued("hello"))
+
+
+@pytest.mark.behaviour("triggers.on-end")
+async def test_a_delivery_whose_output_was_not_written_gives_it_again() -> None:
+    """At least once, and always of the same run."""
+    broken = iter([True, False])
+
+    def on_end(run: AgentRun) -> str:
+        if next(broken):
+            raise ConnectionError
+        return run.run_id
+
+    function = Function(outputs=["answers"], on_end=on_end)
+
+    with pytest.raises(ConnectionError):
+        await function.get(queued("hello", tries=1))
+    run_id = await function.get(queued("hello", tries=2))
+
+    assert run_id
+    assert await function.messages() == ["hello"]
+
+
+@pytest.mark.behaviour("triggers.batches")
+async def test_each_event_of_a_batch_has_its_run() -> None:
+    """In their order; the batch that comes again because one failed finds the others."""
+    function = Function(hub, makes=lambda event: json.loads(event.get_body())["say"], outputs=["answers"], on_end=ids)
+
+    answers = await function.get(hub_events('{"say": "one"}', '{"say": "two"}'))
+    with pytest.raises(AgentRunError):
+        await function.get(hub_events('{"say": "one"}', '{"say": "two"}', '{"say": "fail"}'))
+
+    assert [answer.partition(" ")[2] for answer in answers] == ["echo: one", "echo: two"]
+    assert [message for message in await function.messages() if message != "fail"] == ["one", "two"]
+
+
+@pytest.mark.behaviour("triggers.batches")
+async def test_each_document_of_a_change_feed_has_its_run() -> None:
+    """The function gets one, and its own text is the message without it."""
+    seen = list[str]()
+    function = Function(feed, lambda document: seen.append(document["id"]), thread_by="customer")
+
+    await function.get(documents({"id": "1", "customer": "a"}, {"id": "2", "customer": "b"}))
+
+    assert seen == ["1", "2"]
+    assert await function.threads() == {
+        "a": ['{"id": "1", "customer": "a"}'],
+        "b": ['{"id": "2", "customer": "b"}'],
+    }
+
+
+@executor(id="double")
+async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
+    """Yield each number twice as large."""
+    await context.yield_output([2 * number for number in numbers])
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_workflow_gets_the_input_that_the_function_makes() -> None:
+    """Any JSON value."""
+    flow = {"workflow": WorkflowBuilder(start_executor=double, name="doubler").build()}
+    function = Function(
+        makes=lambda message: message.get_json(),
+        app=flow,
+        agent="doubler",
+        outputs=["answers"],
+        on_end=lambda run: run.value,
+    )
+
+    assert await function.get(queued("[1, 2]")) == [2, 4]
+
+
+@pytest.mark.behaviour("triggers.two-processes")
+@pytest.mark.parametrize("late", [False, True])
+async def test_two_processes_that_get_one_message_begin_one_run(tmp_path: Path, late: bool) -> None:
+    """At once, or the second one after the first."""
+    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    functions = [Function(outputs=["answers"], on_end=ids, app={"environ": environ}) for _ in range(2)]
+    functions[1].host.entities.states = functions[0].host.entities.states
+
+    if late:
+        answers = [await function.get(queued("hello", tries=n)) for n, function in enumerate(functions, 1)]
+    else:
+        work = (function.get(queued("hello", tries=n)) for n, function in enumerate(functions, 1))
+        answers = list(await asyncio.gather(*work))
+
+    assert answers[0] == answers[1]
+    assert len(await functions[0].messages()) == 1
+
+
+@pytest.mark.behaviour("triggers.refused")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"agent": "Nobody"}, "no agent 'Nobody'"),
+        ({"thread_id": "t1"}, "no option 'thread_id'"),
+        ({"wait": 30}, "wait"),
+        ({"wait": False, "on_end": ids, "outputs": ["answers"]}, "on_end and wait=False"),
+        ({"outputs": ["answers"]}, "'answers', and nothing writes to it"),
+        ({"trigger": lambda app: app.route(route="inbox", trigger_arg_name="given")}, "httpTrigger"),
+    ],
+)
+def test_what_can_begin_no_run_is_refused_at_start_up(options: dict[str, Any], sentence: str) -> None:
+    """By a sentence that says how to mend it."""
+    with pytest.raises((ConfigurationError), match=sentence):
+        Function(**options)
+
+
+@pytest.mark.behaviour("triggers.refused")
+def test_a_function_without_the_triggers_parameter_is_refused() -> None:
+    """Its message could not be made."""
+    app = app_of(scripted_agent("Joker"))
+
+    @app.agent_trigger("Joker")
+    @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
+    def inbox() -> None: ...
+
+    with pytest.raises(ConfigurationError, match="'message'"):
+        DirectHost(app)
+
+
+@pytest.mark.behaviour("triggers.decorator")
+@pytest.mark.parametrize("is_outermost", [True, False])
+async def test_the_decorator_stands_anywhere(is_outermost: bool) -> None:
+    """Above the SDK's own or below them; the function's own output is its own matter."""
+    app, out = app_of(scripted_agent("Joker")), Out()
+
+    async def inbox(message: func.QueueMessage, log: func.Out[str], context: func.Context) -> str:
+        log.set("seen")
+        return message.get_body().decode()
+
+    decorators = [
+        app.queue_output(arg_name="log", queue_name="log", connection="AzureWebJobsStorage"),
+        app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage"),
+    ]
+    decorators.insert(2 if is_outermost else 0, app.agent_trigger("Joker"))
+    decorated: Any = inbox
+    for decorate in decorators:
+        decorated = decorate(decorated)
+    host = DirectHost(app)
+    handler = host.functions["inbox"].get_user_function()
+
+    await host.trigger("inbox", message=queued("hello"), log=out, context=None)
+
+    assert out.values == ["seen"]
+    assert set(inspect.signature(handler).parameters) == {"message", "log", "context", "agentsClient"}
+    assert "message" not in handler.__annotations__
