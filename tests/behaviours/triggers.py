@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "(docs/guides/triggers.md).",
     "triggers.one-run": "A delivery of a trigger has one run, however often it is delivered (docs/guides/triggers.md).",
     "triggers.two-processes": "Two processes that get one delivery begin one run (docs/guides/triggers.md).",
+    "triggers.after-crash": "A delivery whose process is killed at any step has one run and its answer when it comes "
+    "again (docs/guides/triggers.md).",
     "triggers.body-forges-nothing": "A body that replaces the id of its message takes no other message's run "
     "(docs/guides/triggers.md).",
     "triggers.message": "The function of a trigger makes the message, or none: then it is the body; the first one that "

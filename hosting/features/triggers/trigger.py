@@ -187,7 +187,7 @@ class AgentTrigger:
     async def _begun(self, thread_id: str | None, owner: Principal | None, key: str) -> AgentRun:
         """Return the run that a key began with another message: the function made something else the first time."""
         log = self._services.log
-        thread_id = thread_id or keyed_thread_id(self._agent, owner_of(owner), key)
+        thread_id = thread_id or keyed_thread_id(self._client.planned(self._agent).name, owner_of(owner), key)
         address = Address.of(self._agent, thread_id, owner_of(owner))
         row = await log.row(address, KeyRow, key, await log.head(address))
         if not isinstance(row, KeyRow) or row.run_id is None:
