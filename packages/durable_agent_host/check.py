@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from packages.durable_agent_host.checks import host_json, repository, requirements, running, settings, sources
+from packages.durable_agent_host.checks import host_json, repository, requirements, running, settings, sources, triggers
 from packages.durable_agent_host.checks.app import AppFolder, Found
 
 CHECKS: Mapping[str, Sequence[Callable[[AppFolder], Iterator[Found]]]] = {
@@ -22,13 +22,13 @@ CHECKS: Mapping[str, Sequence[Callable[[AppFolder], Iterator[Found]]]] = {
     "unsafe": (
         *(sources.anonymous_http, sources.anonymous_route, host_json.anonymous_mcp, settings.anonymous_allowed),
         *(repository.settings_in_git, repository.secret_in_git, repository.deployed_secrets),
-        *(host_json.older_document, host_json.host_values),
+        *(host_json.older_document, host_json.host_values, triggers.batch_not_retried),
     ),
     "not deployable": (
         *(sources.app_missing, sources.shadowed_module, host_json.host_json, host_json.hub_name),
         *(host_json.function_timeout, requirements.local_requirement, requirements.development_only),
         *(requirements.extra_missing, settings.setting_wrong, settings.setting_unknown, settings.setting_missing),
-        *(settings.python_version, settings.infra_missing),
+        *(settings.python_version, settings.infra_missing, triggers.trigger_connection, triggers.queue_name),
     ),
 }
 """Each check by the kind of what it finds. Its id is its function's name."""

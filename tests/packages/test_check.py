@@ -21,6 +21,7 @@ from tests.support.page_tables import rows
 Change = Callable[[Path], object]
 
 pytestmark = pytest.mark.behaviour("packages.check")
+API = "infra/app/api.bicep"
 IDS = [check_id(check) for checks in CHECKS.values() for check in checks]
 
 
@@ -65,6 +66,17 @@ def local(**values: str) -> Change:
     return change
 
 
+def trigger(name: str, **options: str) -> Change:
+    """Give the app a function whose deliveries begin runs, with this trigger or binding."""
+    given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+    return put("function_app.py", "", f'\n\n@app.agent_trigger("guide")\n@app.{name}({given})\ndef inbox(m): ...\n')
+
+
+def infra(setting: str) -> Change:
+    """Set a setting of the deployed app."""
+    return put(API, "var hostSettings = {", f"var hostSettings = {{\n  {setting}: 'a'")
+
+
 def repository(*added: str) -> Change:
     def change(app: Path) -> None:
         subprocess.run(["git", "init", "-q"], cwd=app, check=True)
@@ -77,7 +89,6 @@ def repository(*added: str) -> Change:
 DURABLE = ("extensions", "durableTask")
 STORAGE = (*DURABLE, "storageProvider")
 PINNED = f"durable-agent-host=={version()}"
-API = "infra/app/api.bicep"
 CASES: list[tuple[str, list[Change], str]] = [
     (
         "pin-missing",
@@ -143,6 +154,34 @@ CASES: list[tuple[str, list[Change], str]] = [
         "anonymous-route",
         [put("function_app.py", "", '\n\n@app.route("x", auth_level=func.AuthLevel.ANONYMOUS)\ndef x(req): ...\n')],
         "function_app.py:15: any",
+    ),
+    (
+        "trigger-connection",
+        [local(), infra("Orders__queueServiceUri"), trigger("queue_trigger", queue_name="inbox", connection="Orders")],
+        "function_app.py:16: Orders is not set in local.settings.json,",
+    ),
+    (
+        "trigger-connection",
+        [trigger("service_bus_queue_trigger", queue_name="orders", connection="Orders")],
+        "function_app.py:16: no file of infra/ sets Orders,",
+    ),
+    (
+        "trigger-connection",
+        [
+            *(local(), infra("ANSWERS")),
+            trigger("queue_output", queue_name="%ANSWERS%", connection="AzureWebJobsStorage"),
+        ],
+        "function_app.py:16: ANSWERS is not set in local.settings.json,",
+    ),
+    (
+        "queue-name",
+        [trigger("queue_trigger", queue_name="Inbox", connection="AzureWebJobsStorage")],
+        "function_app.py:16: storage has no queue 'Inbox'.",
+    ),
+    (
+        "batch-not-retried",
+        [trigger("cosmos_db_trigger", connection="AzureWebJobsStorage")],
+        "function_app.py:16: the host does not repeat a batch that failed,",
     ),
     (
         "anonymous-mcp",
