@@ -25,16 +25,25 @@ _LONGEST_FAULT = 200
 
 
 class WorkflowInput(Struct, frozen=True, dict=True):
-    """The inputs of a workflow's start executor: `messages` of a conversation, a `text`, and values of `types`."""
+    """The inputs of a workflow's start executor: `messages` of a conversation, a `text`, and values of `types`.
+
+    One that takes a single message gets the newest.
+    """
 
     takes_messages: bool
     takes_text: bool
     types: tuple[Any, ...]
+    takes_message: bool = False
 
     @property
     def takes_words(self) -> bool:
         """Whether a message is taken as it is; else it is the JSON text of a value."""
-        return self.takes_messages or self.takes_text
+        return self.takes_contents or self.takes_text
+
+    @property
+    def takes_contents(self) -> bool:
+        """Whether pictures and files are taken: as parts of a message."""
+        return self.takes_messages or self.takes_message
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -64,7 +73,7 @@ class WorkflowInput(Struct, frozen=True, dict=True):
 
     def check(self, text: str, *, is_json: bool, has_contents: bool) -> None:
         """Raise `InvalidInputError` for a message, or the JSON text of a value, that the workflow does not take."""
-        if has_contents and not self.takes_messages:
+        if has_contents and not self.takes_contents:
             raise InvalidInputError("This workflow takes no pictures or files. Leave contents out.")
         if is_json or not self.takes_words:
             self.value(text)

@@ -63,7 +63,7 @@ def run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) 
     """
     fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
     if limits.workflow is not None:
-        known = WORKFLOW_FIELDS if limits.workflow.takes_messages else WORKFLOW_FIELDS - {CONTENTS}
+        known = WORKFLOW_FIELDS if limits.workflow.takes_contents else WORKFLOW_FIELDS - {CONTENTS}
         fields = {name: each for name, each in fields.items() if name in known}
         fields[INPUT] = (_input_schema(limits.workflow), "The input of the start executor, instead of a message.")
     fields |= {name: (thread_id_schema(agent, owner), THREAD_TEXT) for name in THREAD_ID_FIELDS}

@@ -158,12 +158,13 @@ def _input_of(name: str, function: Callable[..., Any]) -> WorkflowInput:
     members = get_args(kinds[0]) if is_union else kinds[:1]
     values: list[Any] = []
     for kind in members:
-        if kind in _TEXTS or kind == list[Message] or kind is type(None):
+        if kind in (*_TEXTS, Message, list[Message], type(None)):
             continue
         with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
             TypeAdapter(kind).json_schema()
             values.append(kind)
-    found = WorkflowInput(list[Message] in members, any(kind in _TEXTS for kind in members), tuple(values))
+    takes_text = any(kind in _TEXTS for kind in members)
+    found = WorkflowInput(list[Message] in members, takes_text, tuple(values), Message in members)
     if not found.takes_words and not values:
         shown = ", ".join(getattr(kind, "__name__", str(kind)) for kind in members)
         raise ConfigurationError(

@@ -134,12 +134,13 @@ def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
     types: list[Any] = []
     taken: Sequence[Any] = start.input_types
     for each in taken:
-        if each in (str, object):
+        if each in (str, object, Message):
             continue
         with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
             TypeAdapter(each).json_schema()
             types.append(each)
-    found = WorkflowInput(takes([Message("user", [_TEXT])]), takes(_TEXT), tuple(types))
+    message = Message("user", [_TEXT])
+    found = WorkflowInput(takes([message]), takes(_TEXT), tuple(types), takes(message))
     if not found.takes_words and not found.types:
         shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
         raise ConfigurationError(

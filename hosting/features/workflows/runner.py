@@ -101,6 +101,8 @@ class WorkflowRunner(AgentRunner):
             return takes.value(request.message)
         if takes.takes_messages:
             return [_plain(message) for message in (*attempt.history, *request_messages(request))]
+        if takes.takes_message and (request.contents or not takes.takes_text):
+            return _plain(request_messages(request)[-1])
         return request.message
 
 
