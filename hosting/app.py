@@ -13,7 +13,7 @@ from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
 from typing_extensions import Unpack
 
-from hosting.assembly import SETTINGS, access_of, lent_name, make_features, triggers_of, workflows_of
+from hosting.assembly import SETTINGS, access_of, as_hosted, lent_name, make_features, triggers_of, workflows_of
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit
@@ -224,7 +224,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
-        return {planned.name: planned.agent for planned in self._plan.listed if planned.workflow is None}
+        return {planned.name: planned.agent for planned in self._plan.listed if planned.kind == "agent"}
 
     @property
     def client(self) -> AppClient:
@@ -365,7 +365,7 @@ class AgentFunctionApp(df.DFApp):
             callback=self.default_callback or None,
             ttl_seconds=self._settings.thread_ttl_seconds,
         )
-        self._host(self._plan.add(agent, own.over(app)))
+        self._host(self._plan.add(as_hosted(agent), own.over(app)))
 
     def _host(self, planned: AgentPlan) -> None:
         """Register the functions of an agent, and those of the agents within it."""
@@ -388,7 +388,7 @@ class AgentFunctionApp(df.DFApp):
         if options.ttl_seconds:
             self._add_time_to_live(planned.name, options.ttl_seconds)
         for inner in within:
-            self._host(self._plan.add(inner.agent, inner.options, inner.name))
+            self._host(self._plan.add(as_hosted(inner.agent, inner.name), inner.options, inner.name))
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

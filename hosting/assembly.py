@@ -37,7 +37,7 @@ from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
 from hosting.http.wire import WireVerbs
-from hosting.plan import Plan
+from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver
 from hosting.settings import AllSettings, Settings, SettingsPart
 from hosting.workflows import HostedWorkflow
@@ -102,6 +102,15 @@ def workflows_of(workflow: object, workflows: object) -> Sequence[HostedWorkflow
     from hosting.features.workflows.given import hosted_workflows
 
     return hosted_workflows(workflow, workflows)
+
+
+def as_hosted(agent: Any, name: str | None = None) -> Any:
+    """Return what is hosted for an agent: the workflow that it stands for (`as_agent()`), or the agent itself."""
+    if isinstance(agent, HostedWorkflow) or not is_of_workflow(agent):
+        return agent
+    from hosting.features.workflows.as_agent import hosted_as_agent
+
+    return hosted_as_agent(agent, name)
 
 
 def make_features(

@@ -53,7 +53,8 @@ class AddressRules(Protocol):
 class AgentPlan(Struct, frozen=True):
     """One agent with its options; `tool` is None when it is no MCP tool.
 
-    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `addresses` are
+    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. It is one of the
+    agents itself if it was given as one. `addresses` are
     the rules of the addresses that a request names to be notified.
     """
 
@@ -67,7 +68,7 @@ class AgentPlan(Struct, frozen=True):
     @property
     def kind(self) -> Kind:
         """The kind, agent or workflow; its routes begin with the plural."""
-        return "agent" if self.workflow is None else "workflow"
+        return "agent" if self.workflow is None or self.workflow.agent is not None else "workflow"
 
     @property
     def description(self) -> str:
@@ -115,9 +116,10 @@ class Plan(Struct):
         workflow = agent if isinstance(agent, HostedWorkflow) else None
         if workflow is None:
             _check_is_agent(name, agent)
-        self._check_is_free(name, "agent" if workflow is None else "workflow")
+        own = agent if workflow is None or workflow.agent is None else workflow.agent
+        planned = AgentPlan(name, cast(SupportsAgentRun, own), options, None, workflow, self.addresses)
+        self._check_is_free(name, planned.kind)
         options.check(name)
-        planned = AgentPlan(name, cast(SupportsAgentRun, agent), options, None, workflow, self.addresses)
         if options.mcp:
             planned = replace(planned, tool=self._tool(planned))
         self.agents[name.lower()] = planned
@@ -208,14 +210,17 @@ def _check_is_agent(name: str, agent: object) -> None:
         raise ConfigurationError(
             f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
         )
-    if not isinstance(agent, Agent) and _is_of_workflow(agent):
+    if is_of_workflow(agent):
         raise ConfigurationError(
-            f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give what builds the "
-            "workflow, a function or one with the decorator workflow: workflows=[build_review]."
+            f"Agent {name!r} is a workflow (as_agent()), which a console host does not run. Give it to "
+            "AgentFunctionApp(agents=[...])."
         )
 
 
-def _is_of_workflow(agent: object) -> bool:
+def is_of_workflow(agent: object) -> bool:
+    """Return whether an agent stands for a workflow of the framework (`as_agent()`)."""
+    if isinstance(agent, Agent):
+        return False
     from agent_framework import FunctionalWorkflowAgent, WorkflowAgent  # with them come workflows, which few apps have
 
     return isinstance(agent, WorkflowAgent | FunctionalWorkflowAgent)

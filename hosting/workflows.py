@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from hosting.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow
+    from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, SupportsAgentRun, Workflow
 
 AnyWorkflow: TypeAlias = "Workflow | FunctionalWorkflow | FunctionalWorkflowDefinition"
 WorkflowSource: TypeAlias = "AnyWorkflow | Callable[[], AnyWorkflow]"
@@ -107,7 +107,8 @@ class HostedWorkflow(Struct, frozen=True):
 
     `graph` is the digest of how they are connected, and `shape` what a drawing of it shows. Of a functional workflow
     it is the digest of its code, and the shape is its function, which leads to each of its steps. `functions` are its
-    function, those of its steps, and those of workflows that it calls.
+    function, those of its steps, and those of workflows that it calls. To its callers it is the `agent`, if it was
+    given as one (`as_agent()`).
     """
 
     name: str
@@ -116,6 +117,7 @@ class HostedWorkflow(Struct, frozen=True):
     graph: str
     shape: WorkflowGraph
     input: WorkflowInput
+    agent: SupportsAgentRun | None = None
     functions: tuple[Callable[..., Any], ...] = ()
 
 

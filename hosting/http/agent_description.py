@@ -147,7 +147,7 @@ async def described(
         "instructions_hidden": not shows_instructions,
         "rules": {**_rules(plan, settings), **rules},
     }
-    if plan.workflow is None:
+    if plan.workflow is None or plan.kind == "agent":
         parts = _parts(plan.agent, shows_instructions=shows_instructions)
         return cast(AgentDescription, {**parts, **fields})
     from hosting.core.agent.framework_graphs import agents_of_workflow  # an app without workflows does not need it

@@ -73,7 +73,7 @@ def agents_reply(
 
     `administers`: the caller may know what the agents are at.
     """
-    agents = [_listed_agent(plan, base_url, links) for plan in plans if plan.workflow is None]
+    agents = [_listed_agent(plan, base_url, links) for plan in plans if plan.kind == "agent"]
     body: AgentList = {
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
@@ -103,14 +103,14 @@ def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
 
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str, links: Links) -> Reply:
     """Return these workflows and their inputs; see `agents_reply`."""
-    workflows = [_listed(plan, base_url, links) for plan in plans if plan.workflow is not None]
+    workflows = [_listed(plan, base_url, links) for plan in plans if plan.kind == "workflow"]
     return json_reply(200, {"workflows": workflows})
 
 
 def _listed(plan: AgentPlan, base_url: str, links: Links) -> ListedAgent | ListedWorkflow:
     """Return an agent as the list of agents has it, or a workflow as that of workflows has it."""
     listed = _listed_agent(plan, base_url, links)
-    if (workflow := plan.workflow) is None:
+    if (workflow := plan.workflow) is None or plan.kind == "agent":
         return listed
     shown: ListedWorkflow = {**listed, "input_schema": dict(workflow.input.schema), "graph": workflow.shape}
     return shown

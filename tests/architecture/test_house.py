@@ -43,6 +43,7 @@ FRAMEWORK_READERS = {
     "hosting.features.workflows.copies",
     "hosting.features.workflows.executor_calls",
     "hosting.features.workflows.answer_types",
+    "hosting.features.workflows.as_agent",
     "hosting.features.workflows.checkpoints",
     "hosting.features.workflows.function_runner",
     "hosting.features.workflows.function_steps",

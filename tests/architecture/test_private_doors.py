@@ -60,6 +60,7 @@ DOORS = {
     "_on_step_completed": "hosting/features/workflows/function_steps.py",  # where its result is saved
     "_wrapper_identity_is_durable": "hosting/features/workflows/functional.py",  # whether a step is known again
     "_replay_key": "hosting/features/workflows/functional.py",
+    "_workflow": "hosting/features/workflows/functional.py",  # of an agent that is a function
     "_session_file_path": "hosting/session_data.py",  # of a history in files
     "_get_state_path": "hosting/session_data.py",  # of todos in files
     "_runner": "hosting/skills.py",  # of a script of a skill that is a file

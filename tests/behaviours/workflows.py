@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "superstep costs no more for it.",
     "workflows.graph": "The executors of a workflow, and how they are connected, are listed with it.",
     "workflows.tells-where": "An executor knows the URL at which a person answers what it asks.",
+    "workflows.as-agent": "A workflow that is given as an agent (as_agent()) is one to its callers, does what it "
+    "does plain, and keeps its state with the thread (workflows.md).",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
     "workflows.functional": "A function with the decorator workflow is run like a graph, and does what it does plain.",
     "workflows.steps": "A function's step is recorded before the next one begins: a killed process continues behind "

@@ -72,6 +72,36 @@ async def test_a_killed_workflow_continues_behind_its_last_superstep(tmp_path: P
     assert flows.counted() == DONE
 
 
+@pytest.mark.behaviour("workflows.as-agent")
+@pytest.mark.parametrize("point", ["1", "2", "2.5", "3"])
+async def test_a_killed_agent_that_is_a_workflow_continues_with_the_state_of_its_thread(
+    tmp_path: Path, point: str
+) -> None:
+    """A turn before, the killed one, and one behind it: what was kept is neither lost nor counted twice."""
+    flows = Flows(tmp_path)
+    run = {"url": "/api/agents/Talk/run", "headers": KEY}
+    body = {"message": f"die {point}", "thread_id": "t", "wait_for_response": False}
+
+    with flows.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            first = (await http.post("/api/agents/Talk/run", json={"message": "a", "thread_id": "t"})).json()
+            with suppress(httpx.RemoteProtocolError):
+                await http.post(**run, json=body)  # type: ignore[arg-type]
+            await asyncio.to_thread(host.process.wait)
+    with flows.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            begun = await http.post(**run, json=body)  # type: ignore[arg-type]
+            place = f"/api/agents/Talk/threads/t/runs/{begun.headers['x-ms-run-id']}"
+            async with asyncio.timeout(GUARD_SECONDS), http.stream("GET", f"{place}/events") as events:
+                await events.aread()
+            killed = (await http.get(place)).json()
+            last = (await http.post("/api/agents/Talk/run", json={"message": "b", "thread_id": "t"})).json()
+
+    said = [body["response"].partition("\n")[0] for body in (first, killed, last)]
+    assert said == ["turn 1 1, 1 messages", "turn 2 2, 4 messages", "turn 3 3, 7 messages"]
+    assert flows.counted() == {"turn": 3, "model 1": 3, "tool": 3, "model 2": 3, "step 3": 3}
+
+
 @pytest.mark.behaviour("workflows.changed")
 async def test_a_workflow_whose_graph_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     """By name; nothing is done by the other graph."""

@@ -22,6 +22,7 @@ from agent_framework import (
     Message,
     ResponseStream,
 )
+from agent_framework.orchestrations import SequentialBuilder
 
 PREFIX = "background_agents_"
 _TOLD = "### Current background tasks"
@@ -122,10 +123,15 @@ async def found_out(messages: Sequence[Message]) -> Message:
 
 
 def planner(
-    find: Callable[[Sequence[Message]], Awaitable[Message]] = found_out, *, wait_seconds: int = 30
+    find: Callable[[Sequence[Message]], Awaitable[Message]] = found_out,
+    *,
+    wait_seconds: int = 30,
+    is_workflow: bool = False,
 ) -> Agent[Any]:
-    """Return the agent "Clerk", whose background agent "Researcher" answers by `find`."""
-    researcher = Agent(asking(find), name="Researcher", description="Finds things out.")
+    """Return the agent "Clerk", whose background agent "Researcher" answers by `find`, maybe in a workflow."""
+    researcher: Any = Agent(asking(find), name="Researcher", description="Finds things out.")
+    if is_workflow:
+        researcher = SequentialBuilder(participants=[researcher]).build().as_agent("Researcher")
     tasks = BackgroundAgentsProvider([researcher], wait_timeout_seconds=wait_seconds)
     return Agent(asking(follow_steps), name="Clerk", tools=[look], context_providers=[tasks])
 

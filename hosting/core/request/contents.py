@@ -17,7 +17,7 @@ from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.plan import AddressRules, AgentPlan
 from hosting.settings import MODEL_INPUT, Settings
-from hosting.workflows import HostedWorkflow, WorkflowInput
+from hosting.workflows import WorkflowInput
 from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError
 
@@ -97,7 +97,7 @@ def limits_of(planned: AgentPlan | None, settings: Settings) -> Limits:
         data_bytes=settings.max_data_bytes,
         roles=tuple(role.strip() for role in settings.caller_roles.split(",")),
         inputs=model_inputs(agent, settings.model_inputs),
-        workflow=agent.input if isinstance(agent, HostedWorkflow) else None,
+        workflow=None if planned is None or planned.workflow is None else planned.workflow.input,
         takes_values=settings.message_types == "any",
         webhooks=None if planned is None else planned.addresses,
     )

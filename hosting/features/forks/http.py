@@ -97,7 +97,9 @@ class ForkHandlers:
     async def _fork(self, request: HttpRequest) -> Reply:
         agent, owner = request.agent, request.caller.owner
         if agent.workflow is not None:
-            raise ForkRefusedError("Threads of workflows cannot be forked: each run starts anew. Use a new thread.")
+            raise ForkRefusedError(
+                "Threads of workflows, and of agents that are workflows, cannot be forked. Use a new thread."
+            )
         wanted = await request.parsed(lambda raw: parse_fork(raw, agent.name, owner, self._most_bytes))
         forked = await self._forking.fork(request.address, wanted, request.caller.client)
         return fork_reply(agent.name, forked, request.thread_url(agent, forked.thread_id))

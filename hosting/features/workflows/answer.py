@@ -22,12 +22,18 @@ from hosting.workflows import json_text
 from state.json_values import to_json_value
 
 OnUpdate = Callable[[AgentResponseUpdate], None]
+_ON_THE_WAY = ("intermediate", "data")
+"""The framework's events of what an executor yields besides the output."""
 
 
 class WorkflowAnswer(Struct):
-    """Folds a run's events to its answer; `on_update` is called with each part of it, in order."""
+    """Folds a run's events to its answer; `on_update` is called with each part of it, in order.
+
+    An agent's answer also has what is yielded on the way, and no values: `contents_of` says them in its words.
+    """
 
     on_update: OnUpdate
+    contents_of: Callable[[Any], list[Content]] | None = None
     updates: list[AgentResponseUpdate] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     has_values: bool = False
@@ -39,7 +45,7 @@ class WorkflowAnswer(Struct):
 
     def add(self, event: WorkflowEvent[Any]) -> None:
         """Take the next event; those that add nothing to the answer change nothing."""
-        if event.type == "output":
+        if event.type == "output" or (self.contents_of is not None and event.type in _ON_THE_WAY):
             executor = event.executor_id or ""
             self._completed.discard(executor)
             if self._speaker is None:
@@ -116,6 +122,9 @@ class WorkflowAnswer(Struct):
             return self._of_messages(executor, [data])
         if isinstance(data, list) and data and all(isinstance(item, Message) for item in data):
             return self._of_messages(executor, data)
+        if self.contents_of is not None:
+            contents = self.contents_of(data)
+            return [self._new(executor, contents)] if contents else []
         if isinstance(data, Content):
             return [self._new(executor, [data])]
         value = plain_value(data)
@@ -126,16 +135,32 @@ class WorkflowAnswer(Struct):
 
     def _of_messages(self, executor: str, messages: list[Message]) -> list[AgentResponseUpdate]:
         return [
-            self._new(executor, list(message.contents), message.role, message.author_name or executor)
+            self._new(
+                executor, list(message.contents), message.role, message.author_name or executor, message.message_id
+            )
             for message in messages
         ]
 
     def _new(
-        self, executor: str, contents: list[Content], role: Any = "assistant", author: str | None = None
+        self,
+        executor: str,
+        contents: list[Content],
+        role: Any = "assistant",
+        author: str | None = None,
+        message_id: str | None = None,
     ) -> AgentResponseUpdate:
-        """Return a message of its own."""
+        """Return a message of its own, with its id where it has one that no message before has.
+
+        By that an agent knows, in the next turn, the messages of the conversation that it has itself.
+        """
         self._count += 1
-        return self._update(executor, contents, role, author, f"{executor}-{self._count}")
+        if message_id is None or any(update.message_id == message_id for update in self._yielded):
+            message_id = f"{executor}-{self._count}"
+        return self._update(executor, contents, role, author, message_id)
+
+    @property
+    def _yielded(self) -> list[AgentResponseUpdate]:
+        return [*self.updates, *(update for updates in self._waiting.values() for update in updates)]
 
     def _update(
         self,

@@ -44,6 +44,10 @@ class NewestCheckpoint:
         """
         raise NotImplementedError
 
+    def session(self, attempt: Attempt) -> dict[str, Any] | None:
+        """Return the thread's session after the run: as it was before, unless it has the workflow's state."""
+        return attempt.session
+
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Return the restored checkpoint."""
         assert self.restored is not None

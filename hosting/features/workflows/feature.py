@@ -18,7 +18,7 @@ class WorkflowsFeature(Feature):
         self._route_prefix = route_prefix
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
-        """Return the runner of a workflow; nothing for an agent."""
+        """Return the runner of a workflow; nothing for another agent."""
         if agent.workflow is None:
             return NO_HOOKS
         if agent.workflow.functions:

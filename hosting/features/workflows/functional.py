@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Message, RunContext, StepWrapper
+from agent_framework import (
+    FunctionalWorkflow,
+    FunctionalWorkflowAgent,
+    FunctionalWorkflowDefinition,
+    Message,
+    RunContext,
+    StepWrapper,
+)
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
 from hosting.core.agent.framework import named_in
@@ -45,8 +52,13 @@ def hosted_function(workflow: Function) -> HostedWorkflow:
         build().graph_signature_hash,
         _shape_of(name, steps),
         _input_of(name, function),
-        _functions_of(function),
+        functions=_functions_of(function),
     )
+
+
+def function_of_agent(agent: FunctionalWorkflowAgent) -> FunctionalWorkflow:
+    """Return the functional workflow that the agent stands for (`as_agent()`)."""
+    return agent._workflow
 
 
 def decorated(workflow: Function | _Step) -> Callable[..., Any]:

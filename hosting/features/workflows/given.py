@@ -34,7 +34,7 @@ from hosting.features.workflows.copies import copies_of
 from hosting.features.workflows.functional import hosted_function
 from hosting.workflows import GraphEdge, GraphExecutor, HostedWorkflow, WorkflowGraph, WorkflowInput
 
-_UNNAMED = "WorkflowBuilder-"
+UNNAMED = "WorkflowBuilder-"
 """The prefixes of the framework's own names, which are new with each graph."""
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 """An id that the framework makes up, which is another one in each process."""
@@ -64,7 +64,7 @@ def hosted_workflow(given: object, name: str | None = None) -> HostedWorkflow:
         return hosted_function(workflow)
     if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
         raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
-    if workflow.name.startswith(_UNNAMED):
+    if workflow.name.startswith(UNNAMED):
         if name is None:
             raise ConfigurationError(
                 f"The workflow of {workflow.start_executor_id!r} has no name. Give WorkflowBuilder(name='review', "

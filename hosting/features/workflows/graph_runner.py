@@ -43,6 +43,7 @@ from hosting.errors import (
     CheckpointNotKeptError,
 )
 from hosting.features.workflows.answer import WorkflowAnswer
+from hosting.features.workflows.as_agent import KeptState, kept_state, with_state
 from hosting.features.workflows.checkpoints import NewestCheckpoint, restored, types_in, unreadable
 from hosting.features.workflows.executor_calls import ExecutorCalls
 from hosting.features.workflows.requests import responses
@@ -91,6 +92,8 @@ class GraphRunner(WorkflowRunner):
         """Run the graph, superstep by superstep."""
         own = [agent for agent in self._all_agents(workflow) if agent not in self._lasting]
         with self._loop.lifespans.leaving(own):
+            if (kept := checkpoints.kept) is not None:
+                await workflow.run(checkpoint_id=kept.checkpoint_id, checkpoint_storage=kept)
             async with workflow.run(**begin, stream=True, checkpoint_storage=checkpoints) as events:
                 async for event in events:
                     answer.add(event)
@@ -111,6 +114,14 @@ class RunCheckpoints(NewestCheckpoint):
         self._saved = 0
         self.calls = ExecutorCalls(recorder.held.clocks.wall, recorder.held.note)
         self._allowed = allowed
+        self.kept: KeptState | None = None
+        self._newest = ""
+
+    def session(self, attempt: Attempt) -> dict[str, Any] | None:
+        """Return the session with the state of a workflow that is an agent, where the run is a whole turn."""
+        if self._hosted.agent is None or self.requests:
+            return attempt.session
+        return with_state(self._hosted, attempt.session, attempt.session_id, self._newest)
 
     async def restore(self, attempt: Attempt) -> dict[str, Any]:
         """Return how the graph is run, with the values that were yielded until the newest checkpoint."""
@@ -118,13 +129,15 @@ class RunCheckpoints(NewestCheckpoint):
         if run.checkpoint is not None:
             self.restored, updates = self._read(run, run.checkpoint)
             self.requests = self.restored.pending_request_info_events
-            self._saved = run.checkpoint.superstep
+            self._saved, self._newest = run.checkpoint.superstep, run.checkpoint.checkpoint
             self._answer.restore(updates, run.values)
             if attempt.deltas is not None:
                 for update in updates:
                     attempt.deltas.write(update, is_known=True)
             return {"checkpoint_id": self.restored.checkpoint_id}
         if not decisions:
+            if self._hosted.agent is not None:
+                self.kept = kept_state(self._hosted, attempt.session, self._allowed)
             return {}
         before = await self._recorder.held.run_before()
         if before is None or before.checkpoint is None:
@@ -180,7 +193,7 @@ class RunCheckpoints(NewestCheckpoint):
                 calls=self.calls.take(),
             )
         )
-        self._saved = checkpoint.iteration_count
+        self._saved, self._newest = checkpoint.iteration_count, text
         self.requests = dict(checkpoint.pending_request_info_events)
         return checkpoint.checkpoint_id
 

@@ -27,7 +27,8 @@ class WorkflowHitlContext:
     """The run of an executor: `instance_id` is its thread, and `run_id` the run with the requests that are answered.
 
     Two owners may each have an instance of one id; `owner` is its owner, "app" in an app without owners, and
-    `thread_key` that of no other. Get it by `from_context`, in a handler of an executor.
+    `thread_key` that of no other. Get it by `from_context`, in a handler of an executor. The URLs of an agent that is a
+    workflow (`is_agent`) are those of the agent's thread.
     """
 
     instance_id: str
@@ -37,6 +38,7 @@ class WorkflowHitlContext:
     base_url_override: str | None = None
     owner: str = APP
     thread_key: str = ""
+    is_agent: bool = False
 
     @classmethod
     def from_context(cls, ctx: Any, *, base_url: str | None = None) -> WorkflowHitlContext | None:
@@ -73,14 +75,17 @@ class WorkflowHitlContext:
 
         Raises `RuntimeError` where there is no host name.
         """
-        return f"{self._url('respond')}/{approval_id(self.run_id, request_id)}"
+        answered = f"{self._url('')}/approvals" if self.is_agent else self._url("respond")
+        return f"{answered}/{approval_id(self.run_id, request_id)}"
 
     def build_status_url(self) -> str:
         """Return the URL of the workflow's status and questions. Raises `RuntimeError` as above."""
         return self._url("status")
 
     def _url(self, verb: str) -> str:
-        place = f"{self.route_prefix}/workflow/{quote(self.workflow_name)}/{verb}/{quote(self.instance_id)}"
+        name, thread = quote(self.workflow_name), quote(self.instance_id)
+        place = f"agents/{name}/threads/{thread}" if self.is_agent else f"workflow/{name}/{verb}/{thread}"
+        place = f"{self.route_prefix}/{place}"
         return f"{self.base_url}/{place.lstrip('/')}"
 
 
@@ -88,10 +93,10 @@ _CURRENT: ContextVar[WorkflowHitlContext | None] = ContextVar("hitl_context", de
 
 
 @contextmanager
-def entered(run: Run, workflow_name: str, route_prefix: str) -> Iterator[None]:
+def entered(run: Run, workflow_name: str, route_prefix: str, *, is_agent: bool = False) -> Iterator[None]:
     """Let executors that run within know their run."""
     place = WorkflowHitlContext(run.accepted.thread_id, workflow_name, run.run_id, route_prefix)
-    token = _CURRENT.set(replace(place, owner=run.address.owner, thread_key=run.thread_key))
+    token = _CURRENT.set(replace(place, owner=run.address.owner, thread_key=run.thread_key, is_agent=is_agent))
     try:
         yield
     finally:

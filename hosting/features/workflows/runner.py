@@ -24,6 +24,7 @@ from hosting.errors import (
     WorkflowChangedError,
 )
 from hosting.features.workflows.answer import WorkflowAnswer
+from hosting.features.workflows.as_agent import contents_of
 from hosting.features.workflows.checkpoints import NewestCheckpoint, restored
 from hosting.features.workflows.hitl_context import entered
 from hosting.features.workflows.requests import check_response, pending_requests
@@ -41,6 +42,8 @@ class WorkflowRunner(AgentRunner):
         self.name = workflow.name
         self._loop = loop
         self._types = types
+        if workflow.agent is not None:
+            self.kind = "Agent"
         self.journaled = None
         self._opened = []
 
@@ -64,14 +67,15 @@ class WorkflowRunner(AgentRunner):
             if attempt.listener is not None:
                 attempt.listener.add(update)
 
-        answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
+        hosted = self._workflow
+        answer, workflow = WorkflowAnswer(pass_on, contents_of(hosted)), hosted.build()
         checkpoints = self.prepared(workflow, recorder, answer)
         try:
             begin = await checkpoints.restore(attempt) or {"message": self._given(attempt)}
         except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
-            with entered(recorder.held.run, self.name, self._route_prefix):
+            with entered(recorder.held.run, self.name, self._route_prefix, is_agent=hosted.agent is not None):
                 await self.take_events(workflow, begin, checkpoints, answer)
         except BaseException:
             if recorder.cause is None:
@@ -79,10 +83,10 @@ class WorkflowRunner(AgentRunner):
         if recorder.cause is not None:
             raise recorder.cause
         try:
-            requests = pending_requests(attempt.run_id, checkpoints.requests)
-        except RunFailedError as error:
+            requests, session = pending_requests(attempt.run_id, checkpoints.requests), checkpoints.session(attempt)
+        except (RunFailedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
-        return AgentAnswer(answer.response(), None, requests=requests)
+        return AgentAnswer(answer.response(), session, requests=requests)
 
     def prepared(self, workflow: Any, recorder: StepRecorder, answer: WorkflowAnswer) -> NewestCheckpoint:
         """Have the workflow recorded in its next run, and return the storage of its checkpoints."""

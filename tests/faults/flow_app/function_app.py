@@ -2,6 +2,8 @@
 
 `die 2` kills it when the second executor begins, once: behind the first superstep and its checkpoint. `die 2.5` kills
 it inside of the second, behind its agent's answer. NOTES has a line for each thing that was done.
+
+The same executors are an agent too, Talk, behind one that counts the turns of its thread.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, tool
+from agent_framework import Agent, Executor, Message, Workflow, WorkflowBuilder, WorkflowContext, handler, tool
 from planned import planned_client
 
 from hosting.app import AgentFunctionApp
@@ -78,5 +80,35 @@ def chain() -> Workflow:
     return builder.build()
 
 
+class Turns(Executor):
+    """Counts the turns, in its own state and in the workflow's."""
+
+    own = 0
+
+    @handler
+    async def count(self, messages: list[Message], ctx: WorkflowContext[str, str]) -> None:
+        """Send the newest message on."""
+        die_once(messages[-1].text, self.id)
+        note("turn")
+        self.own += 1
+        ctx.set_state("turns", ctx.get_state("turns", 0) + 1)
+        await ctx.yield_output(f"turn {self.own} {ctx.get_state('turns')}, {len(messages)} messages")
+        await ctx.send_message(messages[-1].text)
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Keep the number."""
+        return {"own": self.own}
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """Take it."""
+        self.own = state["own"]
+
+
+def talk() -> Workflow:
+    """Return `1 -> 2 -> 3`, the second of which asks an agent."""
+    turns, asking, last = Turns("1"), Asking("2"), Step("3")
+    return WorkflowBuilder(name="Talk", start_executor=turns).add_edge(turns, asking).add_edge(asking, last).build()
+
+
 NOTES.touch()
-app = AgentFunctionApp(workflow=chain)
+app = AgentFunctionApp(agents=[talk().as_agent()], workflow=chain)

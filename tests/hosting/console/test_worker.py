@@ -24,6 +24,7 @@ from hosting.options import AS_THE_APP
 from hosting.plan import Plan
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
+from tests.support.flows import chat_flow
 
 ORDER = {"message": "hi", "correlationId": "run-1"}
 
@@ -118,7 +119,7 @@ def test_an_operation_that_asks_to_be_delivered_again_is_waited_out(caplog: pyte
 
 @pytest.mark.behaviour("console.worker")
 def test_a_worker_has_its_agents_by_name_and_refuses_what_an_app_refuses(tmp_path: Path) -> None:
-    """Two names that meet, a time limit that is none, a setting that is wrong."""
+    """Two names that meet, a time limit that is none, an agent that is a workflow, a setting that is wrong."""
     worker = AgentWorker(TaskHubGrpcWorker(), environ={}, folder=tmp_path)
     agent = scripted_agent("writer")
     worker.add_agent(agent)
@@ -127,6 +128,8 @@ def test_a_worker_has_its_agents_by_name_and_refuses_what_an_app_refuses(tmp_pat
         worker.add_agent(scripted_agent("Writer"))
     with pytest.raises(ConfigurationError, match="run_timeout_seconds of agent 'critic' is 0 s"):
         worker.add_agent(scripted_agent("critic"), run_timeout_seconds=0)
+    with pytest.raises(ConfigurationError, match="Agent 'Chat' is a workflow"):
+        worker.add_agent(chat_flow().as_agent("Chat"))
     with pytest.raises(ConfigurationError, match="AGENT_TOOL_THREADS"):
         AgentWorker(TaskHubGrpcWorker(), environ={"AGENT_TOOL_THREADS": "no"}, folder=tmp_path)
     assert worker.agents["writer"] is agent

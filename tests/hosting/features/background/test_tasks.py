@@ -61,6 +61,17 @@ async def test_the_tools_answer_as_they_do_plain(app: OwnedApp, story: str) -> N
     assert hosted == await plain(*STORIES[story])
 
 
+@pytest.mark.behaviour("background.is-plain")
+async def test_a_task_may_be_a_workflow_s() -> None:
+    """One that is an agent, in two turns of the task."""
+    app = OwnedApp(agent=planner(is_workflow=True))
+    message = f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"
+    async with app.http:
+        hosted = (await app.say("ann", message))["response"]
+
+    assert hosted == (await planner(is_workflow=True).run(message, session=AgentSession())).text
+
+
 @pytest.mark.behaviour("background.hidden")
 async def test_a_background_agent_is_not_listed_and_nobody_begins_a_run_of_it(app: OwnedApp) -> None:
     """Its threads are there to be read, by their owner."""

@@ -481,7 +481,6 @@ async def undecorated(text: str) -> str:
         ({"workflow": undecorated}, "'undecorated' is an asynchronous function. Give it the decorator workflow."),
         ({"workflow": upper}, "'upper' is an asynchronous function."),
         ({"workflows": [echo, echo.build()]}, "Two workflows are named 'Echo' and 'Echo'"),
-        ({"agents": [echo.build().as_agent("Joker")]}, "Agent 'Joker' is a workflow (as_agent())"),
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:

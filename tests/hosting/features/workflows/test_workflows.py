@@ -22,7 +22,7 @@ from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.event_stream import parse, words
-from tests.support.flows import FLOWS, Reversed, Upper, chat_flow, hoarding_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, Reversed, Upper, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
 
@@ -360,7 +360,6 @@ def closed() -> Workflow:
         ({"workflow": closed}, "The start executor 'silent' of workflow 'Closed' takes Event"),
         ({"workflows": [order_flow, order_flow]}, "Two workflows are named 'Orders' and 'Orders'"),
         ({"workflows": {"Sales": order_flow}}, "workflows has 'Sales' for the workflow 'Orders'."),
-        ({"agents": [chat_flow().as_agent("Chat")]}, "Agent 'Chat' is a workflow"),
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
