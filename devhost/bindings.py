@@ -16,7 +16,8 @@ AuthLevel = Literal["anonymous", "function", "admin"]
 McpKind = Literal["tool", "resource", "prompt"]
 _AUTH_LEVELS: Mapping[str, AuthLevel] = {"anonymous": "anonymous", "function": "function", "admin": "admin"}
 _SETTING = re.compile(r"%([^%\s]+)%")
-_RESOLVED_ANYWHERE = frozenset({"route", "schedule"})
+_RESOLVED_ANYWHERE = frozenset({"route", "schedule", "queueName", "path"})
+DEFAULT_CONNECTION = "AzureWebJobsStorage"
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,55 @@ class TimerTrigger:
 
 
 @dataclass(frozen=True)
+class QueueTrigger:
+    """A queue of a storage account; `connection` is the setting that names the account."""
+
+    queue: str
+    connection: str
+
+
+@dataclass(frozen=True)
+class BlobTrigger:
+    """A path of blobs, `container/{name}`, in a storage account; `connection` is the setting that names the account."""
+
+    path: str
+    connection: str
+
+
+@dataclass(frozen=True)
+class SentTrigger:
+    """A trigger of a service that no laptop has: its messages come by hand. `type` is in lower case."""
+
+    type: str
+    takes_many: bool
+
+
+@dataclass(frozen=True)
 class OtherTrigger:
     """A trigger that this host does not run."""
 
     type: str
 
 
-Trigger = HttpTrigger | DurableTrigger | McpTrigger | TimerTrigger | OtherTrigger
+Trigger = (
+    HttpTrigger | DurableTrigger | McpTrigger | TimerTrigger | QueueTrigger | BlobTrigger | SentTrigger | OtherTrigger
+)
+
+
+@dataclass(frozen=True)
+class StorageBinding:
+    """A blob that a function is given, or a queue or blob that it writes to.
+
+    `target` is a queue's name or a blob's path, in which `{name}` is a member of the trigger's data. `converter` is the
+    binding type by which the SDK converts the value, `parameter` is `$return` for what the function returns.
+    """
+
+    kind: Literal["queue output", "blob output", "blob input"]
+    parameter: str
+    converter: str
+    target: str
+    connection: str
+    is_binary: bool
 
 
 def public_name(trigger: Trigger) -> tuple[str, str] | None:
@@ -96,7 +139,10 @@ def parse_bindings(function_name: str, raw_bindings: Sequence[str], environ: Map
 
 
 def _resolved(function_name: str, key: str, value: object, environ: Mapping[str, str]) -> object:
-    """Return the value with its settings filled in: anywhere in routes and schedules, elsewhere as the whole value."""
+    """Return the value with its settings filled in.
+
+    Anywhere in routes, schedules, queue names and blob paths; elsewhere as the whole value.
+    """
     if not isinstance(value, str) or not (key in _RESOLVED_ANYWHERE or _SETTING.fullmatch(value)):
         return value
 
@@ -174,6 +220,60 @@ def _timer(function_name: str, properties: Mapping[str, object]) -> Trigger:
     )
 
 
+def _queue(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    return QueueTrigger(_named(function_name, properties, "queueName").lower(), connection_of(properties))
+
+
+def _blob(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    path = _named(function_name, properties, "path")
+    container = path.partition("/")[0]
+    if not container or "{" in container:
+        raise FunctionLoadError(function_name, f"its path is '{path}'; give a container's name before the first /.")
+    return BlobTrigger(path, connection_of(properties))
+
+
+def _sent(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    takes_many = str(properties.get("cardinality", "")).lower() == "many"
+    return SentTrigger(str(properties["type"]).lower(), takes_many)
+
+
+def _named(function_name: str, properties: Mapping[str, object], key: str) -> str:
+    name = properties.get(key)
+    if isinstance(name, str) and name:
+        return name
+    raise FunctionLoadError(function_name, f"its '{key}' is {name!r}; give a text.")
+
+
+def connection_of(properties: Mapping[str, object]) -> str:
+    """Return the setting that names a binding's storage account."""
+    return str(properties.get("connection") or DEFAULT_CONNECTION)
+
+
+_STORAGE: Mapping[tuple[str, Direction], tuple[Literal["queue output", "blob output", "blob input"], str]] = {
+    ("queue", "OUT"): ("queue output", "queueName"),
+    ("blob", "OUT"): ("blob output", "path"),
+    ("blob", "IN"): ("blob input", "path"),
+}
+
+
+def is_of_storage(binding: Binding) -> bool:
+    """Return whether the binding reads a blob, or writes a queue or blob."""
+    return (binding.type, binding.direction) in _STORAGE
+
+
+def parse_storage(function_name: str, binding: Binding, converter: str) -> StorageBinding:
+    """Return the queue or blob of a binding for which `is_of_storage` holds."""
+    kind, key = _STORAGE[binding.type, binding.direction]
+    return StorageBinding(
+        kind=kind,
+        parameter=binding.name,
+        converter=converter,
+        target=_named(function_name, binding.properties, key),
+        connection=connection_of(binding.properties),
+        is_binary=str(binding.properties.get("dataType", "")).lower() == "binary",
+    )
+
+
 _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "httptrigger": _http,
     "orchestrationtrigger": _durable("orchestrator", "orchestration"),
@@ -183,4 +283,10 @@ _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "mcpresourcetrigger": _mcp("resource", "resourceName"),
     "mcpprompttrigger": _mcp("prompt", "promptName"),
     "timertrigger": _timer,
+    "queuetrigger": _queue,
+    "blobtrigger": _blob,
+    "servicebustrigger": _sent,
+    "eventgridtrigger": _sent,
+    "eventhubtrigger": _sent,
+    "cosmosdbtrigger": _sent,
 }

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
+from devhost.bindings import BlobTrigger, QueueTrigger
 from devhost.durable.clock import Clock, SystemClock
 from devhost.forwarding import make_task
 from devhost.http.admin import AdminEndpoint
@@ -36,9 +37,12 @@ from devhost.mcp.server import McpServer
 from devhost.pages import make_pages
 from devhost.settings import CorsPolicy
 from devhost.timers import Monitor, TimerRunner
+from devhost.triggers.connections import Connections
+from devhost.triggers.storage_values import StorageValues
 
 if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
+    from devhost.triggers.listeners import Listeners
 
 GRACE_SECONDS = 10.0
 INTERRUPTED_EXIT_CODE = 130
@@ -99,7 +103,14 @@ class Host:
         self._client_text = ""
         self._queue_poll_seconds = queue_poll_seconds
         settings = app.settings
-        self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
+        self._connections = Connections(os.environ)
+        self._invoker = Invoker(
+            settings.threads,
+            settings.function_timeout_seconds,
+            lambda: self._client_text,
+            StorageValues(self._connections, self._clock, is_base64=settings.queues.is_base64),
+        )
+        self._listeners = self._make_listeners()
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
         self._rpc = BodyLimit(self._engine.management, settings.body_limit_bytes) if self._engine else None
@@ -126,6 +137,18 @@ class Host:
         )
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
+
+    def _make_listeners(self) -> Listeners | None:
+        functions = [
+            function
+            for function in self._app.index.running()
+            if isinstance(function.trigger, (QueueTrigger, BlobTrigger)) and self._app.group.listens_for(function)
+        ]
+        if not functions:
+            return None
+        from devhost.triggers.listeners import Listeners
+
+        return Listeners(functions, self._connections, self._app.settings, self._invoker, self._clock)
 
     def _make_app(self) -> ASGIApp:
         app, settings = self._app, self._app.settings
@@ -178,6 +201,8 @@ class Host:
             _spare_what_stays()
             announce()
             self._timers.start()
+            if self._listeners is not None:
+                self._listeners.start()
         removal = asyncio.create_task(self._engine.until_removed()) if self._engine else None
         if removal is not None:
             removal.add_done_callback(lambda _: stop.ask())
@@ -188,12 +213,19 @@ class Host:
         print(f"Stopping: {rest}. Press Ctrl-C again to stop at once.", flush=True)
         if removal is not None:
             removal.cancel()
-        await asyncio.gather(self._timers.stop(grace_seconds), self._stop_engine(grace_seconds))
+        await asyncio.gather(
+            self._timers.stop(grace_seconds), self._stop_listeners(grace_seconds), self._stop_engine(grace_seconds)
+        )
         self._server.should_exit = True
         await serving
+        await self._connections.close()
         self._invoker.close()
         if removed:
             raise removed
+
+    async def _stop_listeners(self, grace_seconds: float) -> None:
+        if self._listeners is not None:
+            await self._listeners.stop(grace_seconds)
 
     async def _stop_engine(self, grace_seconds: float) -> None:
         if self._engine is not None:

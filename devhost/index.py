@@ -12,12 +12,17 @@ from azure.functions.decorators.function_app import Function as DeclaredFunction
 
 from devhost.bindings import (
     Binding,
+    BlobTrigger,
     DurableTrigger,
     HttpTrigger,
     OtherTrigger,
+    QueueTrigger,
+    StorageBinding,
     Trigger,
+    is_of_storage,
     is_trigger,
     parse_bindings,
+    parse_storage,
     parse_trigger,
     public_name,
 )
@@ -33,7 +38,9 @@ _HOSTED_BINDINGS = frozenset({"durableclient", "http"})
 class Function:
     """One function, ready to be invoked.
 
-    `output` is the converter's binding type for what the function returns, None when it may return nothing.
+    `output` is the converter's binding type for what the function answers, None when it answers nothing. `storage` are
+    its blobs and queues, one of them may be for what it returns. `input_converter` is the binding type by which the SDK
+    converts what the trigger brings.
     `not_run` is the reason why this host does not run it, None when it does.
     """
 
@@ -46,13 +53,20 @@ class Function:
     trigger: Trigger
     trigger_type: str
     trigger_parameter: str
+    input_converter: str
     client_parameters: tuple[str, ...]
+    storage: tuple[StorageBinding, ...]
     wants_context: bool
     http_style: HttpStyle | None
     output: str | None
     bindings: tuple[Mapping[str, object], ...]
     is_disabled: bool
     not_run: str | None
+
+    @property
+    def returns_to_storage(self) -> bool:
+        """Return whether what the function returns is for a queue or a blob."""
+        return any(binding.parameter == "$return" for binding in self.storage)
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,12 @@ class FunctionIndex:
     def running(self) -> Iterable[Function]:
         """Return the functions that this host runs."""
         return (function for function in self.functions if function.not_run is None)
+
+    def uses_storage(self) -> bool:
+        """Return whether any function reads or writes queues or blobs."""
+        return any(
+            function.storage or isinstance(function.trigger, (QueueTrigger, BlobTrigger)) for function in self.running()
+        )
 
     def uses_durable(self) -> bool:
         """Return whether any function needs the durable engine, as its trigger or by a client input."""
@@ -114,7 +134,13 @@ def _index_function(declared: DeclaredFunction, settings: HostSettings, environ:
         trigger=trigger,
         trigger_type=str(trigger_binding.properties["type"]),
         trigger_parameter=trigger_binding.name,
+        input_converter=signature.converters.get(trigger_binding.name, str(trigger_binding.properties["type"])),
         client_parameters=tuple(binding.name for binding in bindings if binding.type == "durableclient"),
+        storage=tuple(
+            parse_storage(name, binding, signature.converters.get(binding.name, binding.type))
+            for binding in bindings
+            if is_of_storage(binding)
+        ),
         wants_context=signature.wants_context,
         http_style=signature.http_style,
         output=_output(bindings, trigger_binding),
@@ -133,9 +159,9 @@ def _one_trigger(name: str, bindings: Sequence[Binding]) -> Binding:
 
 def _output(bindings: Sequence[Binding], trigger: Binding) -> str | None:
     """Return the converter's name for the function's answer: `$return`'s type, else the trigger's own (1.5)."""
-    explicit = next((str(binding.properties["type"]) for binding in bindings if binding.name == "$return"), None)
+    explicit = next((binding for binding in bindings if binding.name == "$return"), None)
     if explicit:
-        return explicit
+        return None if is_of_storage(explicit) else str(explicit.properties["type"])
     trigger_type = str(trigger.properties["type"])
     return trigger_type if has_implicit_output(trigger_type) else None
 
@@ -151,7 +177,11 @@ def _why_not_run(
         return f"not run here: this host has no {trigger.type}"
     if isinstance(trigger, HttpTrigger) and trigger.route.lower().startswith("admin"):
         return "not reachable: a route must not begin with 'admin'"
-    other = [binding for binding in bindings if not is_trigger(binding) and binding.type not in _HOSTED_BINDINGS]
+    other = [
+        binding
+        for binding in bindings
+        if not (is_trigger(binding) or binding.type in _HOSTED_BINDINGS or is_of_storage(binding))
+    ]
     if other:
         return f"not run here: this host has no {other[0].properties['type']} binding"
     return None

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect
 
@@ -19,6 +20,10 @@ from devhost.forwarding import THREAD_STORAGE, filed_under, mark_task
 from devhost.index import Function, FunctionIndex
 from devhost.isolation import Raised, Returned, TimedOut, run_apart, run_caught
 from devhost.ports import DurableKind, FunctionFailedError
+
+if TYPE_CHECKING:
+    from devhost.triggers.paths import TriggerData
+    from devhost.triggers.storage_values import StorageValues
 
 logger = logging.getLogger(__name__)
 _INPUT_KIND: Mapping[DurableKind, WireKind] = {"orchestrator": "string", "activity": "json", "entity": "string"}
@@ -58,20 +63,57 @@ class InvocationContext:
 
 
 class Invoker:
-    """Calls the app's functions. `client_binding` gives the text that durable client inputs receive."""
+    """Calls the app's functions. `client_binding` gives the text that durable client inputs receive.
 
-    def __init__(self, threads: int | None, timeout_seconds: float | None, client_binding: Callable[[], str]) -> None:
+    `storage` reads and writes the queues and blobs that they are bound to, None where there are none.
+    """
+
+    def __init__(
+        self,
+        threads: int | None,
+        timeout_seconds: float | None,
+        client_binding: Callable[[], str],
+        storage: StorageValues | None = None,
+    ) -> None:
+        self._storage = storage
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="function")
         self._timeout_seconds = timeout_seconds
         self._client_binding = client_binding
 
-    async def call(self, function: Function, trigger_value: object, invocation_id: str) -> object:
+    async def call(
+        self, function: Function, trigger_value: object, invocation_id: str, members: TriggerData | None = None
+    ) -> object:
         """Return what the function returned, unconverted; raise `FunctionFailedError` for whatever it raised.
 
+        `members` are what the trigger says of itself, by which paths of blobs and queues are filled in. What the
+        function returns for a queue or blob is written there and not returned.
         A sync function that runs past the timeout is answered as failed, but its thread cannot be stopped and keeps
         its place in the pool until it returns.
         """
+        if function.storage:
+            return await self._call_with_storage(function, trigger_value, invocation_id, members or {})
+        return await self._call(function, self._arguments(function, trigger_value, invocation_id), invocation_id)
+
+    async def _call_with_storage(
+        self, function: Function, trigger_value: object, invocation_id: str, members: TriggerData
+    ) -> object:
+        """Call between the reading of its inputs and the writing of its outputs."""
+        assert self._storage is not None
         arguments = self._arguments(function, trigger_value, invocation_id)
+        try:
+            arguments |= await self._storage.arguments(function, members)
+        except FunctionFailedError as error:
+            logger.error("Function '%s' was not called: %s", function.name, error.message)
+            raise
+        result = await self._call(function, arguments, invocation_id)
+        try:
+            await self._storage.write(function, arguments, result, members)
+        except FunctionFailedError as error:
+            logger.error("Function '%s' failed (invocation %s): %s", function.name, invocation_id, error.message)
+            raise
+        return None if function.returns_to_storage else result
+
+    async def _call(self, function: Function, arguments: Mapping[str, object], invocation_id: str) -> object:
         ended: Returned | Raised | TimedOut
         with filed_under(function.name, invocation_id):
             if function.is_async:
@@ -82,7 +124,7 @@ class Invoker:
             case Returned(None):
                 return None
             case Returned(result):
-                if function.output is None:
+                if function.output is None and not function.returns_to_storage:
                     text = f"function {function.name!r} without a $return binding returned a non-None value"
                     raise FunctionFailedError(f"RuntimeError: {text}")
                 return result

@@ -9,11 +9,12 @@ import json
 import logging
 import re
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devhost.errors import SettingsError
 from devhost.forwarding import LEVELS, LogLevels
+from devhost.triggers.queue_settings import BlobSettings, QueueSettings, read_blob_settings, read_queue_settings
 
 logger = logging.getLogger(__name__)
 FILE = "host.json"
@@ -52,6 +53,8 @@ class HostSettings:
     mcp: McpServerSettings
     shows_home_page: bool
     group: str | None = None
+    queues: QueueSettings = field(default_factory=lambda: read_queue_settings({}, {}))
+    blobs: BlobSettings = field(default_factory=lambda: read_blob_settings({}))
 
     @property
     def engine_folder(self) -> Path:
@@ -104,6 +107,8 @@ def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings
         mcp=_mcp(section(host, "extensions", "mcp", file=FILE)),
         shows_home_page=environ.get("AzureWebJobsDisableHomepage", "").lower() != "true",
         group=environ.get(GROUP_VARIABLE) or None,
+        queues=read_queue_settings(section(host, "extensions", "queues", file=FILE), environ),
+        blobs=read_blob_settings(section(host, "extensions", "blobs", file=FILE)),
     )
 
 

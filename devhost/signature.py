@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from azure.functions import HttpRequest, HttpResponse
+from azure.functions import HttpRequest, HttpResponse, Out
 
 from devhost.bindings import Binding
-from devhost.converters import converter_of, has_implicit_output
+from devhost.converters import GENERIC, converter_of, has_implicit_output
 from devhost.errors import FunctionLoadError
 
 Handler = Callable[..., Any]
@@ -23,10 +23,14 @@ _STREAMING_EXTENSION = "azurefunctions.extensions.http.fastapi"
 
 @dataclass(frozen=True)
 class Signature:
-    """How a handler wants to be called: `wants_context` is for the invocation context, the style for HTTP only."""
+    """How a handler wants to be called: `wants_context` is for the invocation context, the style for HTTP only.
+
+    `converters` are the binding types by which the SDK converts the parameters' values.
+    """
 
     wants_context: bool
     http_style: HttpStyle | None
+    converters: Mapping[str, str]
 
 
 def read_signature(
@@ -48,7 +52,21 @@ def read_signature(
             _check_http_return(annotations, style)
     except _MismatchError as error:
         raise FunctionLoadError(function_name, str(error)) from error
-    return Signature(wants_context, style)
+    converters = {name: _converter(bound[name], annotations.get(name)) for name in parameters}
+    return Signature(wants_context, style, converters)
+
+
+def _converter(binding: Binding, annotation: Any) -> str:
+    """Return the binding's type, or that of plain values for a parameter that is annotated as text or bytes."""
+    binding_type = str(binding.properties["type"])
+    value = _of_output(annotation) if binding.direction == "OUT" else annotation
+    return GENERIC if value in (str, bytes) and not has_implicit_output(binding_type) else binding_type
+
+
+def _of_output(annotation: Any) -> Any:
+    """Return what stands in `Out[...]`, None where nothing does."""
+    inner = typing.get_args(annotation)
+    return inner[0] if inner else None
 
 
 class _MismatchError(Exception):
@@ -88,6 +106,7 @@ def _check_names(parameters: set[str], bound: set[str]) -> None:
 def _check_input(binding: Binding, annotations: Mapping[str, Any], has_streaming_extension: bool) -> HttpStyle | None:
     annotation = annotations.get(binding.name)
     if binding.direction == "OUT":
+        _check_output(binding, annotation)
         return None
     if annotation is not None and not _is_checkable(annotation):
         raise _MismatchError(f"the parameter '{binding.name}' must be annotated with a class, not {annotation!r}.")
@@ -97,6 +116,31 @@ def _check_input(binding: Binding, annotations: Mapping[str, Any], has_streaming
         wanted = f"an input of type {binding.properties['type']} cannot be given as '{annotation.__name__}'"
         raise _MismatchError(f"the parameter '{binding.name}': {wanted}. Leave its annotation away.")
     return None
+
+
+def _check_output(binding: Binding, annotation: Any) -> None:
+    if annotation is None:
+        return
+    value = _of_output(annotation)
+    shown = f"the parameter '{binding.name}'"
+    if typing.get_origin(annotation) is not Out or value is None:
+        raise _MismatchError(f"{shown} must be annotated azure.functions.Out[...], not {annotation!r}.")
+    if not _is_checkable(value):
+        raise _MismatchError(f"{shown} must be annotated with a class or typing.List[...] in Out, not {value!r}.")
+    if not _accepts_output(binding, value):
+        kind = binding.properties["type"]
+        raise _MismatchError(f"{shown}: an output of type {kind} cannot be set as {annotation!r}. Use Out[str].")
+
+
+def _accepts_output(binding: Binding, annotation: Any) -> bool:
+    binding_type = binding.properties["type"]
+    converter = converter_of(binding_type)
+    if converter is None or annotation in (str, bytes):
+        return True
+    try:
+        return bool(converter.check_output_type_annotation(annotation))
+    except TypeError:
+        return False
 
 
 def _is_checkable(annotation: object) -> bool:

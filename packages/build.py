@@ -73,8 +73,13 @@ WHEELS = (
         needs="requirements.txt",
         extras=("auth", "console", "cosmos", "model", "redis"),
     ),
-    # Of what an app needs, the local host itself imports the SDK alone.
-    Wheel("functions_local_host", ("devhost",), needs="requirements-local.txt", shared_needs=("azure-functions",)),
+    # Of what an app needs, the local host itself imports the SDK, and the client of blobs with its transport.
+    Wheel(
+        "functions_local_host",
+        ("devhost",),
+        needs="requirements-local.txt",
+        shared_needs=("azure-functions", "azure-storage-blob", "aiohttp"),
+    ),
     Wheel("durable_agents_conformance", ("conformance",), needs="requirements-conformance.txt"),
 )
 

@@ -31,7 +31,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     """Run the function and send its response; whatever it does wrong is answered with an empty 500."""
     request = await _read_request(match, scope, receive)
     try:
-        result = await invoker.call(match.function, request, str(uuid.uuid4()))
+        result = await invoker.call(match.function, request, str(uuid.uuid4()), _members(request))
         response = _to_response(match.function, result)
     except FunctionFailedError:
         response = Response(status_code=500)
@@ -49,6 +49,11 @@ def _to_response(function: Function, result: object) -> Response:
     except FunctionFailedError as error:
         logger.error("Function '%s' failed: %s", function.name, error.message)
         raise
+
+
+def _members(request: HttpRequest) -> Mapping[str, Datum]:
+    """Return what paths of blobs and queues are filled in by: the query's parameters, and the route's before them."""
+    return {name: Datum(value, "string") for name, value in {**request.params, **request.route_params}.items()}
 
 
 async def _read_request(match: Match, scope: Scope, receive: Receive) -> HttpRequest:

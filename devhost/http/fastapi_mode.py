@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterable
 from urllib.parse import quote
 
+from azure.functions.meta import Datum
 from fastapi.encoders import jsonable_encoder
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -61,7 +62,9 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     scope["path_params"] = dict(match.values)
     receive, send = _logged(scope, receive, send)
     try:
-        result = await invoker.call(match.function, Request(scope, receive), invocation_id)
+        request = Request(scope, receive)
+        members = {name: Datum(value, "string") for name, value in {**request.query_params, **match.values}.items()}
+        result = await invoker.call(match.function, request, invocation_id, members)
         response = _to_response(result)
     except FunctionFailedError as error:
         response = _failure(error)

@@ -82,6 +82,15 @@ BEHAVIOURS = {
     "devhost.refused-and-next": "The request behind a refused one is answered on the same connection, however many are "
     "refused.",
     "devhost.idle-connections": "Thousands of idle connections do not hold up a request.",
+    "devhost.queue-trigger": "A message of a storage queue is given to its function as the real host gives it: hidden "
+    "for ten minutes and again while it is worked on, tried again, moved to the poison queue (recordings, triggers).",
+    "devhost.queue-kill": "A message in work when its host is killed comes again, after its ten minutes, not before.",
+    "devhost.storage-outputs": "Queues and blobs that a function sets are written once it has returned, as the real "
+    "host writes them; blob inputs have what it gives (recordings, triggers).",
+    "devhost.blob-trigger": "A blob that is new by its ETag is given to its function once, whichever host of the "
+    "folder saw it; one that fails is given up as the real host does (recordings, triggers).",
+    "devhost.storage-away": "Where a storage does not answer, or is not named, the start says in one line which "
+    "functions do not listen and what to do, and serves the rest; they listen once it answers.",
     "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
     "ended with.",
     "devhost.timer-schedules": "Schedules are NCRONTAB expressions or intervals; what is none is refused by its part.",

@@ -161,24 +161,24 @@ def test_what_is_not_run_says_why():
     """Other triggers, other bindings, disabled functions, functions left out, routes that begin with admin."""
     app = func.FunctionApp()
 
-    @app.queue_trigger(arg_name="msg", queue_name="q", connection="c")
-    def queued(msg: func.QueueMessage) -> None: ...
+    @app.generic_trigger(arg_name="msg", type="kafkaTrigger")
+    def kafka(msg) -> None: ...
 
     @app.route(route="b")
-    @app.blob_input(arg_name="blob", path="p", connection="c")
-    def blobbed(req: func.HttpRequest, blob: str) -> str:
+    @app.cosmos_db_input(arg_name="rows", database_name="d", container_name="c", connection="c")
+    def joined(req: func.HttpRequest, rows: str) -> str:
         return ""
 
     for name, route in (("off", "off"), ("out", "out"), ("hidden", "Admin/x"), ("runs", "runs")):
         app.function_name(name)(app.route(route=route)(lambda req: ""))
-    only = frozenset({"QUEUED", "BLOBBED", "OFF", "HIDDEN", "RUNS"})
+    only = frozenset({"KAFKA", "JOINED", "OFF", "HIDDEN", "RUNS"})
     environ = {"AzureWebJobs.off.Disabled": "1"}
     index = index_of(app, environ, replace(SETTINGS, only_functions=only))
     assert {function.name: function.not_run for function in index.functions} == {
-        "blobbed": "not run here: this host has no blob binding",
         "hidden": "not reachable: a route must not begin with 'admin'",
+        "joined": "not run here: this host has no cosmosDB binding",
+        "kafka": "not run here: this host has no kafkaTrigger",
         "off": "disabled by the setting AzureWebJobs.off.Disabled",
         "out": "left out by 'functions' in host.json",
-        "queued": "not run here: this host has no queueTrigger",
         "runs": None,
     }

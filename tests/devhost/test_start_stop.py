@@ -52,7 +52,7 @@ def test_start_prints_address_functions_mcp_and_the_first_request(classic_host):
     classic_host.wait_for("Try: curl")
     origin = classic_host.origin.replace("127.0.0.1", "localhost")
     assert f"\techo: [GET,POST,PUT] {origin}/api/echo/{{name}}/{{id?}}" in classic_host.printed
-    assert "\tqueued: queueTrigger (not run here: this host has no queueTrigger)" in classic_host.printed
+    assert "\tstreamed: kafkaTrigger (not run here: this host has no kafkaTrigger)" in classic_host.printed
     mcp = f"MCP: {origin}/runtime/webhooks/mcp (tools: as_dict, broken, envelope, weather; resources: notes)"
     assert mcp in classic_host.printed
     assert classic_host.printed[-1] == f"Try: curl {origin}/api/shadow/value"
@@ -73,7 +73,7 @@ INTRODUCED = """
 import azure.functions as func
 
 class App(func.FunctionApp):
-    introduction = {"lines": ["Model: small"], "details": ["beside", "queued"], "request": ("main", "Who are you?")}
+    introduction = {"lines": ["Model: small"], "details": ["beside", "streamed"], "request": ("main", "Who are you?")}
 
 app = App()
 
@@ -83,8 +83,8 @@ def beside(req): ...
 @app.route(route="main", methods=["POST"])
 def main(req): ...
 
-@app.queue_trigger(arg_name="msg", queue_name="q", connection="c")
-def queued(msg): ...
+@app.generic_trigger(arg_name="msg", type="kafkaTrigger")
+def streamed(msg): ...
 """
 
 
@@ -100,7 +100,7 @@ def test_an_app_says_what_its_start_shows(tmp_path, verbose, listed):
     assert line == f'Try: curl {origin}/api/main -d "Who are you?"'
     assert listed.format(origin=origin) in host.printed
     assert {"Model: small", f"\tmain: [POST] {origin}/api/main"} <= set(host.printed)
-    assert any(printed.startswith("\tqueued: queueTrigger (not run here") for printed in host.printed)
+    assert any(printed.startswith("\tstreamed: kafkaTrigger (not run here") for printed in host.printed)
 
 
 @pytest.mark.behaviour("devhost.port-in-use")

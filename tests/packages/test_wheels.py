@@ -63,13 +63,14 @@ def test_the_librarys_wheel_asks_for_what_the_requirements_files_do(wheels: dict
 
 
 @pytest.mark.behaviour("packages.needs")
-def test_the_local_hosts_wheel_asks_for_its_own_needs_and_the_sdk(wheels: dict[str, Path]) -> None:
+def test_the_local_hosts_wheel_asks_for_its_own_needs_the_sdk_and_the_client_of_blobs(wheels: dict[str, Path]) -> None:
     """And for nothing of agents."""
     asked = {str(Requirement(text)) for text in metadata(wheels["functions_local_host"]).get_all("Requires-Dist") or ()}
-    sdk = {line for line in lines_of("requirements.txt") if Requirement(line).name == "azure-functions"}
+    shared = {"azure-functions", "azure-storage-blob", "aiohttp"}
+    sdk = {line for line in lines_of("requirements.txt") if Requirement(line).name in shared}
 
     assert asked == lines_of("requirements-local.txt") | sdk
-    assert sdk != set()
+    assert {Requirement(line).name for line in sdk} == shared
 
 
 @pytest.mark.behaviour("packages.needs")

@@ -37,10 +37,11 @@ class Azurite:
     prints: a line for each request.
     """
 
-    def __init__(self, packages: Path, folder: Path) -> None:
+    def __init__(self, packages: Path, folder: Path, ports: Mapping[str, int] | None = None) -> None:
+        """Start it, at these ports by service where a test has chosen some."""
         self.log = folder / f"azurite-{uuid.uuid4().hex[:8]}.log"
-        ports = [part for service in SERVICES for part in (f"--{service.lower()}Port", "0")]
-        command = [node(), str(packages / _SCRIPT), "--inMemoryPersistence", *ports]
+        chosen = [part for name in SERVICES for part in (f"--{name.lower()}Port", str((ports or {}).get(name, 0)))]
+        command = [node(), str(packages / _SCRIPT), "--inMemoryPersistence", *chosen]
         command += ["--skipApiVersionCheck", "--disableTelemetry"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)

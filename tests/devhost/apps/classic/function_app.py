@@ -99,9 +99,9 @@ def b_literal(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse("b_literal")
 
 
-@app.queue_trigger(arg_name="message", queue_name="q", connection="AzureWebJobsStorage")
-def queued(message: func.QueueMessage) -> None:
-    raise AssertionError("queues are not read")
+@app.generic_trigger(arg_name="message", type="kafkaTrigger")
+def streamed(message) -> None:
+    raise AssertionError("Kafka is not read")
 
 
 WEATHER_PROPERTIES = json.dumps(
