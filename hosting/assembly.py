@@ -152,7 +152,7 @@ def make_features(
         ApprovalsFeature(approvals, StandingApprovals(log, threads, holders), runs, Starting(services), most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
-        FilesFeature(stores, holders.held),
+        FilesFeature(cells, stores, log, holders.held, plan),
         BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan),
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),

@@ -134,14 +134,16 @@ class OwnerData(Struct, frozen=True):
     `member` is its name in the owner's export, and `type` the type of that member in the OpenAPI document: a list or a
     dict. It is erased when all threads of the owner are gone, or before them where it `begins_runs`: an erased owner
     would have new threads otherwise. Both functions take a caller, whose `owner` it is of. They raise
-    `LogUnavailableError`, and are safe to call again.
+    `LogUnavailableError`, and are safe to call again. Where it is `counted`, `erase` returns how much it removed, and
+    the receipt says so.
     """
 
     member: str
     type: Any
     export: Callable[[Caller], Awaitable[Any]]
-    erase: Callable[[Caller], Awaitable[None]]
+    erase: Callable[[Caller], Awaitable[int | None]]
     begins_runs: bool = False
+    counted: bool = False
 
     @classmethod
     def of_threads(cls, erase: Callable[[Caller], Awaitable[None]]) -> OwnerData:

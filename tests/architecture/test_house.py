@@ -34,6 +34,7 @@ FRAMEWORK_READERS = {
     "hosting.features.background.provider",
     "hosting.features.callbacks.callbacks",
     "hosting.features.files.provider",
+    "hosting.features.files.shared",
     "hosting.features.files.store",
     "hosting.features.memory.embeddings",
     "hosting.features.memory.provider",

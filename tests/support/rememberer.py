@@ -21,7 +21,7 @@ from hosting.features.memory.provider import OwnerMemory
 
 
 class _Rememberer(BaseChatClient[Any]):
-    """`remember TEXT` and `forget ID` call the tools and tell what came of it; anything else has the instructions."""
+    """`remember TEXT`, `forget ID` and `write TEXT` call tools and tell the results; else it has the instructions."""
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -34,10 +34,15 @@ class _Rememberer(BaseChatClient[Any]):
         if newest.role == "tool":
             return _says(f"told: {newest.contents[0].result}")
         word, _, rest = newest.text.partition(" ")
-        if word in ("remember", "forget"):
-            arguments = {"fact" if word == "remember" else "fact_id": rest}
+        calls = {
+            "remember": ("remember", {"fact": rest}),
+            "forget": ("forget", {"fact_id": rest}),
+            "write": ("file_access_write", {"file_name": "a.md", "content": rest}),
+        }
+        if word in calls:
+            name, arguments = calls[word]
             return ChatResponse(
-                messages=Message("assistant", [Content.from_function_call("call-1", word, arguments=arguments)])
+                messages=Message("assistant", [Content.from_function_call("call-1", name, arguments=arguments)])
             )
         tools = [one.name for one in options.get("tools") or ()]
         return _says(f"{options.get('instructions')}\ntools: {' '.join(tools)}")
@@ -47,9 +52,9 @@ class RememberersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], 
     """The model with function invocation and middleware."""
 
 
-def rememberer(**options: Any) -> Agent[Any]:
-    """Return the agent "Clerk" with a memory."""
-    return Agent(RememberersClient(), "Do as told.", name="Clerk", context_providers=[OwnerMemory(**options)])
+def rememberer(others: Sequence[Any] = (), **options: Any) -> Agent[Any]:
+    """Return the agent "Clerk" with a memory, and other context providers."""
+    return Agent(RememberersClient(), "Do as told.", name="Clerk", context_providers=[OwnerMemory(**options), *others])
 
 
 async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:

@@ -1,10 +1,11 @@
-"""`ThreadFiles`: stands in an agent's list for a provider of files, and has it keep them with the thread.
+"""`HostedFiles`: stands in an agent's list for a provider of files, and has it keep them in the app's stores.
 
 Theory. The framework's providers put their files into a store under the id of the session, and a new agent gets a
 folder of the machine's disk for that. Hosted, the disk is one instance's, and goes with it. A provider that keeps its
 files for each session gets `SessionFiles` instead, bound to the session of the very run: so parallel runs, agents that
-are tools, and late attempts never see one another's. The provider's own object is not changed, and keeps its store for
-an agent that is run by hand.
+are tools, and late attempts never see one another's. A provider that shares its files between threads gets
+`OwnerFiles`: it shares them between all threads that an owner has with the agent. The provider's own object is not
+changed, and keeps its store for an agent that is run by hand.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_framework import (
+    AgentFileStore,
     AgentSession,
     ContextProvider,
     FileAccessProvider,
@@ -23,15 +25,18 @@ from agent_framework import (
     InMemoryAgentFileStore,
     SessionContext,
 )
+from msgspec import Struct
 
 from hosting.core.agent.framework import agents_within
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.stores.stores import Stores
+from hosting.features.files.owned import OwnedFiles
+from hosting.features.files.shared import OwnerFiles
 from hosting.features.files.store import RunContents, SessionFiles
-from hosting.start_up import warn
 from hosting.tools import idempotent
 
 logger = logging.getLogger(__name__)
 
-OfRun = Callable[[], RunContents | None]
 FileProvider = FileMemoryProvider | FileAccessProvider
 
 FOLDER = "session"
@@ -40,34 +45,62 @@ _EDITS = "replace"
 """What the names of tools have that change a file by what it has: made again they may change it twice."""
 
 
-class ThreadFiles(ContextProvider):
-    """A provider of files whose files are kept with the thread of each run."""
+class FilesOfRun(Struct, frozen=True):
+    """Where one run keeps files: with its thread, or with the thread's owner."""
 
-    def __init__(self, provider: FileProvider, of_run: OfRun) -> None:
-        """`of_run` returns where the calling run keeps large contents; None has the provider use its own store."""
+    stores: Stores
+    owned: OwnedFiles
+    held: HeldRun
+
+    def files(self, shelf: str | None, state: dict[str, Any], own: AgentFileStore) -> SessionFiles | OwnerFiles | None:
+        """Return the files of a shelf, over the provider's `own`; without one those of the session with this `state`.
+
+        None for somebody with whom the thread is shared: a shelf has the owner's files of all threads.
+        """
+        if shelf is None:
+            return SessionFiles(state, RunContents(self.stores, self.held))
+        principal = self.held.run.accepted.principal
+        if principal is not None and principal.owner != self.held.address.owner:
+            return None
+        return OwnerFiles(self.owned, self.held, shelf, own)
+
+
+OfRun = Callable[[], FilesOfRun | None]
+
+
+class HostedFiles(ContextProvider):
+    """A provider of files whose files are kept with the thread of each run; those of a `shelf` with its owner."""
+
+    def __init__(self, provider: FileProvider, of_run: OfRun, shelf: str | None = None) -> None:
+        """`of_run` returns where the calling run keeps files; None has the provider use its own store."""
         super().__init__(provider.source_id)
         self.provider = provider
         self.of_run = of_run
+        self.shelf = shelf
         self._is_announced = False
 
     async def before_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Give the model the provider's tools, over the files of this session."""
-        contents = self.of_run()
-        provider, files = self.provider, None
-        if contents is not None:
-            self._announce()
-            files = SessionFiles(state, contents)
-            provider = copy.copy(provider)
-            provider.store, provider.scope = files, FOLDER
+        """Give the model the provider's tools, over the files of this session or owner."""
+        of_run = self.of_run()
+        if of_run is None:
+            await self.provider.before_run(agent=agent, session=session, context=context, state=state)
+            return
+        self._announce()
+        files = of_run.files(self.shelf, state, self.provider.store)
+        if files is None:
+            return
+        provider = copy.copy(self.provider)
+        provider.store = files
+        if self.shelf is None:
+            provider.scope = FOLDER
         before = len(context.tools)
         await provider.before_run(agent=agent, session=session, context=context, state=state)
-        if files is not None:
-            files.has_begun = True
-            for tool in context.tools[before:]:
-                if _EDITS not in tool.name:
-                    idempotent(tool)
+        files.has_begun = True
+        for tool in context.tools[before:]:
+            if _EDITS not in tool.name:
+                idempotent(tool)
 
     async def after_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -80,27 +113,30 @@ class ThreadFiles(ContextProvider):
         if not self._is_announced:
             self._is_announced = True
             store = type(self.provider.store).__name__
-            logger.info("The files of %r are kept with each thread, in place of %s.", self.source_id, store)
+            if self.shelf is None:
+                logger.info("The files of %r are kept with each thread, in place of %s.", self.source_id, store)
+            else:
+                logger.info("The files of %r are kept for each owner, over those of %s.", self.source_id, store)
 
 
-def keep_with_thread(agent: object, name: str, of_run: OfRun) -> None:
-    """Have the providers of an agent, and of those that are its tools, keep their files with the thread.
+def keep_files(agent: object, of_run: OfRun) -> None:
+    """Have the providers of an agent, and of those that are its tools, keep their files in the app's stores.
 
-    A provider with a store that the app's author wrote stays as it is. So does one whose files are meant for many
-    threads, with a warning where they lie on the disk or in memory.
+    A provider with a store that the app's author wrote stays as it is.
     """
+    shelves: list[tuple[str, AgentFileStore]] = []
     for each in agents_within(agent):
         providers = getattr(each, "context_providers", None)
         if not isinstance(providers, list):
             continue
         for index, provider in enumerate(providers):
-            if isinstance(provider, ThreadFiles):  # another app has the agent too: the newest one is served
+            if isinstance(provider, HostedFiles):  # another app has the agent too: the newest one is served
                 provider.of_run = of_run
+                if provider.shelf is not None:
+                    shelves.append((provider.shelf, provider.provider.store))
             elif isinstance(provider, FileProvider) and _is_machines(provider):
-                if _spans_threads(provider):
-                    _warn(name, provider)
-                else:
-                    providers[index] = ThreadFiles(provider, of_run)
+                shelf = _shelf(provider, shelves) if _spans_threads(provider) else None
+                providers[index] = HostedFiles(provider, of_run, shelf)
 
 
 def _is_machines(provider: FileProvider) -> bool:
@@ -112,10 +148,20 @@ def _spans_threads(provider: FileProvider) -> bool:
     return bool(provider.scope) or (isinstance(provider, FileAccessProvider) and not provider.session_scoped)
 
 
-def _warn(name: str, provider: FileProvider) -> None:
-    warn(
-        f"Agent {name!r} shares the files of {provider.source_id!r} between all threads and owners, in a "
-        f"{type(provider.store).__name__} of this machine: other instances do not see them, and they are neither "
-        "exported nor erased. For files of a thread leave out scope, and give a FileAccessProvider "
-        "session_scoped=True. For files of all threads give a store of your own: docs/guides/memory.md, Files."
-    )
+def _shelf(provider: FileProvider, shelves: list[tuple[str, AgentFileStore]]) -> str:
+    """Return the name of the provider's files among those of the agent: providers of one store share them.
+
+    It is stored, so it is made of what stays: the provider's id, and its place among those of this id.
+    """
+    for name, store in shelves:
+        if store is provider.store or _root(store) == _root(provider.store) is not None:
+            return name
+    taken = {name for name, _ in shelves}
+    names = (f"{provider.source_id}{number}" for number in ("", *range(2, len(taken) + 2)))
+    shelf = next(name for name in names if name not in taken)
+    shelves.append((shelf, provider.store))
+    return shelf
+
+
+def _root(store: AgentFileStore) -> object:
+    return getattr(store, "root_path", None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_framework import AgentFileStore, FileStoreEntry
@@ -37,6 +37,7 @@ MOST_FILE_BYTES = 1024 * 1024
 MOST_BYTES = 16 * 1024 * 1024
 MOST_PATH_CHARACTERS = 255
 """The limits of one provider's files in one thread."""
+AWAY = "the files cannot be reached now. Try again"
 INLINE_BYTES = 512
 """A content above this is an attachment: the state is read and written with every turn."""
 
@@ -80,7 +81,7 @@ class SessionFiles(AgentFileStore):
 
     async def write(self, path: str, content: str, *, overwrite: bool = True) -> None:
         """Write a file. Raises `ValueError` with a sentence for the model where a limit is reached."""
-        path, body = _checked(path), content.encode()
+        path, body = checked_path(path), content.encode()
         self._refuse(path, len(body), overwrite=overwrite)
         file: File = {TEXT: content}
         if len(body) > INLINE_BYTES:
@@ -96,7 +97,7 @@ class SessionFiles(AgentFileStore):
 
     async def read(self, path: str) -> str | None:
         """Return the content of a file, None where there is none."""
-        file = self._files.get(_checked(path))
+        file = self._files.get(checked_path(path))
         if file is None or TEXT in file:
             return None if file is None else str(file[TEXT])
         name = str(file[ATTACHMENT]["sha256"])
@@ -113,25 +114,18 @@ class SessionFiles(AgentFileStore):
     async def delete(self, path: str) -> bool:
         """Remove a file, and return whether there was one."""
         files = self._files
-        if (path := _checked(path)) not in files:
+        if (path := checked_path(path)) not in files:
             return False
         self._state[FILES] = {name: file for name, file in files.items() if name != path}
         return True
 
     async def list_children(self, directory: str = "") -> list[FileStoreEntry]:
         """Return the folders and the files of a directory, each by name; a directory is there while it has a file."""
-        folder = f"{_checked(directory)}/" if directory.strip("/") else ""
-        below = [path[len(folder) :].split("/", 1) for path in self._files if path.startswith(folder)]
-        folders = sorted({parts[0] for parts in below if len(parts) > 1})
-        files = sorted(parts[0] for parts in below if len(parts) == 1)
-        return [
-            *(FileStoreEntry(name, FileStoreEntry.DIRECTORY) for name in folders),
-            *(FileStoreEntry(name, FileStoreEntry.FILE) for name in files),
-        ]
+        return children(self._files, directory)
 
     async def file_exists(self, path: str) -> bool:
         """Return whether there is a file at the path."""
-        return _checked(path) in self._files
+        return checked_path(path) in self._files
 
     async def create_directory(self, path: str) -> None:
         """Do nothing: a directory is there with its first file."""
@@ -143,33 +137,48 @@ class SessionFiles(AgentFileStore):
         return files
 
     def _refuse(self, path: str, size: int, *, overwrite: bool) -> None:
-        """Raise for a path that cannot be written, and where a limit is reached."""
-        files = self._files
-        if path in files and not overwrite:
-            raise FileExistsError(errno.EEXIST, "The file exists already.", path)
-        if any(name.startswith(f"{path}/") for name in files):
-            raise IsADirectoryError(errno.EISDIR, "The path is a directory.", path)
-        if any(path.startswith(f"{name}/") for name in files):
-            raise NotADirectoryError(errno.ENOTDIR, "A part of the path is a file.", path)
-        if size > MOST_FILE_BYTES:
-            raise ValueError(f"it has {size} bytes, and a file has at most {MOST_FILE_BYTES}. Write a part of it.")
-        if path not in files and len(files) >= MOST_FILES:
-            raise ValueError(f"there are {len(files)} files, which is the most. Delete some that are not needed.")
-        total = size + sum(_bytes_of(file) for name, file in files.items() if name != path)
-        if total > MOST_BYTES:
-            raise ValueError(f"all files together have at most {MOST_BYTES} bytes. Delete some that are not needed.")
+        sizes = {name: _bytes_of(file) for name, file in self._files.items()}
+        refuse(sizes, path, size, overwrite=overwrite, most_bytes=MOST_BYTES)
 
     def _unavailable(self) -> Exception:
         if not self.has_begun:
             return LogUnavailableError()
-        return OSError(errno.EIO, "the files cannot be reached now. Try again")
+        return OSError(errno.EIO, AWAY)
 
 
 def _bytes_of(file: File) -> int:
     return int(file[ATTACHMENT]["bytes"]) if ATTACHMENT in file else len(str(file[TEXT]).encode())
 
 
-def _checked(path: str) -> str:
+def refuse(sizes: Mapping[str, int], path: str, size: int, *, overwrite: bool, most_bytes: int) -> None:
+    """Raise for a path that cannot be written, and where a limit is reached; `sizes` are those of the files by path."""
+    if path in sizes and not overwrite:
+        raise FileExistsError(errno.EEXIST, "The file exists already.", path)
+    if any(name.startswith(f"{path}/") for name in sizes):
+        raise IsADirectoryError(errno.EISDIR, "The path is a directory.", path)
+    if any(path.startswith(f"{name}/") for name in sizes):
+        raise NotADirectoryError(errno.ENOTDIR, "A part of the path is a file.", path)
+    if size > MOST_FILE_BYTES:
+        raise ValueError(f"it has {size} bytes, and a file has at most {MOST_FILE_BYTES}. Write a part of it.")
+    if path not in sizes and len(sizes) >= MOST_FILES:
+        raise ValueError(f"there are {len(sizes)} files, which is the most. Delete some that are not needed.")
+    if size + sum(sizes.values()) - sizes.get(path, 0) > most_bytes:
+        raise ValueError(f"all files together have at most {most_bytes} bytes. Delete some that are not needed.")
+
+
+def children(paths: Iterable[str], directory: str) -> list[FileStoreEntry]:
+    """Return the folders and the files of a directory, each by name, as `AgentFileStore.list_children` does."""
+    folder = f"{checked_path(directory)}/" if directory.strip("/") else ""
+    below = [path[len(folder) :].split("/", 1) for path in paths if path.startswith(folder)]
+    folders = sorted({parts[0] for parts in below if len(parts) > 1})
+    files = sorted(parts[0] for parts in below if len(parts) == 1)
+    return [
+        *(FileStoreEntry(name, FileStoreEntry.DIRECTORY) for name in folders),
+        *(FileStoreEntry(name, FileStoreEntry.FILE) for name in files),
+    ]
+
+
+def checked_path(path: str) -> str:
     """Return the path with single slashes; raise `ValueError` for one that leaves the files, or is too long."""
     slashed = path.strip().replace("\\", "/")
     parts = [part for part in slashed.split("/") if part]

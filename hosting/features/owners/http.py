@@ -86,7 +86,7 @@ class OwnerErasure(TypedDict):
     """The receipts of an owner's deleted threads; the status is "accepted" until all are deleted.
 
     `unreached` are the agents of these threads that the app no longer has: data that their own context providers
-    stored elsewhere was not erased.
+    stored elsewhere was not erased. The numbers are of what was deleted besides the threads, by this request.
     """
 
     owner: str
@@ -171,9 +171,10 @@ def my_export(thread: Any, members: Mapping[str, Any]) -> Route:
     )
 
 
-def my_erasure(thread: Any) -> Route:
-    """Return the erasure of the caller's data, where `thread` is the body of each receipt."""
-    body = with_members(OwnerErasure, {"threads": GenericAlias(list, (thread,))})
+def my_erasure(thread: Any, counted: Sequence[str] = ()) -> Route:
+    """Return the erasure of the caller's data: `thread` is the body of each receipt, `counted` what else it counts."""
+    numbers = dict.fromkeys(counted, NotRequired[int])
+    body = with_members(OwnerErasure, {"threads": GenericAlias(list, (thread,)), **numbers})
     return Route(
         "my_erasure",
         "DELETE",
@@ -219,7 +220,7 @@ class OwnerHandlers:
         self._settings = settings
         self._starting = starting
         self._my_export = my_export(export_body(thread_data), {part.member: part.type for part in owners.exported})
-        self._my_erasure = my_erasure(erasure_body(thread_data))
+        self._my_erasure = my_erasure(erasure_body(thread_data), [part.member for part in owners.counted])
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
@@ -323,7 +324,7 @@ def erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) ->
     if erased.unreached:
         body["unreached"] = list(erased.unreached)
     return (
-        json_reply(200, body)
+        json_reply(200, {**body, **erased.counts})
         if erased.is_complete
         else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
     )

@@ -18,10 +18,11 @@ conversation is what moves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.deletion import Receipt
 from hosting.core.purging import Purging
@@ -48,12 +49,13 @@ class ErasedOwner(Struct, frozen=True):
     """The owner's threads that are gone, with their receipts; `is_complete` where none is left.
 
     `unreached` are the agents of these that the app does not have, by their names in lower case: what their own context
-    providers keep is where it was.
+    providers keep is where it was. `counts` says by kind how much was removed that is no thread's.
     """
 
     threads: tuple[tuple[Address, Receipt], ...]
     is_complete: bool
     unreached: tuple[str, ...]
+    counts: Mapping[str, int] = {}
 
 
 class Owners:
@@ -85,6 +87,11 @@ class Owners:
         """The data that an export has besides the threads."""
         return [part for part in self._data if part.member]
 
+    @property
+    def counted(self) -> Sequence[OwnerData]:
+        """The data that a receipt counts."""
+        return [part for part in self._data if part.counted]
+
     async def erase(self, caller: Caller, seconds: float) -> ErasedOwner:
         """Delete all that the owner has, and return the receipts of the threads that are gone.
 
@@ -97,11 +104,10 @@ class Owners:
                 await part.erase(caller)
             erased = await self._erase_threads(caller, seconds)
             is_left = erased.is_complete and any([await part.export(caller) for part in beginning])
-        if erased.is_complete:
-            for part in self._data:
-                if not part.begins_runs:
-                    await part.erase(caller)
-        return erased
+        if not erased.is_complete:
+            return erased
+        counts = {part.member: await part.erase(caller) for part in self._data if not part.begins_runs}
+        return replace(erased, counts={member: count for member, count in counts.items() if count})
 
     async def _erase_threads(self, caller: Caller, seconds: float) -> ErasedOwner:
         clock = asyncio.get_running_loop().time

@@ -1,6 +1,7 @@
 """An agent of the harness whose process stands still where a test wants it: in a write of a file, or behind its record.
 
-The message is that point, `write` or `recorded`, or `read`. STANDS is the file with a line for each time that it stood
+The message is that point, `write` or `recorded`, or `read`. Another agent has files of all its owner's threads, and
+stands behind each write at the point `shared`. STANDS is the file with a line for each time that it stood
 there, and it stands until the file GOES_ON is there. MODEL is the file with a line for each call of the model.
 """
 
@@ -14,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from agent_framework import (
+    Agent,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    FileAccessProvider,
+    FileSystemAgentFileStore,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -26,7 +30,9 @@ from agent_framework import (
 )
 
 import hosting.app
+from hosting.features.files.owned import OwnedFiles
 from hosting.features.files.store import SessionFiles
+from hosting.offline.model import OfflineChatClient
 
 STANDS, GOES_ON, MODEL = (Path(os.environ[name]) for name in ("STANDS", "GOES_ON", "MODEL"))
 NOTE = "plan.md"
@@ -98,5 +104,23 @@ if os.environ["POINT"] == "write":
     import hosting.features.files.provider
 
     hosting.features.files.provider.SessionFiles = StandingFiles  # type: ignore[misc]
+
+
+class StandingOwned(OwnedFiles):
+    """Files of owners that stand still behind each write."""
+
+    async def write(self, *arguments: Any, **options: Any) -> None:
+        await super().write(*arguments, **options)
+        await stand("shared")
+
+
+if os.environ["POINT"] == "shared":
+    import hosting.features.files.owned
+
+    hosting.features.files.owned.OwnedFiles = StandingOwned  # type: ignore[misc]
+access = FileAccessProvider(
+    FileSystemAgentFileStore("deployed"), disable_readonly_tool_approval=True, disable_write_tool_approval=True
+)
+keeper = Agent(OfflineChatClient(), name="Keeper", context_providers=[access])
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[create_harness_agent(PlannersClient(), name="Planner")])
+app = hosting.app.AgentFunctionApp(agents=[create_harness_agent(PlannersClient(), name="Planner"), keeper])

@@ -18,7 +18,7 @@ from agent_framework import (
 
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.thread_log import epoch_store_key
-from hosting.features.files.provider import ThreadFiles
+from hosting.features.files.provider import HostedFiles
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from state.codec import read as parse
@@ -224,25 +224,14 @@ class OwnStore(InMemoryAgentFileStore):
 
 
 @pytest.mark.behaviour("files.own-stores")
-@pytest.mark.parametrize(
-    ("provider", "warning"),
-    [
-        (lambda folder: FileMemoryProvider(OwnStore()), None),
-        (lambda folder: FileMemoryProvider(FileSystemAgentFileStore(folder), scope="all"), "'file_memory'"),
-        (lambda folder: FileAccessProvider(FileSystemAgentFileStore(folder)), "'file_access'"),
-    ],
-    ids=["own", "scope", "shared"],
-)
-def test_files_that_are_meant_for_elsewhere_stay_there(
-    provider: Any, warning: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With a warning, where they are the machine's and every owner's."""
-    agent = clerk(provider(tmp_path))
-    OwnedApp(agent=agent)
+@pytest.mark.parametrize("provider", [FileMemoryProvider, FileAccessProvider])
+def test_files_in_a_store_of_the_author_s_own_stay_there(provider: Any) -> None:
+    """With a scope or without."""
+    agents = [clerk(provider(OwnStore())), clerk(provider(OwnStore(), scope="all"))]
+    for agent in agents:
+        OwnedApp(agent=agent)
 
-    assert not any(isinstance(item, ThreadFiles) for item in agent.context_providers)
-    warned = [line for line in capsys.readouterr().err.splitlines() if "shares the files of" in line]
-    assert [str(warning) in line for line in warned] == ([] if warning is None else [True])
+    assert not [item for agent in agents for item in agent.context_providers if isinstance(item, HostedFiles)]
 
 
 @pytest.mark.behaviour("files.own-stores")

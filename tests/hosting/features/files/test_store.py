@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from agent_framework import AgentSession, FileMemoryProvider, InMemoryAgentFileStore, SessionContext
+from agent_framework import AgentFileStore, AgentSession, FileMemoryProvider, InMemoryAgentFileStore, SessionContext
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
-from hosting.features.files.provider import ThreadFiles
+from hosting.features.files.provider import HostedFiles
 from hosting.features.files.store import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, SessionFiles
 
 LONG = "Kilometre by kilometre. " * 40
@@ -36,6 +36,17 @@ class Contents:
         await asyncio.sleep(0)  # another call comes between
         if self.is_away:
             raise AttachmentsUnavailableError("the store is away")
+
+
+class OfRun:
+    """A run whose session has its files."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def files(self, shelf: str | None, state: dict[str, Any], own: AgentFileStore) -> SessionFiles:
+        """Return those of the session, as before the run has begun."""
+        return SessionFiles(state, self._contents)  # type: ignore[arg-type]  # the part that it reaches
 
 
 def files_in(state: dict[str, Any], contents: Contents) -> SessionFiles:
@@ -112,7 +123,7 @@ async def test_an_attempt_does_not_begin_without_the_list_of_files_that_every_ot
     files = files_in(state, contents)
     await files.write("session/memories.md", LONG)
     contents.is_away = True
-    provider = ThreadFiles(FileMemoryProvider(InMemoryAgentFileStore()), lambda: contents)  # type: ignore[arg-type, return-value]
+    provider = HostedFiles(FileMemoryProvider(InMemoryAgentFileStore()), lambda: OfRun(contents))  # type: ignore[arg-type, return-value]
 
     with pytest.raises(LogUnavailableError):
         await provider.before_run(agent=None, session=session, context=SessionContext(input_messages=[]), state=state)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from agent_framework import FileAccessProvider, InMemoryAgentFileStore
 
 import hosting
 from hosting.app import Budget, Limit
@@ -35,8 +36,10 @@ SPACES = {
     "promised": "runs",
     "not-taken": "runs",
     "swept": "timers",
+    "files": "owners",
 }
-"""The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py)."""
+"""The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py),
+and what is an owner's with the cells."""
 
 
 def cell_kinds() -> Iterator[tuple[str, Path]]:
@@ -92,15 +95,17 @@ async def kept_of(app: OwnedApp, name: str) -> Mapping[str, object]:
 
 async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() -> None:
     """Each kind of cell in the code is written by this life: a kind that is new fails here until it has its part."""
+    access = FileAccessProvider(InMemoryAgentFileStore(), disable_write_tool_approval=True)
     app = OwnedApp(
         signed_in,
-        agent=rememberer(),
+        agent=rememberer(others=[access]),
         budget=Budget(tokens=10**9, per="owner/day"),
         limit=Limit(requests_per_minute=99),
         **WEBHOOKS,
     )
     async with app.http:
         await app.say("ada", "remember Likes tea")
+        await app.say("ada", "write Drinks it green")
         schedule = {"cron": "0 9 * * 1-5", "message": "Report"}
         created = await app.ask("ada", "POST", "/api/agents/Clerk/schedules", json=schedule)
         await app.ask("ada", "GET", "/api/agents/Clerk/figures")
@@ -108,6 +113,8 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")
         left = await kept_of(app, "ada")
+        stores = app.app._services.stores
+        contents = await stores.attachments.put_between(store_space(stores.hub, "files"), 0, 1e12)
         nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
 
     assert created.status_code == 201, created.text
@@ -115,5 +122,6 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
     assert (erased.status_code, left.keys()) == (200, KEPT.keys())
     members = {name for name, value in export.items() if value and name not in ("owner", "next_cursor")}
     assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
-    assert "Likes tea" in json.dumps(export)
+    assert ("Likes tea" in json.dumps(export), "Drinks it green" in json.dumps(export)) == (True, True)
+    assert contents == []
     assert [value for name, value in nothing.items() if name != "owner" and value] == []

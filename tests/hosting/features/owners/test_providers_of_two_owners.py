@@ -16,6 +16,7 @@ from agent_framework import (
     ChatMiddleware,
     CompactionProvider,
     ContextProvider,
+    FileAccessProvider,
     FileHistoryProvider,
     FileMemoryProvider,
     InlineSkill,
@@ -60,6 +61,16 @@ WRITE, READ = (
     'Call file_memory_write with {{"file_name": "a.md", "content": "{word}"}}',
     'Call file_memory_read with {"file_name": "a.md"}',
 )
+
+
+UNASKED = {"disable_readonly_tool_approval": True, "disable_write_tool_approval": True}
+
+
+def shared_files(provider: type[FileAccessProvider] | type[FileMemoryProvider], **options: Any) -> Kept:
+    """Files of all threads, which the framework's store would give to everybody."""
+    tools = "file_access" if provider is FileAccessProvider else "file_memory"
+    write, read = (words.replace("file_memory", tools) for words in (WRITE, READ))
+    return Kept([provider(InMemoryAgentFileStore(), **options)], keep=write, look=read)
 
 
 def file_memory(folder: Path) -> Kept:
@@ -115,6 +126,9 @@ PROVIDERS: dict[str, Callable[[Path], Kept]] = {
     "secure": lambda _: Kept([SecureAgentConfig()]),
     "skills": skills,
     "file memory": lambda _: Kept([FileMemoryProvider(InMemoryAgentFileStore())], keep=WRITE, look=READ),
+    "scoped file memory": lambda _: shared_files(FileMemoryProvider, scope="all"),
+    "shared file access": lambda _: shared_files(FileAccessProvider, **UNASKED),
+    "scoped file access": lambda _: shared_files(FileAccessProvider, scope="all", **UNASKED),
     "own file memory": file_memory,
     "file history": lambda folder: Kept([FileHistoryProvider(folder, load_messages=False)], lambda: texts_in(folder)),
     "packed file history": lambda folder: Kept(

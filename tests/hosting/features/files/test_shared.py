@@ -1,0 +1,235 @@
+"""Files that a provider shares between threads: an owner's, over those that were deployed with the app."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import (
+    Agent,
+    AgentFileStore,
+    FileAccessProvider,
+    FileMemoryProvider,
+    FileSystemAgentFileStore,
+    InMemoryAgentFileStore,
+)
+
+from hosting.app import AgentFunctionApp
+from hosting.names import StoreKey
+from hosting.offline.model import OfflineChatClient
+from tests.support.direct import DirectHost
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
+
+pytestmark = pytest.mark.behaviour("files.of-owners")
+
+PRICES = "Paris: 40 EUR"
+SAYS = "The tool says: "
+
+
+def access(store: AgentFileStore, **options: Any) -> FileAccessProvider:
+    """Return a provider whose files are of all threads, and whose tools ask nobody."""
+    asks = {"disable_readonly_tool_approval": True, "disable_write_tool_approval": True}
+    return FileAccessProvider(store, **{**asks, **options})
+
+
+def clerk(*providers: Any) -> Agent[Any]:
+    """Return an agent with these providers, whose model calls the tool that it is told to."""
+    return Agent(client=OfflineChatClient(), name="Clerk", context_providers=list(providers))
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Path:
+    """The folder that the app brings."""
+    folder = tmp_path / "data"
+    (folder / "prices").mkdir(parents=True)
+    (folder / "prices" / "trains.md").write_text(PRICES)
+    (folder / "about.md").write_text("About us")
+    return folder
+
+
+async def call(app: OwnedApp, user: str, tool: str, thread_id: str = "t", **arguments: Any) -> str:
+    """Return what a tool of the provider says to a user's agent."""
+    name = tool if "_" in tool else f"file_access_{tool}"
+    said = await app.say(user, f"Call {name} with {json.dumps(arguments)}", thread_id)
+    return str(said["response"]).removeprefix(SAYS)
+
+
+async def test_a_file_is_in_all_threads_of_its_owner_and_in_no_other_owner_s(
+    deployed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is written where the app was deployed, and the log says once that it is so."""
+    caplog.set_level(logging.INFO, "hosting.features.files.provider")
+    app = OwnedApp(agent=clerk(access(FileSystemAgentFileStore(deployed))))
+    written = await call(app, "ada", "write", file_name="notes/ada.md", content="By train")
+
+    ada = await call(app, "ada", "read", "other", file_name="notes/ada.md")
+    bob = [await call(app, "bob", tool, **arguments) for tool, arguments in ASKS]
+
+    assert (written, ada) == ("File 'notes/ada.md' written.", "By train")
+    assert bob == [
+        "File 'notes/ada.md' not found.",
+        "File 'notes/ada.md' not found.",
+        json.dumps([{"name": "prices", "type": "directory"}, {"name": "about.md", "type": "file"}]),
+        "[]",
+    ]
+    assert sorted(path.name for path in deployed.rglob("*.md")) == ["about.md", "trains.md"]
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("hosting.features.files")] == [
+        "The files of 'file_access' are kept for each owner, over those of FileSystemAgentFileStore."
+    ]
+
+
+ASKS: list[tuple[str, dict[str, Any]]] = [
+    ("read", {"file_name": "notes/ada.md"}),
+    ("delete", {"file_name": "notes/ada.md"}),
+    ("ls", {}),
+    ("grep", {"regex_pattern": "train$"}),
+]
+
+
+async def test_deployed_files_are_read_by_everybody_and_changed_for_one_owner(deployed: Path) -> None:
+    """A file that the owner overwrote, edited or deleted is the owner's; the others read the deployed one."""
+    app = OwnedApp(agent=clerk(access(FileSystemAgentFileStore(deployed))))
+    trains, about = "prices/trains.md", "about.md"
+    said = [
+        await call(app, "ada", tool, **arguments)
+        for tool, arguments in (
+            ("read", {"file_name": trains}),
+            ("grep", {"regex_pattern": "eur"}),
+            ("write", {"file_name": trains, "content": "x"}),
+            ("replace", {"file_name": trains, "old_string": "40", "new_string": "50"}),
+            ("read", {"file_name": trains}),
+            ("ls", {"directory": "prices"}),
+            ("delete", {"file_name": about}),
+            ("delete", {"file_name": about}),
+            ("read", {"file_name": about}),
+            ("ls", {}),
+            ("write", {"file_name": "prices", "content": "x"}),
+            ("write", {"file_name": f"{trains}/more", "content": "x"}),
+            ("write", {"file_name": about, "content": "Mine"}),
+            ("delete", {"file_name": trains}),
+            ("read", {"file_name": trains}),
+        )
+    ]
+    bob = [await call(app, "bob", "read", file_name=name) for name in (trains, about)]
+    mine = await call(app, "ada", "read", "another", file_name=about)
+
+    assert said[0] == PRICES
+    assert [found["file_name"] for found in json.loads(said[1])] == [trains]
+    assert "already exists" in said[2]
+    assert said[3:5] == [f"Replaced 1 occurrence(s) in '{trains}'.", "Paris: 50 EUR"]
+    assert json.loads(said[5]) == [{"name": "trains.md", "type": "file"}]
+    assert said[6:9] == [f"File '{about}' deleted.", f"File '{about}' not found.", f"File '{about}' not found."]
+    assert json.loads(said[9]) == [{"name": "prices", "type": "directory"}]
+    assert "already a directory" in said[10]
+    assert "already a file" in said[11]
+    assert said[12:] == [f"File '{about}' written.", f"File '{trains}' deleted.", f"File '{trains}' not found."]
+    assert (bob, mine) == ([PRICES, "About us"], "Mine")
+    assert (deployed / trains).read_text() == PRICES
+
+
+async def test_another_instance_has_the_files(tmp_path: Path) -> None:
+    """Of the same stores."""
+    log = f"sqlite:{tmp_path / 'log.sqlite'}"
+    one, two = (OwnedApp(agent=clerk(access(InMemoryAgentFileStore())), AGENT_LOG=log) for _ in range(2))
+    await call(one, "ada", "write", file_name="a.md", content="one")
+
+    edited = await call(two, "ada", "replace", file_name="a.md", old_string="one", new_string="two")
+
+    assert edited == "Replaced 1 occurrence(s) in 'a.md'."
+    assert await call(one, "ada", "read", "u", file_name="a.md") == "two"
+
+
+@pytest.mark.behaviour("files.exported")
+async def test_files_are_exported_and_erased_with_their_owner(deployed: Path) -> None:
+    """With those that the owner deleted, as null. No content is left; the other owner has all."""
+    app = OwnedApp(agent=clerk(access(FileSystemAgentFileStore(deployed))))
+    for user in ("ada", "bob"):
+        await call(app, user, "write", file_name="a.md", content=f"of {user}")
+    await call(app, "ada", "delete", file_name="about.md")
+    stores = app.app._services.stores
+    keys = [StoreKey(f"{stores.hub}.files", f"clerk.files.{owner(user)}~index") for user in ("ada", "bob")]
+
+    export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
+    await app.ask("ada", "DELETE", f"{THREADS}/t")
+    kept = await call(app, "ada", "read", "u", file_name="a.md")
+    before = [len(await stores.attachments.names(key)) for key in keys]
+    receipt = (await app.ask("ada", "DELETE", "/api/owners/me")).json()
+    again = (await app.ask("ada", "DELETE", "/api/owners/me")).json()
+    after = [len(await stores.attachments.names(key)) for key in keys]
+    nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
+
+    assert export["files"] == {"Clerk": {"file_access": {"a.md": "of ada", "about.md": None}}}
+    assert (kept, receipt["files"], again.get("files")) == ("of ada", 1, None)
+    assert (before, after, nothing["files"]) == ([1, 1], [0, 1], {})
+    assert await call(app, "ada", "read", file_name="a.md") == "File 'a.md' not found."
+    assert await call(app, "ada", "read", file_name="about.md") == "About us"
+    assert await call(app, "bob", "read", file_name="a.md") == "of bob"
+
+
+async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner() -> None:
+    """They are of all the owner's threads. The tools are not there."""
+    app = OwnedApp(agent=clerk(access(InMemoryAgentFileStore())))
+    await call(app, "ada", "write", file_name="a.md", content="of ada")
+    grant = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    shared = (await app.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
+
+    body = {"message": 'Call file_access_read with {"file_name": "a.md"}'}
+    answer = (await app.ask("bob", "POST", f"/api/shared/{shared}/run", json=body)).json()
+
+    assert "of ada" not in json.dumps(answer)
+
+
+async def test_files_under_a_scope_are_of_one_owner_too(tmp_path: Path) -> None:
+    """Of either provider, each in its place, and two scopes apart."""
+    app = OwnedApp(
+        agent=clerk(
+            FileMemoryProvider(FileSystemAgentFileStore(tmp_path), scope="team"),
+            access(FileSystemAgentFileStore(tmp_path), scope="team"),
+        )
+    )
+    for tool in ("file_memory_write", "file_access_write"):
+        await call(app, "ada", tool, file_name="a.md", content=f"by {tool}")
+
+    ada = [await call(app, "ada", tool, "u", file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
+    bob = [await call(app, "bob", tool, file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
+
+    assert ada == ["by file_memory_write", "by file_access_write"]
+    assert bob == ["File 'a.md' not found."] * 2
+    assert not list(tmp_path.iterdir())
+
+
+async def test_providers_of_one_store_share_its_files_and_those_of_another_do_not(deployed: Path) -> None:
+    """By the store and not by the provider's id, as it is plain; an agent that is a tool has its agent's."""
+    inner = Agent(
+        client=OfflineChatClient(),
+        name="inner",
+        context_providers=[access(FileSystemAgentFileStore(deployed.parent / "other"))],
+    )
+    same = access(FileSystemAgentFileStore(deployed), source_id="again", disable_write_tools=True)
+    outer = clerk(access(FileSystemAgentFileStore(deployed)), same)
+    outer.default_options["tools"] = [inner.as_tool(name="ask_inner", arg_name="task")]
+    OwnedApp(agent=outer)
+
+    shelves = [provider.shelf for agent in (outer, inner) for provider in agent.context_providers]  # type: ignore[attr-defined]
+
+    assert shelves == ["file_access", "file_access", "file_access2"]
+
+
+async def test_an_app_without_owners_has_one_s_files() -> None:
+    """Everybody's, as its threads are."""
+    app = AgentFunctionApp(agents=[clerk(access(InMemoryAgentFileStore()))], environ={"AGENT_LOG": "memory"})
+    transport = httpx.ASGITransport(DirectHost(app).asgi, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as http:
+        said = [
+            (await http.post("/api/agents/Clerk/run", json={"message": message, "thread_id": thread})).json()
+            for thread, message in (
+                ("t", 'Call file_access_write with {"file_name": "a.md", "content": "one"}'),
+                ("u", 'Call file_access_read with {"file_name": "a.md"}'),
+            )
+        ]
+
+    assert said[1]["response"] == f"{SAYS}one"
