@@ -48,7 +48,7 @@ class Account:
             host, port = address.hostname or "", address.port or _PORTS[address.scheme]
             try:
                 _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), _CONNECT_SECONDS)
-            except (OSError, asyncio.TimeoutError):
+            except (TimeoutError, OSError):
                 return f"{host}:{port}"
             writer.close()
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from azure.functions.meta import Datum
 
@@ -69,5 +69,5 @@ def json_members(body: str) -> TriggerData:
 
 
 def _moment(moment: datetime) -> Datum:
-    whole = moment.astimezone(timezone.utc).replace(microsecond=0)
+    whole = moment.astimezone(UTC).replace(microsecond=0)
     return Datum(json.dumps(whole.isoformat()), "json")

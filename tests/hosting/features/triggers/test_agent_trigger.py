@@ -9,13 +9,12 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import azure.functions as func
 import httpx
 import pytest
 from agent_framework import WorkflowBuilder, WorkflowContext, executor
-from typing_extensions import Never
 
 from hosting.app import SKIP, AgentRequest, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError

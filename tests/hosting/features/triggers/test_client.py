@@ -7,13 +7,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Never
 
 import azure.functions as func
 import httpx
 import pytest
 from agent_framework import Agent, Content, WorkflowBuilder, WorkflowContext, executor
-from typing_extensions import Never
 
 from hosting.app import AgentRun, Budget, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import pytest
@@ -27,7 +27,6 @@ from agent_framework import (
     workflow,
 )
 from agent_framework.orchestrations import ConcurrentBuilder, GroupChatBuilder, GroupChatState, SequentialBuilder
-from typing_extensions import Never
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows import as_agent

@@ -1,12 +1,11 @@
 """Workflows whose start takes one message: it is made of what a request sends."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Never
 
 import httpx
 import pytest
 from agent_framework import Executor, Message, Workflow, WorkflowBuilder, WorkflowContext, handler, workflow
-from typing_extensions import Never
 
 from tests.support.made_app import app_of, served
 
