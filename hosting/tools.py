@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -43,6 +44,22 @@ R = TypeVar("R")
 T = TypeVar("T", bound=Callable[..., Any] | Any)
 
 
+class CallPausedError(BaseException):
+    """Takes a tool out of its code at a question, also past its own `except Exception`."""
+
+
+class Pauses(Protocol):
+    """The questions and steps of a tool call."""
+
+    def ask(self, question: str, schema: Any) -> Awaitable[Any]:
+        """See `ToolCall.ask`."""
+
+    def step(
+        self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], call: ToolCall
+    ) -> Awaitable[Any]:
+        """See `ToolCall.step`."""
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
@@ -58,6 +75,32 @@ class ToolCall:
     principal: Principal | None = None
     owner: str = APP
     thread_key: str = ""
+    pauses: Pauses | None = dataclasses.field(default=None, repr=False, compare=False)
+
+    def ask(self, question: str, *, schema: Any = str) -> Awaitable[Any]:
+        """Return a person's answer, now or in a week: the run ends with the question, and a later one has the answer.
+
+        That run calls the tool again from its beginning, so it must be `idempotent`; the n-th question of the call has
+        the n-th answer. The answer is of `schema`, a JSON Schema or a type. Await it in an asynchronous tool.
+        """
+        return self._pauses("ask").ask(question, schema)
+
+    def step(self, name: str, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
+        """Return the function's result, which is recorded once: a call that is made again gets it from the record.
+
+        The result is plain JSON values. A step that the end of the process cut off is made again if its function is
+        `idempotent`; otherwise the run ends, or the step raises `StepCutOffError`, as for tools.
+        """
+        return self._pauses("step").step(name, function, arguments, self)
+
+    def _pauses(self, verb: str) -> Pauses:
+        if self.pauses is None:
+            raise LookupError(f"current().{verb}() works only in a tool, and not within a step.")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise LookupError(f"current().{verb}() needs an asynchronous tool. Make it 'async def'.") from None
+        return self.pauses
 
     @property
     def orchestrations(self) -> Orchestrations:
@@ -84,8 +127,13 @@ def enter(call: ToolCall) -> Token[ToolCall]:
     return _CURRENT.set(call)
 
 
+def leave(token: Token[ToolCall]) -> None:
+    """Take back what `enter` did."""
+    _CURRENT.reset(token)
+
+
 class StepCutOffError(Exception):
-    """A step of a workflow's function was cut off by the end of its process, and is not run again.
+    """A step of a workflow's function, or of a tool, was cut off by the end of its process, and is not run again.
 
     It may have done its work. The app's settings say whether the function gets this, or its run ends.
     """

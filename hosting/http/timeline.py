@@ -164,6 +164,8 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
 
 TASK, BEGUN_BY = "background_task", "begun_by"
 """The property of a tool's result that names the task it began, and the member of a run that names what began it."""
+ASKS = "asks"
+"""The code of a tool call that ended with a question to a person."""
 CUT_OFF = "cut_off"
 """The code of a tool call whose attempt ended while the tool was running."""
 _CUT_OFF_DETAIL = "The attempt ended while the tool was running. It may have done its work."
@@ -211,6 +213,7 @@ class _Timeline:
                 self._decision(event)
             case events.Completed():
                 self._answer(event)
+                self._leave_asking(event)
                 self._leave_attempt(event.at, None)
                 self._step("ended", event.at, status="success")
             case events.Failed() | events.TimedOut() | events.Cancelled():
@@ -262,6 +265,13 @@ class _Timeline:
         for call in self._tools.values():
             if call["ended_at"] is None:
                 call["ended_at"], call["code"], call["error"] = iso(at), CUT_OFF, _CUT_OFF_DETAIL
+
+    def _leave_asking(self, event: events.Completed) -> None:
+        """End the calls whose tools ask a person: they are made again after the answer."""
+        asking = {approval.tool for approval in event.approvals if approval.kind == "ask"}
+        for call in self._tools.values():
+            if call["ended_at"] is None and call["tool"] in asking:
+                call["ended_at"], call["code"] = iso(event.at), ASKS
 
     def _use(self, unrecorded: Mapping[str, int]) -> None:
         """Set the usage of the current attempt besides its steps, from the head: its answers were dropped."""

@@ -18,6 +18,7 @@ from tests.support.pages import page
 FRAMEWORK_READERS = {
     "hosting.core.agent.agent_runner",
     "hosting.core.agent.deltas",
+    "hosting.core.agent.step_recorder",
     "hosting.core.agent.steps",
     "hosting.core.agent.finish_reasons",
     "hosting.core.agent.format_fallback",
@@ -27,6 +28,7 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.pairs",
     "hosting.core.agent.room",
     "hosting.core.agent.session_changes",
+    "hosting.core.agent.asks",
     "hosting.core.agent.calls_not_made",
     "hosting.core.agent.changed_calls",
     "hosting.core.agent.recorded",

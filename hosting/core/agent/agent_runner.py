@@ -35,7 +35,8 @@ from hosting.core.agent.history import SessionHistory, history_source, uncompact
 from hosting.core.agent.pairs import WholeCalls, whole, whole_before_open
 from hosting.core.agent.room import RoomForCalls, leaves_out, without_room
 from hosting.core.agent.session_changes import refuse_type
-from hosting.core.agent.steps import AgentSteps, StepRecorder
+from hosting.core.agent.step_recorder import StepRecorder
+from hosting.core.agent.steps import AgentSteps
 from hosting.core.agent.steps import middleware as steps_middleware
 from hosting.core.hooks import UpdateListener
 from hosting.core.request.response_format import agents_own_format, structured_value

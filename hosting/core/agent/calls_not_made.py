@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 
 from agent_framework import ChatContext, ChatMiddleware, Content, FunctionInvocationContext, FunctionMiddleware
 
-from hosting.core.agent.recorded import result_of_cut_call
-from hosting.core.thread.events import ToolResult
 from hosting.errors import RunDivergedError, RunInterruptedError
-
-if TYPE_CHECKING:
-    from hosting.core.agent.steps import StepRecorder
 
 
 class RefusedCalls(ChatMiddleware):
@@ -61,16 +55,3 @@ def diverged(step: str) -> RunDivergedError:
         f"The previous attempt recorded another step at {step}: the agent's code changed, or is not deterministic. No "
         "step was repeated. Send the message again."
     )
-
-
-async def cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
-    """Append the result of a call that began in an earlier attempt and is not made again; return it.
-
-    It is appended before the model gets it, or the run fails by it: so a reader of the run sees the call end. Where
-    the run is to fail, no call next to it is made any more while this is appended.
-    """
-    if not recorder.reports_unknown_outcomes:
-        recorder.ended(interrupted(name))
-    result = result_of_cut_call(recorder.held.run_id, recorder.held.clocks.wall(), key)
-    await recorder.start(result)
-    return result

@@ -22,7 +22,8 @@ from hosting.core.agent.changed_calls import with_arguments, with_rules
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
-from hosting.core.agent.steps import AgentSteps, StepRecorder
+from hosting.core.agent.step_recorder import StepRecorder
+from hosting.core.agent.steps import AgentSteps
 from hosting.core.hooks import Listen, Meter
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Delta, Terminal

@@ -16,18 +16,15 @@ it gets its middleware once, for good, which finds its steps by the call around 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agent_framework import (
     Agent,
-    AgentSession,
     ChatContext,
     ChatMiddleware,
     ChatMiddlewareLayer,
@@ -41,7 +38,8 @@ from agent_framework import (
 )
 from msgspec import Struct, field
 
-from hosting.core.agent.calls_not_made import cut_short, diverged, interrupted
+from hosting.core.agent.asks import CallAsks, paused
+from hosting.core.agent.calls_not_made import diverged, interrupted
 from hosting.core.agent.connections import connected
 from hosting.core.agent.finish_reasons import FinishReasons
 from hosting.core.agent.format_fallback import own_format_fallback
@@ -53,7 +51,6 @@ from hosting.core.agent.framework import (
     refuses_arguments,
     server_of_tool,
 )
-from hosting.core.agent.held_run import HeldRun, unstorable_step
 from hosting.core.agent.history import is_of_thread
 from hosting.core.agent.recorded import (
     digest,
@@ -63,11 +60,10 @@ from hosting.core.agent.recorded import (
     replayed_result,
     tool_result,
 )
-from hosting.core.agent.session_changes import SessionChanges, put_back
-from hosting.core.hooks import AttemptMeter
-from hosting.core.thread.events import ModelResult, Step, ToolResult, ToolStarted
+from hosting.core.agent.session_changes import SessionChanges
+from hosting.core.agent.step_recorder import StepRecorder, cut_short
+from hosting.core.thread.events import ModelResult, ToolResult, ToolStarted
 from hosting.core.thread.versions import VERSION
-from hosting.errors import HostingError
 from hosting.names import model_call_key
 from hosting.skills import skill_call
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
@@ -81,94 +77,6 @@ T = TypeVar("T")
 
 # They end the framework's loop, or hand on a question to a person; a tool that raised one cannot be replayed.
 _NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredException)
-
-
-class AttemptEndedError(MiddlewareFailure):
-    """Takes an attempt out of the framework's loop; `StepRecorder.cause` has the reason."""
-
-
-class StepRecorder(Struct, eq=False):
-    """Appends the steps of one attempt, of any agent. `cause` is why the attempt was ended, once it was.
-
-    `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
-    are steps that are appended with the next one. `meter` is there where model calls are counted; with a budget every
-    answer of a model is a step but for the one in the run's end. `tools` are those that
-    the model was offered last.
-    """
-
-    held: HeldRun
-    reports_unknown_outcomes: bool
-    cause: Exception | None = None
-    meter: AttemptMeter | None = None
-    pending: list[Step] = field(default_factory=list)
-    tools: Sequence[Any] = ()
-    _replayed_session: int = -1
-    _starting: asyncio.Future[None] | None = None
-
-    @property
-    def has_budget(self) -> bool:
-        """Whether earlier usage may have later model calls refused."""
-        return self.meter is not None and self.meter.has_budget
-
-    async def start(self, call: ToolStarted | ToolResult) -> None:
-        """Append that the call starts, or was cut short, in one append with all calls of the same moment."""
-        self.pending.append(call)
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
-            return
-        appended = self._starting = asyncio.get_running_loop().create_future()
-        try:
-            await asyncio.sleep(0)  # lets the others come
-            self._starting = None
-            await self.append()
-        except BaseException as error:
-            self._starting = None
-            appended.set_exception(error)
-            appended.exception()  # perhaps nothing else waits for it
-            raise
-        appended.set_result(None)
-
-    async def append(self, *steps: Step) -> None:
-        """Append the steps, after the pending ones; without any, only make sure that the lease is still held."""
-        pending, self.pending = self.pending, []
-        if not pending and not steps and self.held.has_lease:
-            return
-        try:
-            await self.held.append(*pending, *steps)
-        except Exception as error:
-            raise self.ended(error) from error
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """End the attempt where a step of it cannot be written in the block: values nested too deep.
-
-        A tool's call would otherwise count as failed, and the model would learn that of a call that was made.
-        """
-        try:
-            yield
-        except (RecursionError, TypeError, ValueError) as error:
-            cause = unstorable_step(self.held.run_id)
-            cause.__cause__ = error
-            raise self.ended(cause) from cause
-
-    def put_session_back(self, session: AgentSession | None, result: ToolResult) -> None:
-        """Give the session the recorded call's changes, unless a call that ended after it was replayed before."""
-        number = list(self.held.results).index(result.key) if result.session else -1
-        if result.session and number > self._replayed_session:
-            self._replayed_session = number
-            put_back(session, result.session)
-
-    async def meter_says(self, answer: Awaitable[T]) -> T:
-        """Return the result of `meter`; end the attempt if it refuses, or cannot count."""
-        try:
-            return await answer
-        except HostingError as error:
-            raise self.ended(error) from error
-
-    def ended(self, cause: Exception) -> AttemptEndedError:
-        """Return the exception that ends the framework's loop for this attempt: for this cause, or an earlier cause."""
-        self.cause = self.cause or cause
-        return AttemptEndedError("The attempt is over.")
 
 
 class AgentSteps(Struct, eq=False):
@@ -345,7 +253,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         await recorder.start(started)
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
-        await _call(context, make_call, key, recorder, inner)
+        await _call(context, make_call, key, steps, inner)
 
 
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
@@ -354,13 +262,18 @@ def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSte
 
 
 async def _call(
-    context: FunctionInvocationContext, make_call: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
+    context: FunctionInvocationContext,
+    make_call: Next,
+    key: str,
+    steps: AgentSteps,
+    inner: AgentSteps | None,
 ) -> None:
     """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
-    held, accepted = recorder.held, recorder.held.run.accepted
+    recorder, held, accepted = steps.recorder, steps.recorder.held, steps.recorder.held.run.accepted
     call_key = f"{held.run_id}-{key}"
     ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
-    enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key))
+    asks = CallAsks(recorder, context, key, steps.within)
+    enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key, asks))
     if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:
@@ -369,7 +282,9 @@ async def _call(
     token = WITHIN.set(inner)
     logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
     try:
-        await make_call()
+        if await paused(make_call, asks):
+            context.result = asks.request
+            return
     except _NO_RESULT:
         raise
     except Exception as error:

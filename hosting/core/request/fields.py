@@ -57,7 +57,7 @@ STANDING: Schema = {
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
-    VALUE: {"description": "The answer to a workflow's question, by its answer_schema."},
+    VALUE: {"description": "The answer to a question, by its answer_schema."},
 }
 
 
@@ -110,7 +110,7 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
     if VALUE not in fields:
         approved = read_flag("approved", fields.get("approved"))
     elif "approved" in fields:
-        raise InvalidFieldError("Send 'value' to answer a workflow's question, else 'approved', and not both.")
+        raise InvalidFieldError("Send 'value' to answer a question, else 'approved', and not both.")
     if reason is not None:
         reason = read_text("reason", reason)
         if len(reason) > LONGEST_REASON:

@@ -38,6 +38,8 @@ _ALWAYS = {
     "tool_with_arguments": create_always_approve_tool_with_arguments_response,
 }
 _ID_LENGTH = 32
+ASKED = "durable_question"
+"""The property of the framework's request in which a tool asks a person: question, schema, and answers before it."""
 
 
 def approval_requests(response: AgentResponse[Any]) -> list[Content]:
@@ -64,7 +66,11 @@ def pending_approval(pending_id: str, request: Content) -> PendingApproval:
     call = request.function_call
     name = (call.name if call is not None else None) or ""
     arguments = _arguments(call.arguments if call is not None else None)
-    return PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
+    pending = PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
+    if (asked := request.additional_properties.get(ASKED)) is None:
+        return pending
+    question = {"kind": "ask", "question": asked["question"], "answer_schema": asked["schema"]}
+    return pending.model_copy(update=question)
 
 
 def _arguments(arguments: object) -> Any:
@@ -151,7 +157,8 @@ def call_notes(request: RunRequest, conversation: Conversation) -> CallNotes:
 def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
     """Return the decisions as the framework's responses, and the values that were given with them."""
     pairs = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
-    values = [Content.from_text(decision.value) for decision in request.decisions if decision.value is not None]
+    others = [decision.value for decision in request.decisions if decision.id not in requests]
+    values = [Content.from_text(value) for value in others if value is not None]
     return [Message("user", [*(approval_response(decision, call) for decision, call in pairs), *values])]
 
 
@@ -163,6 +170,9 @@ def approval_response(decision: Decision, request: Content) -> Content:
     if decision.always is not None:
         make = _ALWAYS[decision.always]
         properties |= make(request, reason=decision.reason).additional_properties
+    if (asked := request.additional_properties.get(ASKED)) is not None and decision.value is not None:
+        answer = {"digest": asked["digest"], "value": decision.value}
+        properties[ASKED] = {**asked, "answers": [*asked["answers"], answer]}
     call = called_with(request.function_call, decision)
     return Content.from_function_approval_response(
         decision.approved, request.id, call, additional_properties=properties

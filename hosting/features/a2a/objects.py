@@ -94,7 +94,8 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     calls = [f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})" for approval in approvals]
     pairs = list(zip(calls, approvals, strict=True))
     tools = ", ".join(call for call, approval in pairs if approval["kind"] == "approve")
-    questions = ", ".join(call for call, approval in pairs if approval["kind"] != "approve")
+    asked = [visible_line(approval.get("question", call)) for call, approval in pairs if approval["kind"] != "approve"]
+    questions = ", ".join(asked)
     texts = [f"Waits for a person's approval of: {tools}. {HOW_TO_ANSWER}"] if tools else []
     texts += [f"Waits for a person's answer to: {questions}. {HOW_TO_GIVE}"] if questions else []
     shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema")

@@ -23,6 +23,7 @@ from hosting.core.thread.run_request import PendingApproval
 from hosting.errors import HostingError
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix
+from hosting.http.wire import object_schema
 from hosting.http.wire_runs import ItemFold
 from hosting.ports import iso
 from hosting.visible import visible_line
@@ -215,14 +216,16 @@ class RunFold(ItemFold[WireEvent]):
 def _interrupt(approval: PendingApproval) -> dict[str, Any]:
     return {
         "id": approval.id,
-        "reason": "tool_call",
-        "message": f"May {visible_line(approval.tool)} be called?",
+        "reason": "input_required" if approval.kind == "ask" else "tool_call",
+        "message": visible_line(approval.question or f"May {visible_line(approval.tool)} be called?"),
         "toolCallId": approval.id,
         "responseSchema": _answer_schema(approval),
     }
 
 
 def _answer_schema(approval: PendingApproval) -> dict[str, Any]:
+    if approval.kind == "ask":
+        return object_schema({"value": approval.answer_schema or {}}, "value")
     if approval.arguments_schema is None:
         return ANSWER_SCHEMA
     return {**ANSWER_SCHEMA, "properties": {**ANSWER_SCHEMA["properties"], "editedArgs": approval.arguments_schema}}

@@ -185,6 +185,8 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
         raise InvalidFieldError(f"{where}.status is {str(status)[:80]!r}. Send 'resolved' or 'cancelled'.")
     if not isinstance(payload, dict):
         raise InvalidFieldError(f'{where}.payload is a JSON {json_type(payload)}. Send {{"approved": true}}, or false.')
+    if "value" in payload:
+        return read_decision({**payload, "id": approval_id})
     if unknown := payload.keys() - {"approved", "reason", "editedArgs"}:
         raise UnservedInputError(
             f"{where}.payload has {min(unknown)[:80]!r}. Send 'approved', and 'reason' or 'editedArgs' if you like."

@@ -129,10 +129,10 @@ def _check_form(requested: Run, decision: Decision) -> None:
         raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
     if decision.value is None:
         raise InvalidInputError(
-            f"Executor {asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
+            f"{asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
         )
     if (fault := _fault(asked.answer_schema or {}, decision.value)) is not None:
-        raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
+        raise InvalidInputError(f"The value is not what {asked.tool!r} asked for: {fault}.")
 
 
 def _check_arguments(asked: PendingApproval, decision: Decision) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from msgspec import Struct
 
 from hosting.core.outcome import Approval, CompletedRun, ThreadIds, approval_fields
-from hosting.core.request.fields import ANSWER_FIELDS, DECISION_FIELDS, STANDING, VALUE, read_decision
+from hosting.core.request.fields import ANSWER_FIELDS, STANDING, VALUE, read_decision
 from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
@@ -51,8 +50,7 @@ class AnsweredApproval(ThreadIds):
     pending_approvals: list[Approval]
 
 
-DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=STANDING)
-WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
+ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
 _APPROVALS = places.THREAD.below("approvals")
 APPROVALS = Route(
     "thread_approvals", "GET", _APPROVALS, "List the tool calls that wait for approval", ok(ApprovalList), LOG
@@ -75,9 +73,8 @@ ANSWER_APPROVAL = Route(
     ),
     GOING_ON,
     WAIT_PARAMETERS,
-    DECISION,
+    ANSWER,
     needs="run",
-    of_workflows=lambda route: replace(route, body=WORKFLOW_ANSWER),
 )
 
 
@@ -88,12 +85,9 @@ class AnswerCall(Struct, frozen=True):
     wanted: Wanted
 
 
-def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerCall:
-    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
-
-    `body` is `DECISION`, or `WORKFLOW_ANSWER` where an executor may ask.
-    """
-    fields = body.read(call, most_bytes)
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerCall:
+    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    fields = ANSWER.read(call, most_bytes)
     decision = read_decision({**fields, "id": approval_id})
     return AnswerCall(decision, read_wanted(fields, call, answer_form(call.headers.get("accept", ""), "json")))
 
@@ -117,8 +111,7 @@ class ApprovalHandlers:
 
     async def _answer(self, request: HttpRequest) -> Reply | Streamed:
         agent = request.agent
-        body = DECISION if agent.workflow is None else WORKFLOW_ANSWER
-        call = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, self._most_bytes, body))
+        call = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, self._most_bytes))
         wanted = call.wanted
         waits = self._runs.wait_seconds(wanted.wait) > SHORT_WAIT_SECONDS
         answering = Answering(call.decision, request.caller, waits=waits, streamed=wanted.form == "events")

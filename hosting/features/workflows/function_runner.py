@@ -14,7 +14,8 @@ from agent_framework import FunctionalWorkflow
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.connections import tool_servers
 from hosting.core.agent.framework import agents_among, agents_within, keeps_journal, named_in
-from hosting.core.agent.steps import StepRecorder, attach_steps
+from hosting.core.agent.step_recorder import StepRecorder
+from hosting.core.agent.steps import attach_steps
 from hosting.features.workflows.answer import WorkflowAnswer
 from hosting.features.workflows.function_steps import FunctionSteps
 from hosting.features.workflows.functional import decorated, errors_of, idempotent_steps, types_of

@@ -32,7 +32,8 @@ from hosting.core.agent.agent_runner import Attempt
 from hosting.core.agent.framework import FRAMEWORK_VERSION
 from hosting.core.agent.framework_graphs import checkpoint_text
 from hosting.core.agent.recorded import ReplayedToolError, digest
-from hosting.core.agent.steps import WITHIN, AttemptEndedError, ExecutorSteps, StepRecorder
+from hosting.core.agent.step_recorder import AttemptEndedError, StepRecorder
+from hosting.core.agent.steps import WITHIN, ExecutorSteps
 from hosting.core.thread.events import Checkpointed, ToolResult, ToolStarted
 from hosting.core.thread.run import Run
 from hosting.errors import CheckpointNotKeptError, RunInterruptedError

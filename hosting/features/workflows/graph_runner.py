@@ -36,7 +36,8 @@ from hosting.core.agent.framework_graphs import (
     pass_requests_on,
     watch_within,
 )
-from hosting.core.agent.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps
+from hosting.core.agent.step_recorder import StepRecorder
+from hosting.core.agent.steps import WITHIN, ExecutorSteps, attach_steps
 from hosting.core.thread.events import Checkpointed
 from hosting.core.thread.run import Run
 from hosting.errors import (

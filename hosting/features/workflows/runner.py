@@ -12,7 +12,7 @@ from agent_framework import AgentResponseUpdate, Message
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
-from hosting.core.agent.steps import StepRecorder
+from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, RunRequest

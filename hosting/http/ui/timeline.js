@@ -163,7 +163,7 @@ function named(step) {
     case "model_call":
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", step.incomplete ? el("span", { class: "note" }, ` incomplete: ${step.finish_reason}`) : "", used]
     case "tool_call":
-      return [el("code", {}, step.tool), step.code === CUT_OFF ? el("span", { class: "note" }, " cut off") : ""]
+      return [el("code", {}, step.tool), step.code === CUT_OFF ? el("span", { class: "note" }, " cut off") : step.code === "asks" ? el("span", { class: "note" }, " asks a person") : ""]
     case "executor":
       return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
@@ -180,7 +180,7 @@ function named(step) {
 function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
-    return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+    return [valueNode("Arguments", step.arguments), step.error || step.result !== undefined ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
   if (step.edited_arguments) return [valueNode("The model's arguments", step.arguments), valueNode("Changed to", step.edited_arguments)]
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]

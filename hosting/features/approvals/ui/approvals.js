@@ -72,7 +72,9 @@ function questionCard(approval, answer) {
 
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
   const title = el("h3", {}, el("code", {}, visible(approval.tool)), " asks")
-  const card = el("section", { class: "card ask" }, title, valueNode("Question", approval.arguments), form.element, el("div", { class: "actions" }, sending), limit, note)
+  const words = approval.question ? el("p", { class: "question" }, visible(approval.question)) : null
+  const rest = approval.question === approval.arguments ? null : valueNode(words ? "Arguments" : "Question", approval.arguments)
+  const card = el("section", { class: "card ask" }, title, words, rest, form.element, el("div", { class: "actions" }, sending), limit, note)
   return card
 }
 

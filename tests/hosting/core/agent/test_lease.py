@@ -13,7 +13,8 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.held_run import StaleTokenError
 from hosting.core.agent.recorded import digest_of_arguments
-from hosting.core.agent.steps import AgentSteps, StepRecorder
+from hosting.core.agent.step_recorder import StepRecorder
+from hosting.core.agent.steps import AgentSteps
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread.commands import ClaimRun, RecordSteps
 from hosting.core.thread.events import Step, ToolStarted

@@ -37,8 +37,8 @@ ASKED = "call refund order=A-17 amount=120"
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """One process of the page's app."""
-    first, second, third = page_blocks(PAGE)
-    source = "\n".join([BEFORE, first, second, BETWEEN, third])
+    *tools, orchestration = page_blocks(PAGE)
+    source = "\n".join([BEFORE, *tools, BETWEEN, orchestration])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
         yield running
 

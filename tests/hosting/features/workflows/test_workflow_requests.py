@@ -137,10 +137,10 @@ async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "sentence"),
     [
-        ({"approved": True}, "invalid_input", "Executor 'reviewer' waits for an answer. Send it as 'value'"),
-        ({"value": {"note": "secret"}}, "invalid_input", "The value is not what executor 'reviewer' asked for: "),
+        ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
+        ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
         ({"value": None}, "invalid_input", "asked for"),
-        ({"value": 1, "approved": True}, "invalid_field", "Send 'value' to answer a workflow's question"),
+        ({"value": 1, "approved": True}, "invalid_field", "Send 'value' to answer a question"),
         ({}, "invalid_field", "'approved'"),
     ],
 )

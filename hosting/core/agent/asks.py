@@ -1,0 +1,205 @@
+"""A tool that asks a person: its questions, their answers, and the steps before them that are not made again.
+
+Theory. A question ends the run as an approval does, by the framework's own request: the person's answer is the approval
+of the call, and the run that goes on makes the call again from its beginning. The n-th question of the call then has
+its recorded answer. So the tool must be one that may be called again; what may not be done twice is a step of the call,
+which is recorded once. Answers and steps go with the framework's request, from each run to the next.
+
+Whatever pauses the call goes past the tool's own `except Exception`. Where the tool catches even that, its result is
+dropped: the call has asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent_framework import Content, FunctionInvocationContext
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from hosting.core.agent.calls_not_made import diverged
+from hosting.core.agent.framework import is_idempotent
+from hosting.core.agent.recorded import ReplayedToolError, digest
+from hosting.core.agent.step_recorder import StepRecorder, cut_short
+from hosting.core.request.response_format import CHECK_SECONDS
+from hosting.core.thread.events import ToolResult, ToolStarted
+from hosting.core.thread.messages import ASKED
+from hosting.core.thread.run_request import json_member
+from hosting.errors import InvalidInputError, RunFailedError
+from hosting.names import STEP
+from hosting.tools import CallPausedError, StepCutOffError, ToolCall, enter, leave
+from state.portable import portable_text
+
+MOST_QUESTIONS = 20
+"""Of one call: a tool in a loop would ask for ever."""
+_LONGEST_QUESTION = 2_000
+
+
+class CallAsks:
+    """The questions and steps of one tool call in one attempt. `request` is the framework's, once the call has asked.
+
+    `within` is the key of the call that runs the tool's agent, empty for the agent that runs.
+    """
+
+    def __init__(self, recorder: StepRecorder, context: FunctionInvocationContext, key: str, within: str) -> None:
+        self.request: Content | None = None
+        self._recorder = recorder
+        self._context = context
+        self._key = key
+        self._within = within
+        approval = context.metadata.get("approval_response")
+        properties = {} if approval is None else approval.additional_properties
+        known = properties.get(ASKED) or {}
+        self._answers: list[dict[str, Any]] = list(known.get("answers") or ())
+        self._steps: dict[str, Any] = dict(known.get("steps") or {})
+        self._asked = 0
+
+    async def ask(self, question: str, schema: Any) -> Any:
+        """Return the recorded answer to the call's next question, or pause the call."""
+        self._check(question)
+        self._asked += 1
+        adapter = None if isinstance(schema, Mapping) else TypeAdapter(schema)
+        form: dict[str, Any] = dict(schema) if isinstance(schema, Mapping) else _schema_of(adapter)
+        identity = digest([question, form])
+        if self._asked > len(self._answers):
+            self._pause(question, form, identity)
+        answer = self._answers[self._asked - 1]
+        if answer["digest"] != identity:
+            raise self._recorder.ended(diverged(f"question {self._asked} of tool {self._context.function.name!r}"))
+        value = json.loads(answer["value"])
+        if (fault := await asyncio.to_thread(_fault, form, value)) is not None:
+            raise self._recorder.ended(InvalidInputError(f"The answer to {question[:200]!r} does not fit: {fault}."))
+        return value if adapter is None else adapter.validate_python(value)
+
+    def _check(self, question: str) -> None:
+        """End the run where the tool may not ask."""
+        tool = self._context.function
+        if not is_idempotent(tool):
+            why = (
+                f"Tool {tool.name!r} asks a person, so it is called again after the answer. Mark it @idempotent, and "
+                "put what must not be done twice into 'await current().step(...)'."
+            )
+        elif self._within:
+            why = f"Tool {tool.name!r} asks a person within another agent's call. Only a tool of the agent itself may."
+        elif self._asked >= MOST_QUESTIONS:
+            why = f"Tool {tool.name!r} asks more than {MOST_QUESTIONS} questions in one call. Ask for more at once."
+        elif not question.strip() or len(question) > _LONGEST_QUESTION:
+            why = f"Tool {tool.name!r} asks with {len(question)} characters. Ask with 1 to {_LONGEST_QUESTION}."
+        else:
+            return
+        raise self._recorder.ended(RunFailedError(why))
+
+    def _pause(self, question: str, schema: dict[str, Any], identity: str) -> None:
+        """Make the framework's request of the question, and leave the tool."""
+        metadata, name = self._context.metadata, self._context.function.name
+        call_id, occurrence = str(metadata.get("call_id")), metadata.get("function_call_occurrence_id")
+        if (call_id, occurrence, self._asked) in self._recorder.questions:
+            raise self._recorder.ended(
+                RunFailedError(
+                    f"A rule of the agent approved the question of tool {name!r}, and no rule can answer it. Withdraw "
+                    "the standing approval of the tool, or leave the tool out of the agent's auto_approval_rules."
+                )
+            )
+        self._recorder.questions.add((call_id, occurrence, self._asked))
+        approval = metadata.get("approval_response")
+        call = None if approval is None else approval.function_call
+        if call is None:
+            arguments = json.dumps(to_jsonable_python(self._context.arguments, fallback=str), ensure_ascii=False)
+            call = Content.from_function_call(call_id, name, arguments=arguments, id=occurrence)
+        asked = {
+            "question": portable_text(question),
+            "schema": schema,
+            "digest": identity,
+            "answers": self._answers,
+            "steps": self._steps,
+        }
+        self.request = Content.from_function_approval_request(
+            id=occurrence or call_id, function_call=call, additional_properties={ASKED: asked}
+        )
+        raise CallPausedError
+
+    async def step(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], call: ToolCall) -> Any:
+        """Return the function's result as JSON values, recorded once; see `ToolCall.step`."""
+        recorder, held, key = self._recorder, self._recorder.held, f"{STEP}{self._key}/{name}"
+        identity = digest([name, to_jsonable_python(arguments, fallback=str)])
+        known = self._steps.get(name)
+        started, result = held.started.get(key), held.results.get(key)
+        recorded = known["digest"] if known else started.digest if started else identity
+        if recorded != identity:
+            raise recorder.ended(diverged(f"step {name!r} of tool {self._context.function.name!r}"))
+        if known is None and result is None and started is not None and not is_idempotent(function):
+            result = await cut_short(recorder, key, f"{self._context.function.name}: {name}")
+            if not recorder.reports_unknown_outcomes:
+                raise recorder.ended(recorder.cause or RunFailedError("The attempt is over."))
+        if known is None and result is None:
+            began = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=identity)
+            await recorder.start(began)
+            result = await self._made(key, function, arguments, call)
+        if known is None:
+            assert result is not None
+            known = self._steps[name] = {"digest": identity, **_outcome(result)}
+        if known.get("cut_off"):
+            raise StepCutOffError(f"The process ended while step {name!r} was running. It may have done its work.")
+        if "error" in known:
+            raise ReplayedToolError(known["error"])
+        return json.loads(known["value"])
+
+    async def _made(self, key: str, function: Callable[..., Any], arguments: tuple[Any, ...], call: ToolCall) -> Any:
+        """Run the function and append what came of it; return that."""
+        held = self._recorder.held
+        fields: dict[str, Any]
+        token = enter(replace(call, call_key=f"{held.run_id}-{key}", pauses=None))
+        try:
+            if inspect.iscoroutinefunction(function):
+                value = await function(*arguments)
+            else:
+                value = await asyncio.to_thread(function, *arguments)
+            fields = {"text": json_member(value)}
+        except Exception as error:
+            fields = {"error": portable_text(str(error)), "raised": type(error).__name__}
+        finally:
+            leave(token)
+        result = ToolResult(at=held.clocks.wall(), run_id=held.run_id, key=key, **fields)
+        await self._recorder.append(result)
+        return result
+
+
+def _outcome(result: ToolResult) -> dict[str, Any]:
+    if result.interrupted:
+        return {"cut_off": True}
+    return {"value": result.text} if result.error is None else {"error": result.error}
+
+
+def _schema_of(adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
+    assert adapter is not None
+    return adapter.json_schema(ref_template="#/$defs/{model}")
+
+
+def _fault(schema: dict[str, Any], value: Any) -> str | None:
+    """Return why an answer does not fit, which came by an orchestration that checks none; None if it fits."""
+    from hosting.core.request.json_schema import UncheckableError, value_fault
+
+    try:
+        return value_fault(schema, value, CHECK_SECONDS)
+    except UncheckableError as error:
+        return str(error)
+
+
+Pausing = Callable[[], Awaitable[None]]
+
+
+async def paused(make_call: Pausing, asks: CallAsks) -> bool:
+    """Make the call; return whether it asks a person, whatever its code made of that."""
+    try:
+        await make_call()
+    except CallPausedError:
+        pass
+    except Exception:
+        if asks.request is None:
+            raise
+    return asks.request is not None

@@ -1,0 +1,12 @@
+"""What a tool that asks a person promises (docs/guides/approvals.md)."""
+
+BEHAVIOURS = {
+    "asks.answered": "A tool that asks a person gets the answer in the run that goes on, which makes the call again; "
+    "calls beside it that ended are not made again, and neither are its steps.",
+    "asks.checked": "An answer that does not fit the question is refused with its place, and the question stays.",
+    "asks.once": "A question is answered once, whoever answers at the same moment.",
+    "asks.idempotent": "Only an asynchronous tool that may be called again may ask, and no rule answers for a person; "
+    "anything else is refused by a sentence that names the mend.",
+    "asks.survives-kill": "A kill around any record of a question loses neither it nor its answers, and a step of the "
+    "call that ended is not made again.",
+}

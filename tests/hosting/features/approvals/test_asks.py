@@ -1,0 +1,227 @@
+"""A tool that asks a person: the answer comes to its code, in a run that makes the call again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Agent, ToolApprovalMiddleware, tool
+
+from hosting.app import AgentFunctionApp
+from hosting.tools import current, idempotent
+from tests.support.clerk import ClerksClient
+from tests.support.made_app import served
+
+THREAD = "/api/agents/Clerk/threads/t"
+NOTES: list[str] = []
+
+
+@dataclass
+class Address:
+    """What a tool asks for."""
+
+    street: str
+    number: int = 1
+
+
+async def reserve(item: str) -> str:
+    """Note it: once for each call."""
+    NOTES.append(f"reserve {item}")
+    return f"shelf of {item}"
+
+
+@idempotent
+@tool
+async def ship(n: str) -> str:
+    """Ask where to."""
+    shelf = await current().step("reserve", reserve, n)
+    NOTES.append(f"ship {n}")
+    address = await current().ask(f"Where does {n} go?")
+    return f"{n} from {shelf} to {address}"
+
+
+@idempotent
+@tool
+async def deliver(n: str) -> str:
+    """Ask twice, and let nothing pass."""
+    try:
+        address = await current().ask("Which address?", schema=Address)
+        hour = await current().ask(f"When at {address.street}?", schema={"type": "integer", "minimum": 8})
+    except Exception:
+        return "swallowed"
+    return f"{address.street} {address.number} at {hour}"
+
+
+@tool
+async def careless(n: str) -> str:
+    """Ask, and may not."""
+    return str(await current().ask("Really?"))
+
+
+@idempotent
+@tool
+def blocking(n: str) -> str:
+    """Ask, where nothing can be awaited."""
+    try:
+        current().ask("Really?")
+    except LookupError as error:
+        return str(error)
+    return "asked"
+
+
+@tool
+def look(n: str) -> str:
+    """Note it."""
+    NOTES.append(f"look {n}")
+    return f"saw {n}"
+
+
+@idempotent
+@tool(approval_mode="always_require")
+async def refund(n: str) -> str:
+    """Ask once it is approved."""
+    return f"refunded {n}: {await current().ask('Why?')}"
+
+
+TOOLS = [ship, deliver, careless, blocking, look, refund]
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """One process of an app whose tools ask."""
+    NOTES.clear()
+    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS)
+    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
+        yield http
+
+
+async def say(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
+    """Send a message; return the answer."""
+    answer = await http.post("/api/agents/Clerk/run", json={"message": message, "thread_id": "t"})
+    return dict(answer.json())
+
+
+async def give(http: httpx.AsyncClient, asked: dict[str, Any], value: object) -> dict[str, Any]:
+    """Answer a question; return what comes of it."""
+    return dict((await http.post(f"{THREAD}/approvals/{asked['id']}", json={"value": value})).json())
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.AsyncClient) -> None:
+    """The call is made again from its beginning, but for its step."""
+    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
+    end = await give(http, asked, "Elm Street 1")
+
+    shown = {name: asked[name] for name in ("kind", "tool", "arguments", "question", "answer_schema")}
+    assert shown == {
+        "kind": "ask",
+        "tool": "ship",
+        "arguments": {"n": "5"},
+        "question": "Where does 5 go?",
+        "answer_schema": {"type": "string"},
+    }
+    assert end["response"] == "told: 5 from shelf of 5 to Elm Street 1"
+    assert NOTES == ["reserve 5", "ship 5", "ship 5"]
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_a_tool_asks_again_and_has_each_answer(http: httpx.AsyncClient) -> None:
+    """By a type or a JSON Schema; no `except` of its own catches a question."""
+    (first,) = (await say(http, "call deliver 5"))["pending_approvals"]
+    (second,) = (await give(http, first, {"street": "Elm", "number": 3}))["pending_approvals"]
+    end = await give(http, second, 9)
+
+    assert (first["id"] != second["id"], second["question"]) == (True, "When at Elm?")
+    assert end["response"] == "told: Elm 3 at 9"
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> None:
+    """Two calls ask, and one does not: that is made once."""
+    first, second = (await say(http, "call ship 5, look 6, ship 7"))["pending_approvals"]
+    left = await give(http, second, "B")
+    end = await give(http, first, "A")
+
+    assert [one["id"] for one in left["pending_approvals"]] == [first["id"]]
+    assert sorted(end["response"].removeprefix("told: ").split(" | ")) == [
+        "5 from shelf of 5 to A",
+        "7 from shelf of 7 to B",
+    ]
+    assert sorted(NOTES) == ["look 6", "reserve 5", "reserve 7", "ship 5", "ship 5", "ship 7", "ship 7"]
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_an_approved_tool_may_ask(http: httpx.AsyncClient) -> None:
+    """First the approval, then the question."""
+    (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
+    approved = await http.post(f"{THREAD}/approvals/{asked['id']}", json={"approved": True})
+    (question,) = approved.json()["pending_approvals"]
+    end = await give(http, question, "late")
+
+    assert (asked["kind"], question["kind"], end["response"]) == ("approve", "ask", "told: refunded 5: late")
+
+
+@pytest.mark.behaviour("asks.checked")
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"value": {"street": 5}}, "at $.street the rule 'type' is broken"),
+        ({"approved": True}, "'deliver' waits for an answer. Send it as 'value'"),
+    ],
+)
+async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
+    http: httpx.AsyncClient, body: dict[str, Any], why: str
+) -> None:
+    """And the question stays."""
+    (asked,) = (await say(http, "call deliver 5"))["pending_approvals"]
+
+    refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_input")
+    assert why in refused.json()["detail"]
+    assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
+
+
+@pytest.mark.behaviour("asks.once")
+async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
+    """The others are refused, and the call is made again once."""
+    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
+
+    answers = await asyncio.gather(*(give(http, asked, name) for name in "ABCD"))
+
+    assert [answer.get("code") for answer in answers].count("approval_answered") == 3
+    assert NOTES.count("ship 5") == 2
+
+
+@pytest.mark.behaviour("asks.idempotent")
+async def test_a_tool_that_may_not_be_called_again_may_not_ask(http: httpx.AsyncClient) -> None:
+    """The run ends by a sentence that names the mend."""
+    end = await say(http, "call careless 5")
+
+    assert end["code"] == "run_failed"
+    assert "Tool 'careless' asks a person" in end["detail"]
+    assert "Mark it @idempotent" in end["detail"]
+
+
+@pytest.mark.behaviour("asks.idempotent")
+async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncClient) -> None:
+    """Nothing can be awaited there."""
+    end = await say(http, "call blocking 5")
+
+    assert end["response"].endswith("told: current().ask() needs an asynchronous tool. Make it 'async def'.")
+
+
+@pytest.mark.behaviour("asks.idempotent")
+async def test_no_standing_approval_answers_a_question() -> None:
+    """The run ends by a sentence, and asks nobody for ever."""
+    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
+    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
+        (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
+        answer = {"approved": True, "always": "tool"}
+        end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
+
+    assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]

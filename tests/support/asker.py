@@ -1,0 +1,29 @@
+"""An agent "Clerk" with a tool that asks a person, after a step that must not be made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_framework import Agent, tool
+
+from hosting.tools import current, idempotent
+from tests.support.clerk import ClerksClient
+
+
+def asker(note: Callable[[str], None]) -> Agent[Any]:
+    """Return the agent; `note` is told of each step, and of each answer that the tool has."""
+
+    def reserve(n: str) -> str:
+        note(f"reserve {n}")
+        return f"shelf of {n}"
+
+    @idempotent
+    @tool
+    async def ship(n: str) -> str:
+        shelf = await current().step("reserve", reserve, n)
+        street = await current().ask("Which street?")
+        number = await current().ask(f"Which number in {street}?", schema={"type": "integer"})
+        return f"{n} from {shelf} to {street} {number}"
+
+    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[ship])
