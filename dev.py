@@ -2,7 +2,7 @@
 
     python dev.py run [FOLDER] [OPTIONS]      the app in this folder (or in FOLDER) on http://localhost:7071, started
                                               again when its files change; main.py in a FOLDER that is no Functions app
-    python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
+    python dev.py host COMMAND [ARGS...]      functions, send, inspect, keys or reset of the app in the current folder
     python dev.py owners assign ARGS...       assign threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
     python dev.py model [--port N]            a small real model on http://localhost:8080/v1, without an account
@@ -55,7 +55,7 @@ HOST_OPTIONS = {
     "queue-poll": ("SECONDS", "longest time between two polls for durable messages of other processes"),
     "verbose": (None, "log each request, and more"),
 }
-HOST_COMMANDS = ("functions", "inspect", "keys", "reset")
+HOST_COMMANDS = ("functions", "send", "inspect", "keys", "reset")
 
 # How tests/azure/target.py gets which host it is; a key is better kept in the variable than typed.
 TARGET_OPTIONS = {
@@ -131,7 +131,7 @@ def command_line() -> argparse.ArgumentParser:
     watching = run_command.add_mutually_exclusive_group()
     watching.add_argument("--watch", action="store_true", default=None, help="start again on changes (default)")
     watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
-    host_command = commands.add_parser("host", help="inspect the app of the current folder without running it")
+    host_command = commands.add_parser("host", help="look at the app of the current folder, or send it a message")
     host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))
     host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments for that command")
     exec_command = commands.add_parser("exec", help="run any program in the environment, in the current folder")

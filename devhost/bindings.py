@@ -83,10 +83,11 @@ class BlobTrigger:
 
 @dataclass(frozen=True)
 class SentTrigger:
-    """A trigger of a service that no laptop has: its messages come by hand. `type` is in lower case."""
+    """A trigger of a service that no laptop has: its messages are sent by hand. `type` is in lower case."""
 
     type: str
     takes_many: bool
+    has_sessions: bool
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def _blob(function_name: str, properties: Mapping[str, object]) -> Trigger:
 
 def _sent(function_name: str, properties: Mapping[str, object]) -> Trigger:
     takes_many = str(properties.get("cardinality", "")).lower() == "many"
-    return SentTrigger(str(properties["type"]).lower(), takes_many)
+    return SentTrigger(str(properties["type"]).lower(), takes_many, properties.get("isSessionsEnabled") is True)
 
 
 def _named(function_name: str, properties: Mapping[str, object], key: str) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `python -m devhost start | functions | inspect | keys | reset`."""
+"""The command line: `python -m devhost start | functions | send | inspect | keys | reset`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from devhost.durable.unkind import VARIABLE as UNKIND_VARIABLE
 from devhost.errors import AppLoadError, HostError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
-from devhost.http.keys import Keys, describe_keys, load_keys
+from devhost.http.keys import Keys, describe_keys, load_keys, read_master
 from devhost.http.server import bind_sockets
 from devhost.http.sign_in import ENABLED, principal_name
 from devhost.listing import describe_doors, describe_functions
 from devhost.loader import HostedApp, load_hosted_app
+from devhost.sending import read_body, read_metadata, send
 from devhost.settings import (
     GROUP_VARIABLE,
     HostSettings,
@@ -83,6 +84,15 @@ def command_line() -> argparse.ArgumentParser:
     )
     start.add_argument("--watched-by", type=int, help=argparse.SUPPRESS)
     commands.add_parser("functions", help="list the app's functions without running them")
+    message = commands.add_parser("send", help="deliver a message to a function of Service Bus, Event Grid and so on")
+    message.add_argument("function", help="the function's name")
+    message.add_argument("--body", required=True, metavar="TEXT|@FILE", help="the message's body, or a file with it")
+    message.add_argument(
+        "--metadata", action="append", default=[], metavar="NAME=VALUE", help="a member or property; may be repeated"
+    )
+    message.add_argument("--session", metavar="ID", help="the session of a Service Bus message")
+    message.add_argument("--port", type=_port, help=f"the host's port (default: local.settings.json, {DEFAULT_PORT})")
+    message.add_argument("--host", default="127.0.0.1", help="the host's address (default: loopback)")
     inspect = commands.add_parser("inspect", help="list durable instances and entities, also while a host runs")
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
     keys = commands.add_parser("keys", help="print the keys that --auth asks for")
@@ -256,6 +266,17 @@ def _functions(options: argparse.Namespace) -> None:
     print("\n".join(describe_functions(_load_here(), origin="")))
 
 
+def _send(options: argparse.Namespace) -> None:
+    """Send with the folder's master key where there are keys: a host without --auth does not ask for it."""
+    folder = Path.cwd()
+    message: dict[str, object] = {"input": read_body(options.body), "metadata": read_metadata(options.metadata)}
+    if options.session is not None:
+        message["session"] = options.session
+    port = _first(options.port, read_local_settings(folder).port, DEFAULT_PORT)
+    send(options.host, port, read_master(folder / ".devhost"), options.function, message)
+    print(f"The host delivers it to {options.function}; its log says how that ends.")
+
+
 def _keys(options: argparse.Namespace) -> None:
     print("\n".join(describe_keys(_keys_of(_load_here()), is_whole=options.all)))
 
@@ -284,6 +305,7 @@ def _reset(options: argparse.Namespace) -> None:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "start": _start,
     "functions": _functions,
+    "send": _send,
     "inspect": _inspect,
     "keys": _keys,
     "reset": _reset,

@@ -38,6 +38,7 @@ from devhost.pages import make_pages
 from devhost.settings import CorsPolicy
 from devhost.timers import Monitor, TimerRunner
 from devhost.triggers.connections import Connections
+from devhost.triggers.sender import Sender
 from devhost.triggers.storage_values import StorageValues
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Host:
         self._listeners = self._make_listeners()
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
+        self._sender = Sender(self._invoker)
         self._rpc = BodyLimit(self._engine.management, settings.body_limit_bytes) if self._engine else None
         hosted = SignIn(self._make_app(), principal) if principal else self._make_app()
         served = OriginGuard(hosted, cors, is_loopback=is_loopback_name(address.host))
@@ -165,11 +167,13 @@ class Host:
             pages=pages,
             started_at=self._started_at,
             run_now=self._timers.run_now,
+            sender=self._sender,
+            clock=self._clock,
             describe_engine=describe,
         )
         return HostApp(
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
-            admin=admin,
+            admin=BodyLimit(admin, limit),
             webhooks=webhooks,
             rpc=self._rpc,
             keys=self._keys,
@@ -214,7 +218,10 @@ class Host:
         if removal is not None:
             removal.cancel()
         await asyncio.gather(
-            self._timers.stop(grace_seconds), self._stop_listeners(grace_seconds), self._stop_engine(grace_seconds)
+            self._timers.stop(grace_seconds),
+            self._sender.stop(grace_seconds),
+            self._stop_listeners(grace_seconds),
+            self._stop_engine(grace_seconds),
         )
         self._server.should_exit = True
         await serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from devhost.bindings import AuthLevel, HttpTrigger
+from devhost.bindings import AuthLevel, HttpTrigger, SentTrigger
 from devhost.http.app import WEBHOOKS
 from devhost.http.keys import Keys
 from devhost.http.routes import displayed_route
@@ -29,13 +29,20 @@ def describe_functions(app: HostedApp, origin: str, *, is_whole: bool = True) ->
     for function in app.index.functions:
         if function in left_out:
             continue
-        not_run = function.not_run or app.group.reason_not_to_run(function)
+        not_run = function.not_run or app.group.reason_not_to_run(function) or _how_sent(function)
         reason = f" ({not_run})" if not_run else ""
         yield f"\t{function.name}: {_describe(app, function, origin)}{reason}"
     if not app.index.functions:
         yield f"\tnone: {app.settings.script} declares no functions"
     if left_out:
         yield f"\t{len(left_out)} more with --verbose"
+
+
+def _how_sent(function: Function) -> str | None:
+    """Return how a message comes to a function of a service that no laptop has."""
+    if isinstance(function.trigger, SentTrigger):
+        return f"listens to nothing here: the command `send {function.name} --body TEXT` delivers a message"
+    return None
 
 
 def _describe(app: HostedApp, function: Function, origin: str) -> str:

@@ -76,6 +76,12 @@ def load_keys(folder: Path, function_names: Iterable[str]) -> Keys:
     return keys
 
 
+def read_master(folder: Path) -> str:
+    """Return the master key in the folder, empty where no host has made one; raise `SettingsError` by a sentence."""
+    path = folder / FILE
+    return _key(read_json_object(path), "master") if path.exists() else ""
+
+
 def _keys(stored: Mapping[str, object], kind: str, names: Iterable[str]) -> Mapping[str, str]:
     known = section(stored, kind, file=FILE)
     return {name: _key(known, name) for name in names}

@@ -91,6 +91,8 @@ BEHAVIOURS = {
     "folder saw it; one that fails is given up as the real host does (recordings, triggers).",
     "devhost.storage-away": "Where a storage does not answer, or is not named, the start says in one line which "
     "functions do not listen and what to do, and serves the rest; they listen once it answers.",
+    "devhost.send": "A message that is sent by hand to a function of Service Bus, Event Grid, Event Hubs or Cosmos DB "
+    "has its binding's shape; the start says which functions listen to nothing, and what cannot be is refused.",
     "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
     "ended with.",
     "devhost.timer-schedules": "Schedules are NCRONTAB expressions or intervals; what is none is refused by its part.",

@@ -146,7 +146,9 @@ def test_a_timer_is_run_by_hand(keyed_host: RunningHost, client: httpx.Client) -
     unknown = client.post("/admin/functions/nowhere", json={}, headers=headers)
 
     assert (ran.status_code, refused.status_code, unknown.status_code) == (202, 400, 404)
-    assert refused.text.startswith("Only timers are run by hand here; 'hello' is a orchestrationTrigger")
+    assert refused.text.startswith(
+        "Timers alone are run by hand here, and messages sent to Service Bus and the like; 'hello' is a"
+    )
 
 
 @pytest.mark.behaviour("devhost.inspect")
