@@ -22,6 +22,9 @@ _EMULATOR = (
 )
 """The meaning of `UseDevelopmentStorage=true`: Azurite's published account on its default ports."""
 
+_API_VERSION = "2021-12-02"
+"""One that each Azurite of the last years knows: the clients' own newest is refused by many."""
+
 _CONNECT_SECONDS = 2.0
 _PORTS = {"http": 80, "https": 443}
 _quiet = logging.getLogger(f"{__name__}.requests")
@@ -96,7 +99,12 @@ def _open(setting: str, text: str) -> Account:
 
     # What fails is tried again by whoever polls, or by the message's next delivery.
     once = dict.fromkeys(("retry_total", "retry_connect", "retry_read", "retry_status"), 0)
-    options: dict[str, Any] = {**once, "logger": _quiet, "use_env_settings": bool(getproxies())}
+    options: dict[str, Any] = {
+        **once,
+        "logger": _quiet,
+        "use_env_settings": bool(getproxies()),
+        "api_version": _API_VERSION,
+    }
     try:
         return Account(
             setting,

@@ -60,15 +60,18 @@ class Listeners:
     def start(self) -> None:
         """Begin to listen."""
         by_account: dict[int, tuple[Account, list[Function]]] = {}
+        refused: dict[str, list[str]] = {}
         for function in self._functions:
             trigger = function.trigger
             assert isinstance(trigger, (QueueTrigger, BlobTrigger))
             try:
                 account = self._connections.account(trigger.connection)
             except ConnectionSettingError as error:
-                print(f"Not listening: {function.name}. {error}", flush=True)
+                refused.setdefault(str(error), []).append(function.name)
             else:
                 by_account.setdefault(id(account), (account, []))[1].append(function)
+        for sentence, names in refused.items():
+            print(f"Not listening: {', '.join(names)}. {sentence}", flush=True)
         for account, functions in by_account.values():
             queues = [(entry, entry.trigger) for entry in functions if isinstance(entry.trigger, QueueTrigger)]
             blobs = [

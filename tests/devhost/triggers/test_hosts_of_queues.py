@@ -19,7 +19,7 @@ from tests.support.running_host import APPS, RunningHost
 
 pytestmark = pytest.mark.slow
 DRAINED = 200
-ONE_QUEUE = """
+LISTENERS = """
 import azure.functions as func
 
 app = func.FunctionApp()
@@ -27,6 +27,10 @@ app = func.FunctionApp()
 
 @app.queue_trigger(arg_name="msg", queue_name="a-queue", connection="AzureWebJobsStorage")
 def take(msg: func.QueueMessage) -> None: ...
+
+
+@app.blob_trigger(arg_name="blob", path="a-container/{name}", connection="AzureWebJobsStorage")
+def watch(blob: func.InputStream) -> None: ...
 """
 
 
@@ -139,8 +143,8 @@ def test_a_storage_that_comes_later_is_listened_to_then(queues: Queues, npm_pack
 def test_a_setting_that_names_no_storage_is_said_by_name(
     tmp_path: Path, account: str, environ: dict[str, str], sentence: str
 ) -> None:
-    """For each function that cannot listen without it; the app is served."""
-    folder = make_app(tmp_path, ONE_QUEUE)
+    """In one line for all functions that cannot listen without it; the app is served."""
+    folder = make_app(tmp_path, LISTENERS)
     with RunningHost(folder, environ={"AzureWebJobsStorage": account, **environ}) as host:
-        line = host.wait_for("Not listening: take. ")
+        line = host.wait_for("Not listening: take, watch. ")
     assert sentence in line
