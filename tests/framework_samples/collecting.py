@@ -19,11 +19,13 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from agent_framework import (
     Agent,
+    AgentExecutorRequest,
     Content,
     FunctionalWorkflow,
     FunctionalWorkflowAgent,
@@ -71,14 +73,18 @@ def json_of(message: Any) -> Any:
         return message.text
     if isinstance(message, Content):
         return message.text or ""
-    if isinstance(message, list) and all(isinstance(part, (str, Message, Content)) for part in message):
+    if isinstance(message, AgentExecutorRequest):
+        return json_of(message.messages)
+    if isinstance(message, list) and message and all(isinstance(part, (Message, Content)) for part in message):
         return "\n".join(json_of(part) for part in message)
+    if isinstance(message, Enum):
+        return message.value
     if isinstance(message, BaseModel):
         return message.model_dump(mode="json")
     if is_dataclass(message) and not isinstance(message, type):
-        return asdict(message)
+        message = asdict(message)
     try:
-        return json.loads(json.dumps(message))
+        return json.loads(json.dumps(message, default=str))
     except (TypeError, ValueError):
         return str(message)
 

@@ -35,6 +35,24 @@ if __name__ == "__main__":
     asyncio.run(main())
 """
 
+FLOW = """
+import asyncio
+
+from agent_framework import Agent, WorkflowBuilder
+from agent_framework.openai import OpenAIChatClient
+
+
+async def main() -> None:
+    first, second = (Agent(client=OpenAIChatClient(), name=name) for name in ("First", "Second"))
+    agent = WorkflowBuilder(start_executor=first).add_edge(first, second).build().as_agent()
+    async for update in agent.run(["Write", "a poem."], stream=True):
+        print(update.text)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
 LOADING = """
 import asyncio
 
@@ -71,11 +89,12 @@ UNPACKED = "import agent_framework, no_such_package\n\nif __name__ == '__main__'
     ("text", "result", "why"),
     [
         (AGENT, "hosted", ""),
+        (FLOW, "hosted", ""),
         (LOADING, "refused", "Agent 'Filer' has the history provider 'file_history'"),
         (ELSEWHERE, "not tried", "needs a service: FoundryAgent runs at a service"),
         (UNPACKED, "not tried", "needs the package no_such_package"),
     ],
-    ids=["agent", "loading", "elsewhere", "unpacked"],
+    ids=["agent", "flow", "loading", "elsewhere", "unpacked"],
 )
 def test_a_sample_is_hosted_or_the_table_says_why_not(tmp_path: Path, text: str, result: str, why: str) -> None:
     """Its file is not changed, and is in no part that nobody asked for."""

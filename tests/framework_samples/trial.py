@@ -102,7 +102,7 @@ class Trial:
     def _requests(self, host: RunningHost) -> Iterator[tuple[str, dict[str, Any]]]:
         found = json.loads(self._found.read_text(encoding="utf-8"))
         for name, message in found["agents"].items():
-            yield f"agents/{name}", {"message": message if isinstance(message, str) and message.strip() else "Hello"}
+            yield f"agents/{name}", {"message": _words(message)}
         workflows = httpx.get(f"{host.origin}/api/workflows").json()["workflows"] if found["workflows"] else []
         schemas = {workflow["name"]: workflow.get("input_schema") for workflow in workflows}
         for name, message in found["workflows"].items():
@@ -114,6 +114,7 @@ class Trial:
                 )
             else:
                 value = value_of(schema, Filling("Hello", schema)) if message is None else message
+                value = _words(value) if schema == {"type": "string"} else value
                 yield f"workflows/{name}", {"input": value}
 
     def _check(self, path: str, status: int, answer: Mapping[str, Any]) -> None:
@@ -169,3 +170,9 @@ class Trial:
         if refusal:
             return _NotHostedError("refused", refusal[1][:300])
         return _NotHostedError("fails", printed[-300:])
+
+
+def _words(message: Any) -> str:
+    """Return the message as a text, as its agent takes it: of a list, all of it."""
+    text = "\n".join(map(str, message)) if isinstance(message, list) else message
+    return text if isinstance(text, str) and text.strip() else "Hello"

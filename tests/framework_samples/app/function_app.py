@@ -5,24 +5,29 @@ import os
 from functools import partial
 from pathlib import Path
 
-from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow
+from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow, WorkflowAgent
 
 import hosting.app
 from tests.framework_samples.collecting import collect
 
+UNNAMED = "WorkflowBuilder-"  # and a random id: the framework's own name
 LEASE_SECONDS = 2.0  # the runs of a killed process are to be taken over sooner than after the usual 20 s
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=LEASE_SECONDS, margin_seconds=LEASE_SECONDS / 2)
 
 collected = collect(Path(os.environ["SAMPLE"]))
+of_agents = [asked.subject.workflow for asked in collected.asked if isinstance(asked.subject, WorkflowAgent)]
 workflows = {}
 agents = {}
 for number, asked in enumerate(collected.asked):
     subject = asked.subject
+    if subject in of_agents:
+        continue  # its agent asks it
     if isinstance(subject, (Workflow, FunctionalWorkflow, FunctionalWorkflowDefinition)):
-        is_unnamed = subject.name.startswith("WorkflowBuilder-")
+        is_unnamed = subject.name.startswith(UNNAMED)
         workflows.setdefault(f"workflow-{number}" if is_unnamed else subject.name, asked)
     else:
-        subject.name = subject.name or f"agent-{number}"  # the sample gives it none, and a hosted agent has one
+        if not subject.name or subject.name.startswith(UNNAMED):  # the sample gives it none, and a hosted agent has one
+            subject.name = f"agent-{number}"
         agents.setdefault(subject.name, asked)
 
 Path(os.environ["SAMPLE_FOUND"]).write_text(
