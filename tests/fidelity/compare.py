@@ -40,8 +40,11 @@ async def differences(row: Row, dies_at: int = 1) -> list[str]:
 def _as_plain(row: Row) -> Row:
     """Return the row whose plain agent the hosted one is to equal.
 
-    A service keeps a hosted conversation only where its author chose so: the thread keeps it.
+    A service keeps a hosted conversation only where its author chose so: the thread keeps it. A workflow is always run
+    as a stream, by which its messages have other ids; what its agents store is theirs.
     """
+    if row.get("within") == "workflow":
+        return {**row, "carrier": "streamed"}
     return {**row, "store": "off"} if row["client"] == "responses" and row["store"] == "unset" else row
 
 

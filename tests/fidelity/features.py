@@ -35,6 +35,7 @@ from agent_framework import (
     InMemoryHistoryProvider,
     MCPStreamableHTTPTool,
     Message,
+    MessageInjectionMiddleware,
     MiddlewareTermination,
     SkillFrontmatter,
     SkillsProvider,
@@ -44,10 +45,12 @@ from agent_framework import (
     ToolApprovalMiddleware,
     ToolResultCompactionStrategy,
     TruncationStrategy,
+    enqueue_messages,
     tool,
 )
 from agent_framework.anthropic import AnthropicClient
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
+from agent_framework.orchestrations import SequentialBuilder
 from anthropic import AsyncAnthropic
 from mcp.client._memory import InMemoryTransport
 from mcp.server import MCPServer
@@ -76,7 +79,8 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "second turn": ("answered", "failed", "cancelled"),
 }
 
-PLAINEST: dict[str, str] = {name: choices[0] for name, choices in DIMENSIONS.items()}
+PLAINEST: dict[str, str] = {name: choices[0] for name, choices in DIMENSIONS.items()} | {"within": "nothing"}
+"""With what no row crosses with the others: the agent may be that of a workflow."""
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
@@ -148,8 +152,15 @@ def new_setting(of: Row) -> Setting:
     return Setting(of, StrictModel(_WIRES[of["client"]]()))
 
 
-def agent_of(setting: Setting) -> Agent[Any]:
+def agent_of(setting: Setting) -> Any:
     """Return the row's agent, made anew."""
+    agent = _agent_of(setting)
+    if setting.row.get("within") != "workflow":
+        return agent
+    return SequentialBuilder(participants=[agent]).build().as_agent("a")
+
+
+def _agent_of(setting: Setting) -> Agent[Any]:
     chosen = setting.row
     options = {**_STORES[chosen["store"]], **_FORMATS[chosen["format"]], **_thinking(chosen)}
     return Agent(
@@ -371,6 +382,16 @@ class EndsTools(FunctionMiddleware):
         raise MiddlewareTermination("enough")
 
 
+class Injects(FunctionMiddleware):
+    """Has one more message given to the model, with the result of the tool."""
+
+    async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
+        """Add it behind the tool's own work."""
+        await call_next()
+        assert context.session is not None
+        enqueue_messages(context.session, "Mind this too.")
+
+
 class TriesAgain(AgentMiddleware):
     """Runs the agent once more where it failed."""
 
@@ -392,6 +413,8 @@ def _middleware(setting: Setting) -> list[Any]:
             middleware = [Marks()]
         case "agent":
             middleware = [Prefaces()]
+        case "injection":
+            middleware = [MessageInjectionMiddleware(), Injects()]
         case "loop":
             middleware = [AgentLoopMiddleware(lambda *, iteration, **_: iteration < 2, max_iterations=3)]
         case "ends with a result":

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable
 from typing import Any
 
 from agent_framework import (
+    Agent,
     AgentResponse,
     AgentSession,
     Content,
@@ -29,7 +30,8 @@ async def run_plain(setting: Setting, turns: Any) -> list[Told]:
     try:
         return [await asyncio.wait_for(_take(agent, session, setting, turn), GUARD_SECONDS) for turn in turns]
     finally:
-        await agent.close()
+        if isinstance(agent, Agent):
+            await agent.close()
 
 
 async def _take(agent: Any, session: AgentSession, setting: Setting, turn: Turn) -> Told:

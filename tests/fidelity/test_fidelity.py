@@ -41,6 +41,28 @@ async def test_a_hosted_agent_is_its_plain_one(of: Row, dies_at: int) -> None:
     assert unexplained(of, await differences(of, dies_at)) == []
 
 
+APART = [
+    row(carrier=carrier, **choices)
+    for carrier in ("waited", "streamed", "killed")
+    for choices in (
+        {"middleware": "injection", "tools": "one"},
+        {"middleware": "injection", "tools": "rounds", "client": "anthropic"},
+        {"within": "workflow"},
+        {"within": "workflow", "tools": "rounds", "client": "responses"},
+        {"within": "workflow", "tools": "parallel", "client": "anthropic"},
+        {"within": "workflow", "tools": "agent", "provider": "todo"},
+    )
+]
+"""What the table does not cross with all the rest. Plain, a workflow's agent takes no approval in a session."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", APART, ids=title)
+async def test_what_stands_apart_of_the_table_is_plain_too(of: Row) -> None:
+    """Messages that a tool adds, and agents that are workflows; killed at the second step of each turn."""
+    assert await differences(of, 2) == []
+
+
 async def test_a_plain_agent_is_compared_in_the_quick_tests_too() -> None:
     """So that the comparison itself is never broken for long."""
     assert await differences(row(tools="rounds")) == []

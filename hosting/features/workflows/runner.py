@@ -104,7 +104,9 @@ class WorkflowRunner(AgentRunner):
         if request.is_json or not takes.takes_words:
             return takes.value(request.message)
         if takes.takes_messages:
-            return [_plain(message) for message in (*attempt.history, *request_messages(request))]
+            is_alone = self._workflow.agent is not None and self._workflow.functions
+            before = () if is_alone else attempt.history
+            return [_plain(message) for message in (*before, *request_messages(request))]
         if takes.takes_message and (request.contents or not takes.takes_text):
             return _plain(request_messages(request)[-1])
         return request.message
