@@ -36,6 +36,8 @@ from agent_framework import (
 )
 from pydantic import BaseModel
 
+from hosting.errors import ConfigurationError
+from hosting.features.workflows.copies import copies_of
 from tests.framework_samples import stand_ins
 
 MAIN_SECONDS = 20.0
@@ -47,10 +49,14 @@ _IS_WITHIN: ContextVar[bool] = ContextVar("is_within", default=False)
 
 @dataclass
 class Asked:
-    """An agent or workflow that the sample asks, and its first message as JSON; None where the sample asks nothing."""
+    """An agent or workflow that the sample asks, and its first message as JSON; None where the sample asks nothing.
+
+    `given` is what an app is given of it: a graph as it was before the sample ran it.
+    """
 
     subject: Any
     message: Any
+    given: Any
 
 
 @dataclass
@@ -64,7 +70,17 @@ class Collected:
     def note(self, subject: Any, message: Any) -> None:
         """Note the first message to the subject."""
         if len(self.asked) < MOST_ASKED and all(known.subject is not subject for known in self.asked):
-            self.asked.append(Asked(subject, json_of(message)))
+            self.asked.append(Asked(subject, json_of(message), _as_it_is(subject)))
+
+
+def _as_it_is(subject: Any) -> Any:
+    """Return a copy of a graph, or of the agent of one: the sample's own run leaves its state in it."""
+    if isinstance(subject, WorkflowAgent):
+        return _as_it_is(subject.workflow).as_agent(subject.name, description=subject.description)
+    if isinstance(subject, Workflow):
+        with contextlib.suppress(ConfigurationError):  # the app refuses it by its name
+            return copies_of(subject)()
+    return subject
 
 
 def json_of(message: Any) -> Any:
@@ -77,16 +93,21 @@ def json_of(message: Any) -> Any:
         return json_of(message.messages)
     if isinstance(message, list) and message and all(isinstance(part, (Message, Content)) for part in message):
         return "\n".join(json_of(part) for part in message)
-    if isinstance(message, Enum):
-        return message.value
-    if isinstance(message, BaseModel):
-        return message.model_dump(mode="json")
-    if is_dataclass(message) and not isinstance(message, type):
-        message = asdict(message)
     try:
-        return json.loads(json.dumps(message, default=str))
+        return json.loads(json.dumps(message, default=_plain))
     except (TypeError, ValueError):
         return str(message)
+
+
+def _plain(value: Any) -> Any:
+    """Return a part of a message that is no JSON value as one."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Message):
+        return value.text
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def collect(sample: Path) -> Collected:

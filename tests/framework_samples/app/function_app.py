@@ -22,6 +22,7 @@ for number, asked in enumerate(collected.asked):
     subject = asked.subject
     if subject in of_agents:
         continue  # its agent asks it
+    subject = asked.given
     if isinstance(subject, (Workflow, FunctionalWorkflow, FunctionalWorkflowDefinition)):
         is_unnamed = subject.name.startswith(UNNAMED)
         workflows.setdefault(f"workflow-{number}" if is_unnamed else subject.name, asked)
@@ -41,7 +42,7 @@ Path(os.environ["SAMPLE_FOUND"]).write_text(
     encoding="utf-8",
 )
 app = hosting.app.AgentFunctionApp(
-    agents=[asked.subject for asked in agents.values()],
-    workflows={name: asked.subject for name, asked in workflows.items()},
+    agents=[asked.given for asked in agents.values()],
+    workflows={name: asked.given for name, asked in workflows.items()},
     enable_mcp_tool_trigger=False,
 )
