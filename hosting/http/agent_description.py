@@ -97,7 +97,10 @@ class DescribedRetry(TypedDict):
 
 
 class DescribedRules(TypedDict):
-    """The settings that hold for runs. `ttl_seconds` and `approval_seconds` are null for ever."""
+    """The settings that hold for runs. `ttl_seconds` and `approval_seconds` are null for ever.
+
+    `standing_approvals`: whoever approves a tool's call may approve later ones too.
+    """
 
     busy: Busy
     queue_limit: int
@@ -108,6 +111,7 @@ class DescribedRules(TypedDict):
     retry: DescribedRetry | None
     budget: BudgetState | None
     limit: DescribedLimit | None
+    standing_approvals: bool
 
 
 class _Described(TypedDict):
@@ -171,6 +175,7 @@ def _rules(plan: AgentPlan, settings: Settings) -> DescribedRules:
         "retry": None if options.retry is None else cast(DescribedRetry, options.retry.fields()),
         "budget": None,
         "limit": None,
+        "standing_approvals": False,
     }
 
 

@@ -35,6 +35,7 @@ FRAMEWORK_READERS = {
     "hosting.core.hooks",
     "hosting.features.background.provider",
     "hosting.features.callbacks.callbacks",
+    "hosting.features.approvals.feature",
     "hosting.features.files.provider",
     "hosting.features.files.shared",
     "hosting.features.files.store",

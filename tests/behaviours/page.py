@@ -76,6 +76,7 @@ BEHAVIOURS = {
     "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "
     "with it.",
     "page.standing": "Beside what an agent is, a thread shows what it calls without a question there, who gave that, "
-    "and a button that ends it.",
+    "and a button that ends it. The card of a call approves later calls too, if its agent takes that.",
+    "page.tasks": "The timeline leads from a run to the threads of its background agents' tasks, and from there back.",
     "page.incomplete": "An answer that is no whole one says so under it (issue 80).",
 }

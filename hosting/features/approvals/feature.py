@@ -6,8 +6,9 @@ answers it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from hosting.core.runs import Runs
 from hosting.feature import Feature
@@ -16,6 +17,7 @@ from hosting.features.approvals.http import ApprovalHandlers
 from hosting.features.approvals.standing import StandingApprovals
 from hosting.http.request import Bound
 from hosting.http.runs import Starting
+from hosting.plan import AgentPlan
 
 
 class ApprovalsFeature(Feature):
@@ -30,6 +32,13 @@ class ApprovalsFeature(Feature):
         """The body of an answer has `most_bytes` at most."""
         self._handlers = ApprovalHandlers(approvals, runs, starting, most_bytes)
         self._standing = standing
+
+    def rules_of(self, agent: AgentPlan) -> Mapping[str, Any]:
+        """Return whether a person may approve later calls of a tool too."""
+        from agent_framework import ToolApprovalMiddleware
+
+        middleware = getattr(agent.agent, "middleware", None) or ()
+        return {"standing_approvals": any(isinstance(item, ToolApprovalMiddleware) for item in middleware)}
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of a thread's approvals."""

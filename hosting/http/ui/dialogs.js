@@ -1,10 +1,11 @@
-// Dialogs in front of the page: the key, a question before a deletion, its receipt.
+// Dialogs in front of the page: the key, a question before a thread is emptied or deleted, its receipt.
 
-import { credentials } from "./api.js"
+import { checked, credentials, paths, read, send } from "./api.js"
 import { announce, button, el, plural, visible } from "./dom.js"
 import { inFull } from "./times.js"
 
 const COPIED_MS = 2500
+const POLL_MS = 500
 
 /** Show a dialog, and return how it was closed: the value of the button, "" for Escape. */
 export function opened(title, ...children) {
@@ -88,4 +89,36 @@ export function copyButton(text, says = "Copy", kind = "") {
     kind,
   )
   return made
+}
+
+/** Reset a thread, and return whether the person agreed. */
+export async function emptied(agent, threadId) {
+  const text = "The agent forgets its messages. Its runs stay in the list of runs."
+  if (!(await confirmed("Reset this thread?", text, "Reset thread"))) return false
+  await checked(await send("POST", paths.thread(agent, threadId, "/reset")))
+  return true
+}
+
+/** Delete a thread, and return its receipt: null if there was nothing to delete, undefined if the person did not agree.
+ *
+ * `begins()` is called before. */
+export async function deleted(agent, threadId, begins) {
+  const text = "The conversation, its runs and its files are erased from every store of the app. You cannot undo this."
+  if (!(await confirmed("Delete this thread?", text, "Delete thread"))) return undefined
+  begins()
+  await checked(await send("DELETE", paths.thread(agent, threadId)))
+  return receiptOf(agent, threadId)
+}
+
+/** Return the receipt once the deletion is done; null where there was nothing to delete. */
+async function receiptOf(agent, threadId) {
+  for (;;) {
+    try {
+      return await read(paths.thread(agent, threadId, "/erasure"))
+    } catch (problem) {
+      if (problem.status === 404) return null
+      if (problem.status !== 409) throw problem
+      await new Promise((wait) => setTimeout(wait, POLL_MS))
+    }
+  }
 }

@@ -66,6 +66,12 @@ export function drawing(name, set = {}, ...children) {
 export const iconButton = (name, says, click, kind = "quiet") =>
   el("button", { type: "button", class: `icon-button ${kind}`, title: says, "aria-label": says, on: { click } }, icon(name))
 
+/** Return the button with a word beside its icon, which stands there as far as there is room. */
+export function worded(button, word) {
+  button.append(el("span", { class: "word" }, word))
+  return button
+}
+
 /** Return a button with words on it. */
 export const button = (says, click, kind = "") =>
   el("button", { type: "button", class: `button ${kind}`, on: { click } }, says)

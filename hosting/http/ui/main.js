@@ -2,19 +2,18 @@
 
 import { a2aClient } from "./a2a.js"
 import { AgentView, showModel } from "./agent.js"
-import { Problem, checked, graphs, paths, read, send, shared } from "./api.js"
+import { Problem, graphs, paths, read, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
-import { firstRequest, given, showCalls } from "./calls.js"
-import { asCurl } from "./commands.js"
+import { showCalls } from "./calls.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
-import { askForKey, confirmed, copyButton, showReceipt } from "./dialogs.js"
+import { askForKey, confirmed, deleted, emptied, showReceipt } from "./dialogs.js"
 import { download } from "./download.js"
-import { button, byId, el, icon, iconButton, plural, pressed } from "./dom.js"
+import { button, byId, el, icon, iconButton, pressed, worded } from "./dom.js"
+import { emptyThread, noAgents } from "./empty.js"
 import { Figures } from "./figures.js"
-import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { mcpClient } from "./mcp.js"
 import { Memory } from "./memory.js"
@@ -28,9 +27,9 @@ import { showSharing } from "./sharing.js"
 import { standingApprovals } from "./standing.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
+import { aboutThread, agentLinks, withinAgent } from "./titles.js"
 
 const NEAR_THE_END_PX = 120
-const DELETION_POLL_MS = 500
 const COUNT_POLL_MS = 30_000
 const SHARED = "shared="
 const BEHIND_MS = [2500, 10_000] // what is known of all threads together follows a run's end by a moment, or by more where it is slow to read
@@ -40,6 +39,7 @@ const threads = new ThreadList(() => showTitle())
 const composer = new Composer((...given) => say(...given), () => conversation.stop().catch(failed))
 let agents = []
 let conversation = null
+let shown = null // the agent of both
 let view = null // what is shown instead of a conversation
 let isAtEnd = true
 let counting = []
@@ -65,12 +65,13 @@ const views = {
   webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
 const share = worded(iconButton("share", "Share the thread", () => act(() => showSharing(conversation.agent, conversation.threadId)), "quiet of-thread"), "Share")
+const code = worded(iconButton("code", "Call it from your code", () => showCalls(shown, [openaiClient, mcpClient, a2aClient])), "Code")
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
-  worded(iconButton("code", "Call it from your code", () => showCalls(shownAgent(), [openaiClient, mcpClient, a2aClient])), "Code"),
+  code,
   worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
   worded(iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"), "Rename"),
   share,
@@ -83,7 +84,7 @@ addEventListener("keydown", (event) => pressed(event, "Escape") && openSide(fals
 setInterval(() => document.hidden || view instanceof Inbox || count(), COUNT_POLL_MS)
 others.addEventListener("message", ({ data }) => {
   if (data.agent !== conversation?.agent) return
-  threads.show(data.agent, ownThread()).catch(failed)
+  listThreads()
   if (data.thread !== conversation.threadId) return
   if (data.isEmptied) route()
   else conversation.look().catch(failed)
@@ -117,7 +118,8 @@ async function route() {
   const given = grant ? await read(paths.shared(grant)).catch((problem) => problem) : {}
   if (location.hash !== hash) return // the user went on
   const [name, thread = ""] = grant ? [given.agent, given.thread_id] : place.split("/").map(decodeURIComponent)
-  const agent = agents.find((one) => one.name.toLowerCase() === name?.toLowerCase()) ?? agents[0]
+  const agent = agentOf(name) ?? (await withinAgent(name, thread)) ?? agents[0]
+  if (location.hash !== hash) return
   openSide(false)
   const { activeElement: from } = document
   quiet()
@@ -130,12 +132,14 @@ async function route() {
   document.body.classList.toggle("shared", Boolean(shared.grant))
   if (given instanceof Error) failed(given)
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
+  shown = agent
+  views.about.hidden = views.figures.hidden = code.hidden = Boolean(agent?.isWithin)
   views.schedules.hidden = !agent?.schedules_url
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
-  showModel(["approvals", "operations"].includes(wanted) ? null : agent)
+  showModel(["approvals", "operations"].includes(wanted) || agent?.isWithin ? null : agent)
   byId("tools").hidden = !agent
-  if (!agent) return showNoAgents()
+  if (!agent) return byId("conversation").replaceChildren(noAgents())
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
   if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
   if (wanted === "about") return showView(new AgentView(agent.name, thread, standingApprovals), "about", agent.name, agent.description, agent)
@@ -153,7 +157,7 @@ async function route() {
   showAgents(agent)
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
-  byId("composer").hidden = false
+  byId("composer").hidden = Boolean(agent.isWithin)
   byId("used-up").hidden = true
   byId("begin-new").href = hrefOf(agent.name)
   byId("message").placeholder = `Message ${agent.name}`
@@ -161,23 +165,17 @@ async function route() {
   isAtEnd = true
   showBox()
   showTop()
-  threads.show(agent.name, ownThread()).catch(failed)
+  listThreads()
   const opened = conversation
   await opened.open()
   if (conversation !== opened) return
-  showEmpty(agent)
+  if (opened.isEmpty) byId("conversation").append(emptyThread(agent, thread, (text) => composer.write(text)))
   scrolled()
   changed(false)
   const { activeElement: at } = document
   const hasGone = at !== from && at.matches("button, a:not(#threads a)") // somebody went there meanwhile
   if (!hasGone && !matchMedia("(pointer: coarse)").matches) composer.focus({ preventScroll: true })
   if (first && (await say(first))) await again(first)
-}
-
-/** Return the button with a word beside its icon, which stands there as far as there is room. */
-function worded(button, word) {
-  button.append(el("span", { class: "word" }, word))
-  return button
 }
 
 /** Return a button that opens a view, and closes it again. */
@@ -204,10 +202,11 @@ async function showView(opened, name, title, about, agent = null) {
   await view.open().catch(failed)
 }
 
-/** Return the agent of the conversation or view, as the list of agents has it. */
-function shownAgent() {
-  const { agent } = conversation ?? view
-  return agents.find(({ name }) => name === agent)
+const agentOf = (name) => agents.find((one) => one.name.toLowerCase() === name?.toLowerCase())
+
+/** Show the list of the agent's threads; one that works for another agent has none, and the list stays. */
+function listThreads() {
+  if (!shown.isWithin) threads.show(shown.name, ownThread()).catch(failed)
 }
 
 function count() {
@@ -248,10 +247,8 @@ async function rename() {
 
 async function reset() {
   const { agent, threadId } = conversation
-  const text = "The agent forgets its messages. Its runs stay in the list of runs."
-  if (!(await confirmed("Reset this thread?", text, "Reset thread"))) return
   await act(async () => {
-    await checked(await send("POST", paths.thread(agent, threadId, "/reset")))
+    if (!(await emptied(agent, threadId))) return
     others.postMessage({ agent, thread: threadId, isEmptied: true })
     await route()
   })
@@ -259,29 +256,13 @@ async function reset() {
 
 async function remove() {
   const { agent, threadId } = conversation
-  const text = "The conversation, its runs and its files are erased from every store of the app. You cannot undo this."
-  if (!(await confirmed("Delete this thread?", text, "Delete thread"))) return
   await act(async () => {
-    conversation.leave()
-    await checked(await send("DELETE", paths.thread(agent, threadId)))
-    const receipt = await receiptOf(agent, threadId)
+    const receipt = await deleted(agent, threadId, () => conversation.leave())
+    if (receipt === undefined) return
     others.postMessage({ agent, thread: threadId, isEmptied: true })
     location.hash = hrefOf(agent)
     if (receipt) await showReceipt(receipt)
   })
-}
-
-/** Return the receipt once the deletion is done; null where there was nothing to delete. */
-async function receiptOf(agent, threadId) {
-  for (;;) {
-    try {
-      return await read(paths.thread(agent, threadId, "/erasure"))
-    } catch (problem) {
-      if (problem.status === 404) return null
-      if (problem.status !== 409) throw problem
-      await new Promise((wait) => setTimeout(wait, DELETION_POLL_MS))
-    }
-  }
 }
 
 async function act(work) {
@@ -332,7 +313,7 @@ function changed(isNews = true) {
   showTop()
   if (!isNews) return
   others.postMessage({ agent, thread: threadId })
-  threads.show(agent, ownThread()).catch(failed)
+  listThreads()
   count()
   counting.forEach(clearTimeout)
   counting = BEHIND_MS.map((wait) => setTimeout(count, wait))
@@ -373,20 +354,14 @@ function quiet() {
 
 function showAgents(open) {
   for (const [id, kind] of [["inbox", Inbox], ["operations", Operations]]) byId(id).ariaCurrent = view instanceof kind ? "page" : null
-  byId("agents").replaceChildren(
-    ...agents.map((agent) => {
-      const link = { href: hrefOf(agent.name), title: agent.description, "aria-current": agent === open ? "true" : null }
-      const badge = el("span", { class: "badge", "aria-hidden": "true" }, agent.name[0].toUpperCase())
-      return el("li", {}, el("a", link, badge, el("span", {}, agent.name)))
-    }),
-  )
+  byId("agents").replaceChildren(...agentLinks(agents, open))
 }
 
 async function showTop() {
   const { agent, threadId } = conversation
   showTitle()
   document.body.classList.toggle("has-thread", Boolean(ownThread()))
-  const { description, budget_url: hasBudget } = agents.find((one) => one.name === agent)
+  const { description, budget_url: hasBudget } = shown
   if (!threadId) {
     byId("subtitle").textContent = description
     const budget = hasBudget && (await read(paths.budget(agent)).catch(() => null))?.budget
@@ -399,11 +374,7 @@ async function showTop() {
   if (ownThread()) threads.told({ thread_id: threadId, title: told.title, pinned: told.pinned, forked_from: told.forked_from })
   else conversation.begins = told.title || "Shared thread"
   showTitle()
-  const tokens = told.usage.total_token_count
-  const parts = [shared.grant && "Shared with you", agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
-  const origin = ownThread() && told.forked_from?.thread_id
-  const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
-  byId("subtitle").replaceChildren(...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · "))
+  byId("subtitle").replaceChildren(...aboutThread(agent, threadId, told, told.budget && leftOf(told.budget)))
 }
 
 /** Show the title of the conversation, or how it begins until the app told it. */
@@ -414,36 +385,6 @@ function showTitle() {
   byId("title").textContent = title || agent
   byId("title").title = threadId
   document.title = title ? `${title} · ${agent}` : agent
-}
-
-function showEmpty(agent) {
-  if (!conversation.isEmpty) return
-  const shape = graphs.get(agent.name)
-  const first = shape ? new Graph(shape).element : el("p", {}, button(agent.example, () => composer.write(agent.example), "chip"))
-  const curl = asCurl(firstRequest(agent), given())
-  byId("conversation").append(
-    el(
-      "section",
-      { id: "empty", class: "empty" },
-      el("span", { class: "badge large", "aria-hidden": "true" }, agent.name[0].toUpperCase()),
-      el("h2", {}, conversation.threadId ? "No messages yet" : `${shape ? "Run" : "Ask"} ${agent.name}`),
-      el("p", {}, agent.description),
-      first,
-      el("p", { class: "note" }, "Or from a terminal:"),
-      el("div", { class: "command" }, el("code", {}, curl), copyButton(() => curl, "Copy", "quiet small")),
-    ),
-  )
-}
-
-function showNoAgents() {
-  byId("conversation").replaceChildren(
-    el(
-      "section",
-      { class: "empty" },
-      el("h2", {}, "No agents yet"),
-      el("p", {}, "Write an agent in ", el("code", {}, "agents/"), ", and add it to ", el("code", {}, "agents=[...]"), " in ", el("code", {}, "function_app.py"), "."),
-    ),
-  )
 }
 
 function openSide(is) {

@@ -1,6 +1,8 @@
 // The steps of a run: when each began, how long it took, and its usage.
 
-import { el, icon, plural, valueNode } from "./dom.js"
+import { shared } from "./api.js"
+import { el, icon, plural, valueNode, visible } from "./dom.js"
+import { hrefOf } from "./threads.js"
 import { inFull, length } from "./times.js"
 
 const POLL_MS = 1000
@@ -39,6 +41,7 @@ export function timelineButton(read, deliveriesOf, openCall) {
 
   function draw(told) {
     const says = rows.draw(told)
+    if (told.begun_by) says.append(" · begun by ", threadLink(told.begun_by, told.begun_by.agent))
     if (rows.list.parentNode === panel) panel.firstChild.replaceWith(says)
     else panel.replaceChildren(says, rows.list)
   }
@@ -150,6 +153,9 @@ function rowNode(step, isBad, openCall) {
   return el("li", { class: name }, el("details", { on: { toggle: open } }, el("summary", { class: "line" }, head), body))
 }
 
+/** Return what is to be noted of a tool call beside its name; "" for none. */
+const toolNote = (step) => (step.code === CUT_OFF ? "cut off" : step.code === "asks" ? "asks a person" : step.task ? "begins a task" : "")
+
 function named(step) {
   const tokens = step.usage?.total_token_count
   const used = tokens ? el("span", { class: "note" }, ` ${plural(tokens, "token")}`) : ""
@@ -163,7 +169,7 @@ function named(step) {
     case "model_call":
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", step.incomplete ? el("span", { class: "note" }, ` incomplete: ${step.finish_reason}`) : "", used]
     case "tool_call":
-      return [el("code", {}, step.tool), step.code === CUT_OFF ? el("span", { class: "note" }, " cut off") : step.code === "asks" ? el("span", { class: "note" }, " asks a person") : ""]
+      return [el("code", {}, step.tool), toolNote(step) ? el("span", { class: "note" }, ` ${toolNote(step)}`) : ""]
     case "executor":
       return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
@@ -177,10 +183,13 @@ function named(step) {
   }
 }
 
+/** Return the words as a link to another thread; somebody with whom this one is shared has no access there. */
+const threadLink = ({ agent, thread_id: thread }, words) => el(shared.grant ? "b" : "a", shared.grant ? {} : { href: hrefOf(agent, thread) }, visible(words))
+
 function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
-    return [valueNode("Arguments", step.arguments), step.error || step.result !== undefined ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+    return [step.task ? el("p", {}, "Task of ", threadLink(step.task, step.task.agent)) : "", valueNode("Arguments", step.arguments), step.error || step.result !== undefined ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
   if (step.edited_arguments) return [valueNode("The model's arguments", step.arguments), valueNode("Changed to", step.edited_arguments)]
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]

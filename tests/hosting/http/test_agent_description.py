@@ -145,6 +145,7 @@ async def test_an_agent_is_described_with_all_that_a_caller_may_meet() -> None:
         "retry": {"attempts": 2, "first_pause_seconds": 1.0, "backoff": 2.0, "longest_pause_seconds": 60.0},
         "budget": {"per": "thread", "tokens": 10_000},
         "limit": {"runs_at_once": 4},
+        "standing_approvals": False,
     }
     assert {name: told[name] for name in ("kind", "name", "description", "instructions", "instructions_hidden")} == {
         "kind": "agent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -21,7 +22,9 @@ from agent_framework import ToolApprovalMiddleware
 from hosting.app import AgentFunctionApp
 from tests.support.clerk import clerk
 
-app = AgentFunctionApp(agents=[clerk(str, ToolApprovalMiddleware())])
+plain = clerk(str)
+plain.name = "Plain"
+app = AgentFunctionApp(agents=[clerk(str, ToolApprovalMiddleware()), plain])
 """
 REFUSED = "Failed to load resource: the server responded"
 HOSTILE = "<script>hacked()</script>"
@@ -66,6 +69,54 @@ async def test_a_standing_approval_is_withdrawn_on_the_page(host: RunningHost) -
         await expect(rows).to_have_text(["Nothing. Each tool asks again."])
 
 
+async def ask(host: RunningHost, thread_id: str, agent: str = "Clerk") -> None:
+    """Have a tool's call wait for an answer."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        body = {"message": "call refund 5", "thread_id": thread_id}
+        (await http.post(f"/api/agents/{agent}/run", json=body)).raise_for_status()
+
+
+async def standing(host: RunningHost, thread_id: str) -> list[dict[str, Any]]:
+    """Return what is approved for good."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        return list((await http.get(f"{THREADS}/{thread_id}/approvals/standing")).json()["standing_approvals"])
+
+
+@pytest.mark.behaviour("page.standing")
+@pytest.mark.parametrize(
+    ("button", "arguments"),
+    [("Always approve this tool", None), ("Always with these arguments", {"order": "5"})],
+)
+@pytest.mark.parametrize("place", ["thread", "inbox"])
+async def test_a_card_approves_later_calls_too(
+    host: RunningHost, button: str, arguments: dict[str, str] | None, place: str
+) -> None:
+    """In the thread and in the inbox."""
+    thread_id = f"{place}-{button[7:11].strip()}"
+    await ask(host, thread_id)
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/?approvals" if place == "inbox" else f"#/Clerk/{thread_id}")
+        await page.get_by_role("button", name=button).click()
+        await expect(page.locator(".card.ask")).to_have_count(0)
+        await expect(page.locator("#conversation")).to_contain_text("Approved" if place == "inbox" else "told:")
+        await page.goto(f"{host.origin}/api/ui/#/Clerk/{thread_id}?about")
+        await expect(page.locator(".about")).to_contain_text("Approved for this thread")
+
+    [given] = await standing(host, thread_id)
+    assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
+
+
+@pytest.mark.behaviour("page.standing")
+async def test_a_card_of_an_agent_that_takes_none_has_two_answers(host: RunningHost) -> None:
+    """Its description says so."""
+    await ask(host, "plain", "Plain")
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/Plain/plain")
+        await page.evaluate("fetch('../agents/Plain')")
+        await expect(page.locator(".card.ask").get_by_role("button", name="Approve", exact=True)).to_be_visible()
+        await expect(page.get_by_role("button", name="Always")).to_have_count(0)
+
+
 @pytest.mark.behaviour("page.standing")
 async def test_a_withdrawal_that_is_refused_says_why(host: RunningHost) -> None:
     """And can be tried again."""
@@ -92,5 +143,10 @@ async def test_the_list_fits_each_screen_and_reads_aloud(host: RunningHost, is_p
         page = await browser.open(f"#/Clerk/{thread_id}?about")
         await expect(page.locator(".about")).to_contain_text("Approved for this thread")
 
+        assert await page.evaluate(WIDER) <= 0
+        assert await faults_of(page) == []
+        await ask(host, f"asked-{thread_id}")
+        await page.goto(f"{host.origin}/api/ui/#/Clerk/asked-{thread_id}")
+        await expect(page.get_by_role("button", name="Always with these arguments")).to_be_visible()
         assert await page.evaluate(WIDER) <= 0
         assert await faults_of(page) == []

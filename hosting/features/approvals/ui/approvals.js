@@ -6,6 +6,9 @@ import { Form } from "./forms.js"
 import { saidOf } from "./timeline.js"
 import { until } from "./times.js"
 
+const ALWAYS = [["Always approve this tool", "tool"], ["Always with these arguments", "tool_with_arguments"]]
+const standing = new Map() // whether an agent takes standing approvals, by its name
+
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
  *
  * The decision on a question is `{ value }`, by its `answer_schema`. */
@@ -17,6 +20,8 @@ export function approvalCard(approval, answer) {
   const reason = el("input", { type: "text", placeholder: "Reason to refuse (optional)", title: "The agent sees it", "aria-label": "Reason to refuse" })
   const refuse = button("Refuse", () => decide(false))
   const approve = button("Approve", () => decide(true), approval.destructive ? "danger" : "primary")
+  const always = ALWAYS.map(([says, value]) => button(says, () => decide(true, value), "small quiet"))
+  const every = el("div", { class: "actions", hidden: true, role: "group", "aria-label": "Approve later calls of this thread too" }, always)
   const note = el("p", { class: "note", role: "status" })
   reason.addEventListener("keydown", (event) => pressed(event, "Enter") && decide(false))
 
@@ -28,27 +33,36 @@ export function approvalCard(approval, answer) {
     form.focus()
   }
 
-  async function decide(approved) {
+  const disable = (is) => [approve, refuse, ...always].forEach((one) => (one.disabled = is))
+
+  async function decide(approved, always) {
     const changed = approved && form?.element.isConnected ? form.read() : {}
     if (!changed || approve.disabled) return
-    approve.disabled = refuse.disabled = true
+    disable(true)
     try {
-      await answer(approval, approved ? { approved, ...("value" in changed && { arguments: changed.value }) } : { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) })
+      await answer(approval, approved ? { approved, ...("value" in changed && { arguments: changed.value }), ...(always && { always }) } : { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) })
       card.remove()
     } catch (problem) {
       const first = problem.code === "approval_answered" ? await whoWasFirst(approval) : ""
       if (problem.code === "invalid_input" && form?.element.isConnected) form.refuse(problem.message)
       else note.replaceChildren(...visible(problem.message + first))
-      approve.disabled = refuse.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
+      disable(["approval_answered", "approval_expired"].includes(problem.code))
     }
   }
 
+  if (!approval.destructive) takesStanding(approval.agent).then((takes) => (every.hidden = !takes))
   const title = el("h3", {}, "May the agent call ", el("code", {}, visible(approval.tool)), "?")
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}, then counts as refused.`) : null
   const warning = approval.destructive ? el("p", { class: "note" }, "This call cannot be taken back.") : null
   const actions = el("div", { class: "actions" }, ...(approval.destructive ? [refuse, approve] : [approve, refuse]), edit, reason)
-  const card = el("section", { class: "card ask" }, title, asked, warning, actions, limit, note)
+  const card = el("section", { class: "card ask" }, title, asked, warning, actions, every, limit, note)
   return card
+}
+
+/** Return whether the agent keeps approvals of later calls; one that cannot be asked does not. */
+function takesStanding(agent) {
+  if (!standing.has(agent)) standing.set(agent, read(paths.agent(agent)).then(({ rules }) => rules.standing_approvals, () => standing.delete(agent) && false))
+  return standing.get(agent)
 }
 
 function questionCard(approval, answer) {
