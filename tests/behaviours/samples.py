@@ -8,4 +8,5 @@ BEHAVIOURS = {
     "other servers.",
     "samples.seventy-two-hours": "A person's answer is waited for 72 hours to the second, also by a process that "
     "began later.",
+    "samples.triggers": "The samples with triggers answer each delivery once, on the thread that it names.",
 }

@@ -16,7 +16,8 @@ BEHAVIOURS = {
     "triggers.threads": "A member of the body, a function or a session of Service Bus names the thread, which keeps "
     "their order (docs/guides/triggers.md).",
     "triggers.failures": "A delivery whose run ends without an answer fails each time, and ends where the platform "
-    "puts it; one that can begin none now pauses, fails and comes again (docs/guides/triggers.md).",
+    "puts it; one that can begin none now is tried again for two minutes, fails and comes again "
+    "(docs/guides/triggers.md).",
     "triggers.batches": "Each item of a batch has a run of its own, begun in their order (docs/guides/triggers.md).",
     "triggers.on-end": "What `on_end` returns is written to the function's outputs at least once "
     "(docs/guides/triggers.md).",

@@ -38,8 +38,8 @@ from hosting.principal import Principal, owner_of
 
 LEAST_PAUSE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 30.0
-"""Before a delivery fails that a limit, a busy thread or a store that is away refused."""
-_TEMPORARY = (ThreadBusyError, ThreadDeletingError)
+PATIENCE_SECONDS = 120.0
+"""After so long a delivery fails that a limit, a busy thread or a store that is away refuses, and what it pauses."""
 
 
 class AgentRequest(Struct, frozen=True):
@@ -157,11 +157,24 @@ class AgentTrigger:
         request = made if isinstance(made, AgentRequest) else AgentRequest(made)
         thread_id = request.thread_id or self._thread_id(delivery, value)
         name = None if (key_by := self._options.get("key_by")) is None else str(key_by(value))
-        key = delivery.key(function, name)
+        message, key, paused_seconds = _message_of(request, delivery), delivery.key(function, name), 0.0
+        while True:
+            try:
+                return await self._begin(message, request, thread_id, key, wait=wait)
+            except HostingError as error:
+                if not _is_temporary(error) or paused_seconds >= PATIENCE_SECONDS:
+                    raise
+                seconds = min(max(error.retry_after_seconds, LEAST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+            await self._pause(seconds)
+            paused_seconds += seconds
+
+    async def _begin(
+        self, message: Any, request: AgentRequest, thread_id: str | None, key: str, *, wait: bool
+    ) -> AgentRun | None:
         try:
             return await self._client.run(
                 self._agent,
-                _message_of(request, delivery),
+                message,
                 thread_id=thread_id,
                 key=key,
                 owner=request.owner,
@@ -173,10 +186,6 @@ class AgentTrigger:
             return await self._begun(thread_id, request.owner, key)
         except ThreadDeletedError:
             return None
-        except HostingError as error:
-            if error.status in (429, 503) or isinstance(error, _TEMPORARY):
-                await self._pause(min(max(error.retry_after_seconds, LEAST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS))
-            raise
 
     def _thread_id(self, delivery: TriggerDelivery, value: Any) -> str | None:
         thread_by = self._options.get("thread_by")
@@ -225,6 +234,13 @@ class AgentTrigger:
             for name, item in value.items():
                 outputs.setdefault(name, []).append(_sendable(item))
         return {name: items[0] if len(items) == 1 else items for name, items in outputs.items()}
+
+
+def _is_temporary(error: HostingError) -> bool:
+    """Return whether the same delivery may be accepted soon, by this process."""
+    if isinstance(error, ShuttingDownError):
+        return False
+    return error.status in (429, 503) or isinstance(error, ThreadBusyError | ThreadDeletingError)
 
 
 def _message_of(request: AgentRequest, delivery: TriggerDelivery) -> Any:

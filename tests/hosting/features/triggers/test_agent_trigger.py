@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Never
 
@@ -27,7 +27,7 @@ from hosting.errors import (
     LimitExceededError,
     ThreadBusyError,
 )
-from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS
+from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS, PATIENCE_SECONDS
 from hosting.functions.agent_triggers import MARK
 from tests.support.app.scripted import scripted_agent
 from tests.support.deliveries import Out, blob, bus_message, documents, grid_event, hub_events, queued, tick
@@ -411,51 +411,69 @@ async def test_a_delivery_without_a_wait_is_done_once_its_run_is_accepted() -> N
 
 
 class Pauses:
-    """Lets a trigger's pauses pass at once, and notes them."""
+    """Lets a trigger's pauses pass at once, does what a test has to be done in each, and notes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Function, work: Callable[[], Awaitable[object]] | None = None) -> None:
         self.seconds: list[float] = []
+        self._work = work
+        function.host.functions["inbox"].get_setting(MARK).trigger._pause = self
 
     async def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
-
-
-def paused(function: Function) -> list[float]:
-    """Let a function's pauses pass at once; return the list of those that it made."""
-    pauses = Pauses()
-    function.host.functions["inbox"].get_setting(MARK).trigger._pause = pauses
-    return pauses.seconds
+        if self._work is not None:
+            await self._work()
 
 
 @pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_over_a_limit_pauses_before_it_fails() -> None:
-    """And comes again: five tries at once would be the end of it."""
+async def test_a_delivery_over_a_limit_is_tried_again_before_it_fails() -> None:
+    """For two minutes: five tries at once would be the end of it."""
     function = Function(app={"limit": Limit(requests_per_minute=1)})
-    pauses = paused(function)
+    pauses = Pauses(function)
 
     await function.get(queued("hello", "one"))
     with pytest.raises(LimitExceededError):
         await function.get(queued("hello", "two"))
 
-    assert pauses == [LONGEST_PAUSE_SECONDS]
+    assert pauses.seconds == [LONGEST_PAUSE_SECONDS] * 4
+    assert sum(pauses.seconds) == PATIENCE_SECONDS
     assert len(await function.messages()) == 1
 
 
-@pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_to_a_busy_thread_comes_again() -> None:
-    """Where the run is not to wait for the one before it."""
-    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
-    pauses = paused(function)
+async def _begun(function: Function) -> Callable[[], Awaitable[object]]:
+    """Begin a long run of thread `t1`, and return what ends it."""
     body = {"message": "sleep 30", "thread_id": "t1", "wait_for_response": False}
-    begun = (await function.http.post("/api/agents/Joker/run", json=body)).json()
+    run = (await function.http.post("/api/agents/Joker/run", json=body)).json()
+
+    async def end() -> None:
+        await function.http.post(f"/api/agents/Joker/threads/t1/runs/{run['run_id']}/cancel")
+        await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
+
+    return end
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free() -> None:
+    """Within the same delivery, where the run is not to wait for the one before it."""
+    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
+    pauses = Pauses(function, await _begun(function))
+
+    await function.get(queued("hello"))
+
+    assert len(pauses.seconds) == 1
+    assert "hello" in await function.messages()
+
+
+@pytest.mark.behaviour("triggers.failures")
+async def test_a_delivery_to_a_thread_that_stays_busy_comes_again() -> None:
+    """And has its run then."""
+    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
+    end, _ = await _begun(function), Pauses(function)
 
     with pytest.raises(ThreadBusyError):
-        await function.get(queued("hello"))
-    await function.http.post(f"/api/agents/Joker/threads/t1/runs/{begun['run_id']}/cancel")
-    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
+        await function.get(queued("hello", tries=1))
+    await end()
     await function.get(queued("hello", tries=2))
 
-    assert len(pauses) == 1
     assert "hello" in await function.messages()
 
 
