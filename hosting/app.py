@@ -101,6 +101,7 @@ class AgentFunctionApp(df.DFApp):
     `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
     and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (budgets.md).
     `webhook` is the address that is notified of each run's end (docs/guides/notifications.md).
+    `client_tools`: requests may bring tools that their caller runs (docs/guides/client-tools.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
 
@@ -124,6 +125,7 @@ class AgentFunctionApp(df.DFApp):
         budget: Budget | None = None,
         limit: Limit | None = None,
         webhook: str | None = None,
+        client_tools: bool = False,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
@@ -132,20 +134,19 @@ class AgentFunctionApp(df.DFApp):
         refuse_unknown("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
-        all_settings = AllSettings(environ, SETTINGS)
+        all_settings, hosted = AllSettings(environ, SETTINGS), workflows_of(workflow, workflows)
         self._settings = with_longest_wait(all_settings.of(Settings), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
         keep_lines_of_entities(folder, environ)
-        self._options = AgentOptions(budget=budget, limit=limit, webhook=webhook)
+        self._options = AgentOptions(budget=budget, limit=limit, webhook=webhook, client_tools=client_tools)
         self._plan = self._make_plan(principal)
         report_missing(environ)
         report_unknown(environ, SETTINGS)
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
-        hosted = workflows_of(workflow, workflows)
         self._served = self._make_served(principal, hosted, wires, all_settings, lists_agents=health_lists_agents)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
@@ -335,6 +336,7 @@ class AgentFunctionApp(df.DFApp):
         budget: Budget | None = None,
         limit: Limit | None = None,
         webhook: str | None = None,
+        client_tools: bool | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -351,6 +353,7 @@ class AgentFunctionApp(df.DFApp):
             budget=budget,
             limit=limit,
             webhook=webhook,
+            client_tools=client_tools,
             callback=callback or None,
         )
         self._add(agent, own)

@@ -68,8 +68,8 @@ class AgentOptions(Struct, frozen=True):
     `retry` is for requests that bring none. `busy` is what becomes of a request that does not say it, while a run of
     its thread has not ended. `webhook` is the address that is notified of the ends of its runs, and `callback` is
     called with its updates and the ends of its runs. An agent `within` another one is run by that alone: its threads
-    are there to be read, and nothing lists it. The features that read `budget`, `limit`, `webhook` and `callback`
-    check them.
+    are there to be read, and nothing lists it. With `client_tools` a request may bring tools that its caller runs. The
+    features that read `budget`, `limit`, `webhook` and `callback` check them.
     """
 
     http: bool | None = None
@@ -83,6 +83,7 @@ class AgentOptions(Struct, frozen=True):
     budget: object = None
     limit: object = None
     webhook: str | None = None
+    client_tools: bool | None = None
     callback: object = None
     within: str = ""
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from agent_framework import Agent, SupportsAgentRun
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hosting.client_tools import can_offer, names_of_tools
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
 from hosting.names import check_agent_name, entity_function, http_function, mcp_function, without_blanks
@@ -74,6 +76,12 @@ class AgentPlan(Struct, frozen=True):
     def description(self) -> str:
         """The agent's own description, or a sentence instead."""
         return getattr(self.agent, "description", None) or f"Send a message to the agent {self.name}."
+
+    @property
+    def own_tools(self) -> Callable[[], Set[str]] | None:
+        """What returns the names that no tool of a caller may have; None where the agent takes none."""
+        takes_tools = self.options.client_tools and can_offer(self.agent)
+        return partial(names_of_tools, self.agent) if takes_tools else None
 
     @property
     def example(self) -> str:

@@ -19,8 +19,7 @@ from hosting.core.thread.run_request import PauseKind, PendingApproval
 from hosting.core.thread.usage import SHOWN_COUNTS, entry_counts
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
-from hosting.visible import visible, visible_json, visible_line
-from state.contents import FunctionCallContent
+from hosting.visible import visible, visible_line
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
@@ -229,22 +228,11 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
     return shown
 
 
-def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
-    """Return the answer for readers of text only: the agent's text, and a line for each call that waits.
-
-    With a `url`, how the calls are answered there.
-    """
-    if not (approvals := run.requested_approvals):
-        return completed_text(terminal)
-    waits = [
-        f"Waits for {'approval' if approval.kind == 'approve' else 'an answer'} {approval.id}: "
-        f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
-        for approval in approvals
-    ]
-    decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(approvals, asks=False) else []
-    choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(approvals, asks=True) else [])])
-    how = f"To answer, POST {choice} as application/json to {url}" if url else ""
-    return "\n\n".join(part for part in (visible(completed_text(terminal)), "\n".join(waits), how) if part)
+_WAITS: Mapping[PauseKind, str] = {
+    "approve": "a person's approval of",
+    "ask": "a person's answer to",
+    "client_tool": "the caller's result of",
+}
 
 
 def text_with_approvals(terminal: Completed) -> str:
@@ -255,49 +243,23 @@ def text_with_approvals(terminal: Completed) -> str:
     """
     if not terminal.approvals:
         return completed_text(terminal)
-    approved, asks = _tools(terminal.approvals, asks=False), _tools(terminal.approvals, asks=True)
-    waits = f"Waits for a person's approval of: {approved}." if approved else ""
-    questions = f"Waits for a person's answer to: {asks}." if asks else ""
-    return "\n\n".join(part for part in (visible(completed_text(terminal)), waits, questions) if part)
-
-
-def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
-    """Return the tools with waiting calls, or the executors with questions, each once."""
-    tools = (visible_line(approval.tool) for approval in approvals if (approval.kind != "approve") is asks)
-    return ", ".join(dict.fromkeys(tools))
-
-
-def incomplete_note(terminal: Completed) -> str:
-    """Return a sentence for readers of text only, if the answer is incomplete; else nothing."""
-    reason = visible_line(finish_reason(terminal) or "")[:80]
-    return f"This answer is incomplete: its finish_reason is {reason}." if is_incomplete(terminal) else ""
+    tools: dict[PauseKind, dict[str, None]] = {kind: {} for kind in _WAITS}
+    for approval in terminal.approvals:
+        tools[approval.kind][visible_line(approval.tool)] = None
+    waits = [f"Waits for {_WAITS[kind]}: {', '.join(names)}." for kind, names in tools.items() if names]
+    return "\n\n".join(part for part in (visible(completed_text(terminal)), *waits) if part)
 
 
 def completed_text(terminal: Completed) -> str:
-    """Return the answer's text, messages joined by a blank line; without one, the agent's request to its caller."""
+    """Return the answer's text, messages joined by a blank line."""
     if not isinstance(terminal.response, ResponseEntry):
         return ""
-    return response_text(terminal.response) or ("" if terminal.approvals else _calls_of_caller(terminal.response))
-
-
-def _calls_of_caller(entry: ResponseEntry) -> str:
-    """Return a sentence for the calls with which an answer ends: of tools that the agent only declares."""
-    last = entry.messages[-1].contents if entry.messages else ()
-    calls = [content for content in last if isinstance(content, FunctionCallContent)]
-    written = ", ".join(f"{visible_line(call.name or '')}({visible_json(call.arguments or {})})" for call in calls)
-    return f"Make this call and send its result, because the app has no code for it: {written}" if calls else ""
+    return response_text(terminal.response)
 
 
 def completed_value(terminal: Completed) -> Any:
     """Return the answer's JSON value, for a run with a requested format."""
     return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
-
-
-def status_of(run: Run) -> RunStatus:
-    """Return the run's status in one word."""
-    if (end := run.end) is not None:
-        return "success" if isinstance(end, Completed) else end.kind
-    return open_status(run)
 
 
 def open_status(run: Run) -> OpenStatus:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits
 from hosting.core.request.fields import REQUEST_FIELDS
+from hosting.http.client_tools import CLIENT_TOOLS, TOOLS_TEXT, tools_schema
 from hosting.http.run_call import (
     BUSY_MEMBER,
     CONTENTS,
@@ -62,6 +63,7 @@ def run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) 
     A field that is null counts as absent, and there must be a message or a content, or a workflow's input.
     """
     fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
+    fields[CLIENT_TOOLS] = (tools_schema(limits), TOOLS_TEXT)
     if limits.workflow is not None:
         known = WORKFLOW_FIELDS if limits.workflow.takes_contents else WORKFLOW_FIELDS - {CONTENTS}
         fields = {name: each for name, each in fields.items() if name in known}

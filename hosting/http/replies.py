@@ -23,8 +23,6 @@ from hosting.core.outcome import (
     outcome_fields,
     problem,
     run_error,
-    status_of,
-    text_with_decisions,
     usage_of,
 )
 from hosting.core.thread.events import Completed, Event
@@ -40,6 +38,7 @@ from hosting.http.bodies import (
 )
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.run_call import Form
+from hosting.http.run_text import status_of, text_with_decisions
 from hosting.http.timeline import timeline_fields
 from hosting.ports import iso
 

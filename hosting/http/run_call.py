@@ -39,6 +39,7 @@ from hosting.errors import (
     UnknownFieldError,
     UnsupportedMediaTypeError,
 )
+from hosting.http.client_tools import CLIENT_TOOLS, read_client_tools
 from hosting.http.parameters import Parameter
 from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
 from hosting.ports import Wait
@@ -53,8 +54,8 @@ PREFER = "prefer"
 STREAM = "stream"
 INPUT = "input"
 CONTENTS = "contents"
-FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
-WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT, WEBHOOK}
+FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY, CLIENT_TOOLS})
+WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys() - {CLIENT_TOOLS}) | {"message", CONTENTS, "role", INPUT, WEBHOOK}
 """The fields of an agent's run, and those of a workflow's."""
 
 IDEMPOTENCY_KEY = "idempotency-key"
@@ -139,7 +140,8 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
     named = [source[name] for source, names in sources for name in names if source.get(name)]
     thread_id = one_thread_id([*named, *(unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name))])
     if limits.workflow is None:
-        request = RunRequest(**read_members(fields, limits))
+        tools = read_client_tools(fields.get(CLIENT_TOOLS), limits)
+        request = RunRequest(**read_members(fields, limits), client_tools=tools)
     else:
         request = workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:

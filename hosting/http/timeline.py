@@ -14,13 +14,14 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from hosting.amounts import cost_text
-from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
+from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, usage_of
 from hosting.core.thread import events
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run, common_length, under_way
 from hosting.core.thread.run_request import ExecutorCall, Superstep
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
+from hosting.http.run_text import status_of
 from hosting.names import is_step_key
 from hosting.ports import iso
 

@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from hosting.core.request.contents import Limits
-from hosting.core.request.fields import message_of_contents
+from hosting.core.request.fields import read_members
 from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.core.thread.run_request import UserMessage
-from hosting.errors import HostingError, InvalidFieldError, MethodNotAllowedError, UnsupportedMediaTypeError
+from hosting.errors import (
+    HostingError,
+    InvalidFieldError,
+    MethodNotAllowedError,
+    MissingMessageError,
+    UnsupportedMediaTypeError,
+)
 from hosting.http.route import Route
 from hosting.http.run_call import RawRequest, body_form, json_fields
 
@@ -85,3 +91,21 @@ def inline_file(content: str, media_type: str | None = None, name: object = None
 def _file(kind: str, uri: str, media_type: str | None, name: object) -> dict[str, Any]:
     members = {"$type": kind, "uri": uri, "mediaType": media_type, "name": name}
     return {member: value for member, value in members.items() if value is not None}
+
+
+def message_of_contents(where: str, contents: list[dict[str, Any]], role: object, limits: Limits) -> UserMessage:
+    """Return a message of contents in stored form; a text that comes first is the message itself.
+
+    Raises `HostingError`s that begin with `where` it stands.
+    """
+    fields: dict[str, Any] = {"contents": contents, "role": role}
+    if contents and contents[0]["$type"] == "text":
+        fields |= {"message": contents[0]["text"], "contents": contents[1:]}
+    try:
+        members = read_members(fields, limits, needs_message=False)
+        if not members.get("message") and not members.get("contents"):
+            raise MissingMessageError("The message is empty. Say what to ask the agent.")
+        return UserMessage(**members)
+    except HostingError as error:
+        error.detail = f"{where}: {error.detail}"
+        raise

@@ -61,6 +61,7 @@ FRAMEWORK_READERS = {
     "hosting.offline.model",
     "hosting.session_data",
     "hosting.skills",
+    "hosting.client_tools",
     "hosting.workflows",
     "hosting.plan",
     "hosting.core.thread.conversation",

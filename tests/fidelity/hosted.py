@@ -18,6 +18,7 @@ import httpx
 from hosting.app import AgentFunctionApp
 from tests.fidelity.conversation import Told, Turn
 from tests.fidelity.features import Setting, agent_of
+from tests.fidelity.plain import CALLERS_RESULT
 from tests.support.direct import DirectHost
 
 GUARD_SECONDS = 15.0
@@ -91,7 +92,8 @@ class Hosted:
         for approval in waiting:
             query = "" if row["carrier"] != "killed" else "?wait_for_response=false"
             accept = "text/event-stream" if row["carrier"] == "streamed" else "*/*"
-            reply = await self._send("POST", f"{_APPROVALS}/{approval['id']}{query}", decision, accept=accept)
+            answer = {"value": CALLERS_RESULT} if approval["kind"] == "client_tool" else decision
+            reply = await self._send("POST", f"{_APPROVALS}/{approval['id']}{query}", answer, accept=accept)
         return await self._ended(reply) if row["carrier"] == "killed" else self._read(reply)
 
     async def _cancelled(self, body: Mapping[str, Any]) -> Told:

@@ -35,12 +35,6 @@ WANTED = (
         (("format", ("schema",)),),
     ),
     Difference(
-        "An answer that only calls a tool of its caller says so in words",
-        r"plain (says|answered) '', hosted (answered )?'Make this call",
-        row(tools="declared"),
-        (("tools", ("declared",)),),
-    ),
-    Difference(
         "Summaries of an agent's own tool results are no part of its answer",
         r"plain says '.*\[Tool results: ",
         row(tools="rounds", compaction="tool results"),

@@ -21,6 +21,7 @@ from tests.fidelity.features import Setting, agent_of
 
 GUARD_SECONDS = 10.0
 MOST_DECISIONS = 4
+CALLERS_RESULT = "In Paris."
 
 
 async def run_plain(setting: Setting, turns: Any) -> list[Told]:
@@ -52,8 +53,8 @@ async def _take(agent: Any, session: AgentSession, setting: Setting, turn: Turn)
             requests = list(asked(response))
             if not requests:
                 break
-            decisions = [decision_of(setting, request) for request in requests]
-            response = await _run(agent, session, setting, [Message("user", decisions)])
+            answers = [answer_to(setting, request) for request in requests]
+            response = await _run(agent, session, setting, answers)
     except Exception as error:
         return Told("failed", f"{type(error).__name__}: {error}"[:200])
     return Told("answered", response.text)
@@ -72,11 +73,17 @@ async def _run(agent: Any, session: AgentSession, setting: Setting, messages: li
 
 
 def asked(response: AgentResponse[Any]) -> Any:
-    """Iterate over the approvals that the response asks for."""
-    for message in response.messages:
-        for content in message.contents:
-            if content.type == "function_approval_request":
-                yield content
+    """Iterate over the approvals that the response asks for, and the calls of tools that are only declared."""
+    for content in response.user_input_requests:
+        if content.type in {"function_approval_request", "function_call"}:
+            yield content
+
+
+def answer_to(setting: Setting, request: Content) -> Message:
+    """Return the message with the person's decision, or with the caller's result of its own tool."""
+    if request.type == "function_call":
+        return Message("tool", [Content.from_function_result(str(request.call_id), result=CALLERS_RESULT)])
+    return Message("user", [decision_of(setting, request)])
 
 
 def decision_of(setting: Setting, request: Content) -> Content:

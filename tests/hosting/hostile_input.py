@@ -30,7 +30,7 @@ from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
-from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
+from hosting.features.approvals.http import parse_decision
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp.tool import parse_call
 from hosting.features.overview.routes import SEARCH, SORT
@@ -272,7 +272,7 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.exchange._CHUNK",),
     ),
     "an approval's body": Parser(
-        lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST, WORKFLOW_ANSWER), BODIES
+        lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST), BODIES
     ),
     "a data URI": Parser(
         content("data", "uri"),

@@ -20,6 +20,7 @@ OWN: dict[str, Any] = {
     "budget": "its own",
     "limit": "its own",
     "webhook": "https://own.example",
+    "client_tools": False,
     "callback": "its own",
     "within": "another",
 }
@@ -34,6 +35,7 @@ APP = AgentOptions(
     budget="the app's",
     limit="the app's",
     webhook="https://app.example",
+    client_tools=True,
     callback="the app's",
 )
 

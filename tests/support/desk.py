@@ -20,11 +20,12 @@ THREADS = "/api/agents/Clerk/threads"
 class Desk:
     """One process of the app, whose agent has that middleware; `notes` is what its tools did."""
 
-    def __init__(self, *middleware: AgentMiddleware, **environ: str) -> None:
+    def __init__(self, *middleware: AgentMiddleware, client_tools: bool = False, **environ: str) -> None:
         self.notes: list[str] = []
         self.app = AgentFunctionApp(
             agents=[clerk(self.notes.append, *middleware)],
             enable_mcp_tool_trigger=True,
+            client_tools=client_tools,
             environ={"AGENT_LOG": "memory", **environ},
         )
         self.host = DirectHost(self.app)

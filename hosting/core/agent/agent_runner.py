@@ -21,6 +21,7 @@ from agent_framework import (
 )
 from msgspec import Struct, field
 
+from hosting.client_tools import declarations
 from hosting.core.agent.agent_loop import RUN, AgentLoop, Stop
 from hosting.core.agent.calls_not_made import RefusedCalls, ToolsOff
 from hosting.core.agent.causes import named_cause, unreached_address
@@ -41,7 +42,7 @@ from hosting.core.agent.steps import middleware as steps_middleware
 from hosting.core.hooks import UpdateListener
 from hosting.core.request.response_format import agents_own_format, structured_value
 from hosting.core.thread.finish import is_cut
-from hosting.core.thread.messages import CallNotes, approval_requests
+from hosting.core.thread.messages import CallNotes, waiting_calls
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
 from hosting.errors import (
@@ -307,14 +308,15 @@ class AgentRunner:
             response_format = request.response_format or self._own_format
             if response_format is not None and response_format.json_schema is not None and self._has_layer:
                 middleware.append(SchemaInInstructions(self._fallback, response_format))
-        chosen = {"options": options, "middleware": middleware}
+        tools = declarations(request.client_tools, self._agent, are_on=request.enable_tool_calls)
+        chosen = {"options": options, "middleware": middleware, "tools": tools}
         return {name: value for name, value in chosen.items() if value}
 
 
 def _ends_with_calls(response: AgentResponse[Any]) -> bool:
     """Return whether the run waits for a person's answer, or for a caller with the called tool."""
     last = response.messages[-1].contents if response.messages else ()
-    return bool(approval_requests(response)) or any(content.type == "function_call" for content in last)
+    return bool(waiting_calls(response)) or any(content.type == "function_call" for content in last)
 
 
 async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:

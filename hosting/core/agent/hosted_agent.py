@@ -180,8 +180,8 @@ class HostedAgent:
                 history=outcome.added,
             )
             count = messages_before + len(attempt.messages)
-            requests = outcome.requests
-            approvals = pending_approvals(run_id, outcome.response) if requests is None else requests
+            requests, tools = outcome.requests, attempt.request.client_tools
+            approvals = pending_approvals(run_id, outcome.response, tools) if requests is None else requests
             if approvals and requests is None and attempt.steps is not None:
                 approvals = with_rules(approvals, attempt.steps.agent, attempt.steps.recorder.tools)
             completed = Completed(

@@ -25,7 +25,7 @@ from hosting.core.outcome import ids, outcome_fields, problem
 from hosting.core.request.fields import check_message, read_decision
 from hosting.core.request.response_format import read_response_format
 from hosting.core.thread.events import Accepted, Completed, Terminal
-from hosting.core.thread.messages import approval_id, approval_requests
+from hosting.core.thread.messages import call_id, waiting_calls
 from hosting.core.thread.run import Run
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError, MissingMessageError
 from hosting.names import Address
@@ -161,12 +161,14 @@ def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
         raise MalformedError("The answer's entry is not a response.")
     value = call.answer_format.value(answer["value"]) if "value" in answer else None
     response = agent_response(entry)
-    for request in approval_requests(response):
-        request.id = approval_id(call.run_id, request.id)  # as it is listed and answered over HTTP too
+    for request in waiting_calls(response):
+        request.id = call_id(call.run_id, request)  # as it is listed and answered over HTTP too
+        if request.type == "function_call":
+            request.call_id = request.id  # by which the caller's code answers it
     return with_value(response, value, {"run_id": call.run_id, "thread_id": call.thread_id})
 
 
-_ANSWER = "function_approval_response"
+_ANSWERS = ("function_approval_response", "function_result")
 MessageInput = str | Content | Message | Sequence[str | Content | Message] | None
 
 
@@ -183,7 +185,7 @@ def message_fields(message_input: MessageInput) -> dict[str, Any]:
         return {"message": check_message(message_input)}
     messages = _messages(message_input) or [Message("user", [])]
     contents = [content for message in messages for content in message.contents]
-    if any(content.type == _ANSWER for content in contents):
+    if any(content.type in _ANSWERS for content in contents):
         return {"decisions": [_decision(content) for content in contents]}
     *earlier, last = [_fields(message) for message in messages]
     return {**last, "earlier": earlier} if earlier else last
@@ -191,7 +193,9 @@ def message_fields(message_input: MessageInput) -> dict[str, Any]:
 
 def _decision(content: Content) -> dict[str, Any]:
     """Return the decision in a response to an approval request; its reason and `always` are properties."""
-    if content.type != _ANSWER:
+    if content.type == "function_result":
+        return {"id": content.call_id, "value": content.result}
+    if content.type not in _ANSWERS:
         raise InvalidFieldError("Answers to approvals and a message need two runs. Send the answers first.")
     properties = content.additional_properties
     standing = properties.get("tool_approval")

@@ -8,7 +8,7 @@ setting does: no client of agent-framework says it of itself, and a client that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from msgspec import Struct
@@ -78,6 +78,7 @@ class Limits(Struct, frozen=True):
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
     `webhooks` are the rules of the webhooks that a request may name; without them it may name none.
+    `own_tools` returns the names that no tool of a caller may have; None where the agent takes none.
     """
 
     body_bytes: int
@@ -87,6 +88,7 @@ class Limits(Struct, frozen=True):
     workflow: WorkflowInput | None = None
     takes_values: bool = False
     webhooks: AddressRules | None = None
+    own_tools: Callable[[], Set[str]] | None = None
 
 
 def limits_of(planned: AgentPlan | None, settings: Settings) -> Limits:
@@ -100,6 +102,7 @@ def limits_of(planned: AgentPlan | None, settings: Settings) -> Limits:
         workflow=None if planned is None or planned.workflow is None else planned.workflow.input,
         takes_values=settings.message_types == "any",
         webhooks=None if planned is None else planned.addresses,
+        own_tools=None if planned is None else planned.own_tools,
     )
 
 

@@ -30,7 +30,7 @@ LONGEST_REASON = 2000
 MOST_EARLIER = 100
 """The most messages before the request's own; longer conversations need a thread."""
 
-VALUE = "value"
+VALUE, ERROR = "value", "error"
 ARGUMENTS = "arguments"
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
@@ -57,7 +57,8 @@ STANDING: Schema = {
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
-    VALUE: {"description": "The answer to a question, by its answer_schema."},
+    VALUE: {"description": "The answer to a question, or the result of your own tool, by its answer_schema."},
+    ERROR: {"type": "string", "maxLength": LONGEST_REASON, "description": "The error of your own tool, for the model."},
 }
 
 
@@ -107,22 +108,27 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
         raise InvalidFieldError(
             f"The id of an approval is a JSON {json_type(approval_id)}. Send the id as the response has it."
         )
+    if ("approved" in fields) + (VALUE in fields) + (ERROR in fields) > 1:
+        raise InvalidFieldError("Send one of 'approved', 'value' and 'error': a decision, an answer, or its error.")
+    if reason is not None:
+        reason = _read_reason("reason", reason)
+    if ERROR in fields:
+        return Decision(id=approval_id, approved=False, reason=reason, error=_read_reason(ERROR, fields[ERROR]) or "")
     if VALUE not in fields:
         approved = read_flag("approved", fields.get("approved"))
-    elif "approved" in fields:
-        raise InvalidFieldError("Send 'value' to answer a question, else 'approved', and not both.")
-    if reason is not None:
-        reason = read_text("reason", reason)
-        if len(reason) > LONGEST_REASON:
-            raise InvalidFieldError(f"The field 'reason' has {len(reason)} characters; send at most {LONGEST_REASON}.")
-        refuse_lone_surrogates(reason, "reason")
-        reason = reason.strip() or None
-    if VALUE not in fields:
         always = read_always(fields.get("always"), approved=approved)
         arguments = _read_arguments(fields.get(ARGUMENTS), approved=approved)
         return Decision(id=approval_id, approved=approved, reason=reason, always=always, arguments=arguments)
     refuse_lone_surrogates(fields[VALUE], VALUE)
     return Decision.of_value(approval_id, fields[VALUE], reason)
+
+
+def _read_reason(name: str, value: object) -> str | None:
+    text = read_text(name, value)
+    if len(text) > LONGEST_REASON:
+        raise InvalidFieldError(f"The field {name!r} has {len(text)} characters; send at most {LONGEST_REASON}.")
+    refuse_lone_surrogates(text, name)
+    return text.strip() or None
 
 
 def read_always(value: object, *, approved: bool) -> Always | None:
@@ -235,24 +241,6 @@ def read_members(fields: Mapping[str, Any], limits: Limits, *, needs_message: bo
     if needs_message and not members.get("message") and not members.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
     return members
-
-
-def message_of_contents(where: str, contents: list[dict[str, Any]], role: object, limits: Limits) -> UserMessage:
-    """Return a message of contents in stored form; a text that comes first is the message itself.
-
-    Raises `HostingError`s that begin with `where` it stands.
-    """
-    fields: dict[str, Any] = {"contents": contents, "role": role}
-    if contents and contents[0]["$type"] == "text":
-        fields |= {"message": contents[0]["text"], "contents": contents[1:]}
-    try:
-        members = read_members(fields, limits, needs_message=False)
-        if not members.get("message") and not members.get("contents"):
-            raise MissingMessageError("The message is empty. Say what to ask the agent.")
-        return UserMessage(**members)
-    except HostingError as error:
-        error.detail = f"{where}: {error.detail}"
-        raise
 
 
 def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:

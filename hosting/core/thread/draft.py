@@ -144,19 +144,20 @@ class Draft:
 def _versioned(event: Event) -> Event:
     """Return the event in the version that fits its content.
 
-    An older code would take an answer with a value for an approval, and end a run without its webhook.
+    An older code would take a result or an answer for an approval, run an agent without the caller's tools, and end a
+    run without its webhook.
     """
-    if isinstance(event, Accepted) and event.request.notifies == "address":
-        return event.model_copy(update={"v": 7})
     match event:
-        case Accepted():
-            is_newer = not all(decision.is_plain for decision in event.request.decisions)
+        case Accepted(request=request):
+            is_newer = bool(request.client_tools) or not all(decision.is_plain for decision in request.decisions)
         case Completed():
             is_newer = any(approval.kind != "approve" for approval in event.approvals)
         case ApprovalAnswered():
             is_newer = not event.decision.is_plain
         case _:
             is_newer = False
+    if not is_newer and isinstance(event, Accepted) and event.request.notifies == "address":
+        return event.model_copy(update={"v": 7})
     return event.model_copy(update={"v": 10}) if is_newer else event
 
 

@@ -23,7 +23,8 @@ from agent_framework import (
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.client_tools import Tools, refusal, result_text
+from hosting.core.thread.run_request import Decision, PauseKind, PendingApproval, RunRequest
 from state.conversation import response_of
 from state.convert import agent_response, content_values_to_framework
 from state.extension import Pause, host_of
@@ -33,6 +34,7 @@ from state.portable import portable_text
 
 APPROVALS = frozenset({"function_approval_request", "function_approval_response"})
 """The framework's contents about calls that wait for a person."""
+WAITING = ("function_approval_request", "function_call")
 _ALWAYS = {
     "tool": create_always_approve_tool_response,
     "tool_with_arguments": create_always_approve_tool_with_arguments_response,
@@ -42,9 +44,9 @@ ASKED = "durable_question"
 """The property of the framework's request in which a tool asks a person: question, schema, and answers before it."""
 
 
-def approval_requests(response: AgentResponse[Any]) -> list[Content]:
-    """Return the framework's requests in a response for a person's approval of a tool call."""
-    return [content for content in response.user_input_requests if content.type == "function_approval_request"]
+def waiting_calls(response: AgentResponse[Any]) -> list[Content]:
+    """Return the calls of a response that wait: requests for a person's approval, and calls of the caller's tools."""
+    return [content for content in response.user_input_requests if content.type in WAITING]
 
 
 def approval_id(run_id: str, request_id: str | None) -> str:
@@ -56,17 +58,25 @@ def approval_id(run_id: str, request_id: str | None) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
 
 
-def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
-    """Return the tool calls for which the run's response requests approval, in the order of the model."""
-    return tuple(pending_approval(approval_id(run_id, request.id), request) for request in approval_requests(response))
+def call_id(run_id: str, request: Content) -> str:
+    """Return the id under which a call that waits is answered, whether the framework gave the content an id or not."""
+    return approval_id(run_id, request.id or request.call_id)
 
 
-def pending_approval(pending_id: str, request: Content) -> PendingApproval:
-    """Return the framework's request for the approval of a tool call as the run ends with it."""
-    call = request.function_call
-    name = (call.name if call is not None else None) or ""
+def pending_approvals(run_id: str, response: AgentResponse[Any], tools: Tools) -> tuple[PendingApproval, ...]:
+    """Return the calls of the run's response that wait, in the order of the model; `tools` are the caller's."""
+    schemas = {tool.name: tool.answer_schema for tool in tools}
+    return tuple(pending_approval(call_id(run_id, call), call, schemas) for call in waiting_calls(response))
+
+
+def pending_approval(pending_id: str, request: Content, schemas: Mapping[str, Any] | None = None) -> PendingApproval:
+    """Return a request for the approval of a call, or a call of a caller's tool, as a run ends with it."""
+    kind: PauseKind = "client_tool" if request.type == "function_call" else "approve"
+    call = request if kind == "client_tool" else request.function_call
+    name = portable_text((call.name if call is not None else None) or "")
     arguments = _arguments(call.arguments if call is not None else None)
-    pending = PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
+    schema = (schemas or {}).get(name) if kind == "client_tool" else None
+    pending = PendingApproval(id=pending_id, tool=name, arguments=arguments, kind=kind, answer_schema=schema)
     if (asked := request.additional_properties.get(ASKED)) is None:
         return pending
     question = {"kind": "ask", "question": asked["question"], "answer_schema": asked["schema"]}
@@ -117,12 +127,12 @@ def closing_message(conversation: Conversation) -> Message | None:
 
 
 def open_requests(conversation: Conversation) -> dict[str, Content]:
-    """Return the framework's requests for the approvals that the conversation waits for, by the approval's id."""
+    """Return the framework's contents of what the conversation waits for, by the approval's id."""
     pause = host_of(conversation).pause
     if pause is None or pause.is_over:
         return {}
-    requests = approval_requests(_paused_response(pause, conversation))
-    return {approval_id(pause.run_id, request.id): request for request in requests}
+    requests = waiting_calls(_paused_response(pause, conversation))
+    return {call_id(pause.run_id, request): request for request in requests}
 
 
 class CallNotes(Struct, frozen=True):
@@ -150,16 +160,26 @@ def call_notes(request: RunRequest, conversation: Conversation) -> CallNotes:
                 f"A person changed the arguments of this call before it was made: {decision.arguments}"
             )
         elif not decision.approved and decision.reason:
-            refusals[asked.function_call.id] = f"This call was not made: it was refused. Reason: {decision.reason}"
+            refusals[asked.function_call.id] = refusal(decision.reason)
     return CallNotes(refusals, changes, arguments)
 
 
 def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
-    """Return the decisions as the framework's responses, and the values that were given with them."""
-    pairs = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
-    others = [decision.value for decision in request.decisions if decision.id not in requests]
-    values = [Content.from_text(value) for value in others if value is not None]
-    return [Message("user", [*(approval_response(decision, call) for decision, call in pairs), *values])]
+    """Return the results of the caller's tools, the decisions as the framework's responses, and other values."""
+    answers = [call_answer(each, requests[each.id]) for each in request.decisions if each.id in requests]
+    results = [content for content in answers if content.type == "function_result"]
+    decided = [content for content in answers if content.type != "function_result"]
+    given = [decision.value for decision in request.decisions if decision.id not in requests and decision.value]
+    messages = (Message("tool", results), Message("user", [*decided, *map(Content.from_text, given)]))
+    return [message for message in messages if message.contents] or [messages[1]]
+
+
+def call_answer(decision: Decision, call: Content) -> Content:
+    """Return the answer to a call that waits: the result of a caller's tool, or the response to a request."""
+    if call.type == "function_call":
+        text = result_text(decision.value, decision.error, decision.reason)
+        return Content.from_function_result(str(call.call_id), result=text, id=call.id)
+    return approval_response(decision, call)
 
 
 def approval_response(decision: Decision, request: Content) -> Content:

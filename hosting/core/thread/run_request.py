@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
+from hosting.client_tools import ClientTool
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.names import Busy
 from hosting.options import Retry
@@ -73,7 +74,8 @@ ALWAYS: tuple[Always, ...] = get_args(Always)
 class Decision(_Value):
     """A person's decision on the tool call with this approval's id.
 
-    Or their answer to an executor that asked under that id: the JSON text of the `value`, as it is always written here.
+    Or their answer to an executor that asked under that id, or a caller's result of a tool of its own: the JSON text of
+    the `value`, as it is always written here. Instead of a result there may be the `error` of the caller's tool.
     `always`: the approval stands for later calls in the thread, too. `arguments` is the JSON text of those with which
     the approved call is made in place of the model's.
     """
@@ -84,6 +86,7 @@ class Decision(_Value):
     always: Always | None = Field(default=None, exclude_if=lambda always: always is None)
     value: str | None = None
     arguments: str | None = Field(default=None, exclude_if=lambda arguments: arguments is None)
+    error: str | None = Field(default=None, exclude_if=lambda error: error is None)
 
     @classmethod
     def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
@@ -93,7 +96,7 @@ class Decision(_Value):
     @property
     def is_plain(self) -> bool:
         """Whether it says no more than yes or no, which every version of the code reads."""
-        return self.value is None and self.arguments is None
+        return self.value is None and self.arguments is None and self.error is None
 
     def receipt(self) -> Decision:
         """Return the same with the digests of its JSON texts, which are small: they are compared with repeated ones."""
@@ -147,6 +150,7 @@ class RunRequest(UserMessage):
     retry: Retry | None = None
     is_json: bool = False
     webhook: str | None = None
+    client_tools: tuple[ClientTool, ...] = ()
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.

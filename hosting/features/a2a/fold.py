@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
-from hosting.core.outcome import incomplete_note
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
 from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, SUBMITTED, WORKING
+from hosting.http.run_text import incomplete_note
 from hosting.names import Address
 
 CANCELS = "cancels"

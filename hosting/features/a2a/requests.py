@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hosting.core.request.contents import Limits, checked_media_type
-from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
+from hosting.core.request.fields import LONGEST_REASON, read_decision, read_flag, read_text
 from hosting.core.request.strict_json import json_type
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import Decision, UserMessage
@@ -26,7 +26,7 @@ from hosting.http.json_rpc import RequestId, read_rpc
 from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
 from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_requests import inline_file, linked_file
+from hosting.http.wire_requests import inline_file, linked_file, message_of_contents
 from hosting.ports import Wait, read_utc
 
 MOST_TASKS = 100

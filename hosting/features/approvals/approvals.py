@@ -117,22 +117,30 @@ class Approvals:
         return found if isinstance(found, Run) else None
 
 
+_MISSING = {
+    "ask": "{!r} waits for an answer. Send it as 'value', by the approval's answer_schema.",
+    "client_tool": "Tool {!r} is the caller's own. Send its result as 'value', or 'error'.",
+}
+_WRONG = {
+    "ask": "The value is not what {!r} asked for",
+    "client_tool": "The result of tool {!r} is not as its answer_schema says",
+}
+
+
 def _check_form(requested: Run, decision: Decision) -> None:
     """Raise `InvalidInputError` for an answer that is not of the kind, or not of the schema, that was asked for."""
     asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
-    if asked is None:
+    if asked is None or (asked.kind == "client_tool" and not decision.approved):
         return
-    if asked.kind == "approve" and decision.value is None:
+    if asked.kind == "approve" and decision.value is None and decision.error is None:
         _check_arguments(asked, decision)
         return
     if asked.kind == "approve":
         raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
     if decision.value is None:
-        raise InvalidInputError(
-            f"{asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
-        )
-    if (fault := _fault(asked.answer_schema or {}, decision.value)) is not None:
-        raise InvalidInputError(f"The value is not what {asked.tool!r} asked for: {fault}.")
+        raise InvalidInputError(_MISSING[asked.kind].format(asked.tool))
+    if asked.answer_schema is not None and (fault := _fault(asked.answer_schema, decision.value)) is not None:
+        raise InvalidInputError(f"{_WRONG[asked.kind].format(asked.tool)}: {fault}.")
 
 
 def _check_arguments(asked: PendingApproval, decision: Decision) -> None:
@@ -182,6 +190,7 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         orchestration_id=before.orchestration_id,
         retry=before.retry,
         webhook=None if requested is None else before.webhook_after(requested.run_id),
+        client_tools=before.client_tools,
         decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hosting.core.outcome import Approval, CompletedRun, ThreadIds, approval_fields
-from hosting.core.request.fields import ANSWER_FIELDS, STANDING, VALUE, read_decision
+from hosting.core.request.fields import ANSWER_FIELDS, ERROR, STANDING, VALUE, read_decision
 from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
@@ -50,7 +50,7 @@ class AnsweredApproval(ThreadIds):
     pending_approvals: list[Approval]
 
 
-ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
+ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE, ERROR), STANDING)
 _APPROVALS = places.THREAD.below("approvals")
 APPROVALS = Route(
     "thread_approvals", "GET", _APPROVALS, "List the tool calls that wait for approval", ok(ApprovalList), LOG

@@ -12,10 +12,8 @@ from msgspec.structs import replace
 from hosting.core.outcome import (
     approval_fields,
     completed_value,
-    incomplete_note,
     run_error,
     text_with_approvals,
-    text_with_decisions,
 )
 from hosting.core.request.fields import check_message
 from hosting.core.request.response_format import agents_own_format
@@ -29,6 +27,7 @@ from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
 from hosting.feature import McpTool
 from hosting.http.run_call import one_thread_id
+from hosting.http.run_text import incomplete_note, text_with_decisions
 from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import ClockClient, Wait

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, message_fields, result_format
-from hosting.core.outcome import RunStatus, ids, open_status, outcome_fields, status_of
+from hosting.core.outcome import RunStatus, ids, open_status, outcome_fields
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import WEBHOOK, carried_request
 from hosting.core.services import Services
@@ -22,6 +22,7 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import HostingError, InvalidFieldError, InvalidWaitError, UnknownAgentError
 from hosting.http.run_call import IDEMPOTENCY_KEY, INPUT, read_busy, read_idempotency_key, workflow_request
+from hosting.http.run_text import status_of
 from hosting.http.streams import Frame, Streams
 from hosting.names import BUSY, Address, Busy, check_thread_id
 from hosting.options import Retry

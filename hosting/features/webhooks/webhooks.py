@@ -30,7 +30,6 @@ from msgspec.structs import asdict, replace
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.clocks import start_clock
-from hosting.core.outcome import status_of
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
@@ -53,6 +52,7 @@ from hosting.features.webhooks.receivers import ReceiverStore, TaskReceivers
 from hosting.features.webhooks.records import PUSH
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.features.webhooks.send_slots import PROMPT_SECONDS, SendSlots, Slot
+from hosting.http.run_text import status_of
 from hosting.http.verbs import Receiver
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address

@@ -1,9 +1,9 @@
 """The executors' questions to a person (`request_info`), and the answers as the framework takes them.
 
 Theory. A workflow that asks comes to rest, and its newest checkpoint has what it waits for. So its run ends with those
-requests, as an agent's ends with tool calls to approve, and the run that brings the answers begins with that
-checkpoint. An agent's tool call is approved; any other request has a JSON Schema, that of the type of its answer. The
-type may ask for more than its schema can say, so an answer is tried before it is taken.
+requests, as an agent's ends with tool calls that wait, and the run that brings the answers begins with that
+checkpoint. An agent's tool call is answered as that of an agent alone; any other request has a JSON Schema, that of the
+type of its answer. The type may ask for more than its schema can say, so an answer is tried before it is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent_framework import Content, Message, WorkflowEvent
 from pydantic import Field as Member
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError, create_model
 
-from hosting.core.thread.messages import approval_id, approval_response, pending_approval
+from hosting.core.thread.messages import WAITING, approval_id, call_answer, pending_approval
 from hosting.core.thread.run_request import Decision, PendingApproval
 from hosting.errors import InvalidInputError, RunCancelledError, RunFailedError
 from hosting.features.workflows.answer import plain_value
@@ -52,21 +52,21 @@ def pending_requests(run_id: str, requests: Requests) -> tuple[PendingApproval, 
 
 
 def _pending(pending_id: str, event: WorkflowEvent[Any]) -> PendingApproval:
-    if _is_approval(event):
+    if _is_call(event):
         return pending_approval(pending_id, event.data)
     content = plain_value(event.data)
     return PendingApproval(
         id=pending_id,
         tool=event.source_executor_id,
         arguments=content,
-        kind="ask",
         question=content if isinstance(content, str) else None,
         answer_schema=_schema(event),
+        kind="ask",
     )
 
 
-def _is_approval(event: WorkflowEvent[Any]) -> bool:
-    return isinstance(event.data, Content) and event.data.type == "function_approval_request"
+def _is_call(event: WorkflowEvent[Any]) -> bool:
+    return isinstance(event.data, Content) and event.data.type in WAITING
 
 
 def _schema(event: WorkflowEvent[Any]) -> dict[str, Any]:
@@ -125,14 +125,14 @@ def responses(run_id: str, requests: Requests, decisions: Sequence[Decision]) ->
 def check_response(run_id: str, requests: Requests, decision: Decision) -> None:
     """Raise `InvalidInputError` for an answer to a question of run `run_id` with another type."""
     for request_id, event in requests.items():
-        if approval_id(run_id, request_id) == decision.id and not _is_approval(event):
+        if approval_id(run_id, request_id) == decision.id and not _is_call(event):
             _response(event, decision)
 
 
 def _response(event: WorkflowEvent[Any], decision: Decision | None) -> Any:
     asks = f"executor {event.source_executor_id!r}"
-    if decision is not None and _is_approval(event):
-        return approval_response(decision, event.data)
+    if decision is not None and _is_call(event):
+        return call_answer(decision, event.data)
     if decision is not None and decision.value is None and not decision.approved:
         raise RunCancelledError(f"The question of {asks} was given up.")
     if decision is None or decision.value is None:

@@ -156,6 +156,7 @@ def test_approvals_come_before_the_end_that_requests_them() -> None:
     assert frames[0].fields == {
         "id": "a1",
         "run_id": "r1",
+        "kind": "approve",
         "tool": "pay",
         "arguments": {},
         "requested_at": AT,

@@ -10,6 +10,7 @@ import pytest
 from agent_framework import (
     AgentExecutor,
     Executor,
+    FunctionTool,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -140,7 +141,7 @@ async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
         ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
         ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
         ({"value": None}, "invalid_input", "asked for"),
-        ({"value": 1, "approved": True}, "invalid_field", "Send 'value' to answer a question"),
+        ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
         ({}, "invalid_field", "'approved'"),
     ],
 )
@@ -207,6 +208,29 @@ async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approve
     assert "Tool 'refund' waits for a decision." in wrong.json()["detail"]
     assert answer.json()["status"] == "success", answer.text
     assert [note.rpartition(" ")[0] if len(note.split()) > 2 else note for note in notes] == made
+
+
+@pytest.mark.behaviour("client-tools.declared")
+@pytest.mark.parametrize(
+    ("sent", "result"),
+    [({"value": "here"}, "here"), ({"error": "lost"}, "Error: lost"), ({"approved": False}, "refused")],
+)
+async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_caller(
+    sent: dict[str, Any], result: str
+) -> None:
+    """As one of an agent alone is."""
+
+    def flow() -> Workflow:
+        agent = clerk(lambda note: None)
+        agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))
+        return WorkflowBuilder(name="Asking", start_executor=AgentExecutor(agent, id="agent")).build()
+
+    async with served(app_of(workflow=flow)) as (_, http):
+        (waiting,) = (await asked(http, "call where 5"))["pending_approvals"]
+        answer = await answered(http, waiting, sent)
+
+    assert (waiting["kind"], waiting["tool"], waiting["arguments"]) == ("client_tool", "where", {"n": "5"})
+    assert result in answer.json()["response"], answer.text
 
 
 @dataclass
