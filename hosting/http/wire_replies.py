@@ -1,20 +1,23 @@
-"""The parts of an answer that are the same over every wire: a refusal's headers, and a stream that may break off."""
+"""The parts of an answer that several wires have: a refusal, a list, a message's parts, a stream that may break off."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from hosting.errors import HostingError, InternalError
+from hosting.core.thread.run_request import UserMessage
+from hosting.errors import HostingError, InternalError, InvalidFieldError
 from hosting.http.refusals import later_headers
-from hosting.http.replies import Reply, Streamed
+from hosting.http.replies import Reply, Streamed, first_page
 
 logger = logging.getLogger(__name__)
 
 Event = TypeVar("Event")
+MOST_ITEMS = 100
+_DEFAULT_ITEMS = 20
 
 
 def refusal_reply(
@@ -66,3 +69,49 @@ async def framed(
     except Exception:
         logger.exception("The stream of %s failed.", subject)
         yield encode(broken(InternalError(f"The stream broke off. The app's log has the cause. {advice}")))
+
+
+def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the part of a list that a query wants: `order` (newest first without it), `after` an id, `limit`.
+
+    `items` are the oldest first. A page ends at its bytes too. Raises `InvalidFieldError`.
+    """
+    order, after, limit = query.get("order", "desc"), query.get("after"), query.get("limit", str(_DEFAULT_ITEMS))
+    if order not in ("asc", "desc"):
+        raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' or 'desc'.")
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MOST_ITEMS):
+        raise InvalidFieldError(f"The query 'limit' is {limit[:80]!r}. Send 1 to {MOST_ITEMS}.")
+    ordered = list(items if order == "asc" else reversed(items))
+    if after is not None:
+        ids = [item["id"] for item in ordered]
+        if after not in ids:
+            raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is not an id of this list.")
+        ordered = ordered[ids.index(after) + 1 :]
+    shown = first_page(ordered[: int(limit)])
+    return {
+        "object": "list",
+        "data": shown,
+        "first_id": shown[0]["id"] if shown else "",
+        "last_id": shown[-1]["id"] if shown else "",
+        "has_more": len(shown) < len(ordered),
+    }
+
+
+def input_parts(message: UserMessage) -> list[dict[str, Any]]:
+    """Return a message as parts of OpenAI's form."""
+    texts = [{"$type": "text", "text": message.message}] if message.message else []
+    return [_part(content, message.role) for content in (*texts, *message.contents)]
+
+
+def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
+    kind, uri = content.get("$type"), content.get("uri") or ""
+    if kind == "text" and role == "assistant":
+        return {"type": "output_text", "text": content["text"], "annotations": [], "logprobs": []}
+    if kind == "text":
+        return {"type": "input_text", "text": content["text"]}
+    if kind == "hostedFile":
+        return {"type": "input_file", "file_id": content["fileId"]}
+    if str(content.get("mediaType")).startswith("image/"):
+        return {"type": "input_image", "image_url": uri, "detail": "auto"}
+    name = {"filename": content["name"]} if content.get("name") else {}
+    return {"type": "input_file", "file_data": uri, **name}

@@ -36,5 +36,7 @@ BEHAVIOURS = {
     "responses.devui": "The page of agent-framework's DevUI chats, has its conversations after a reload, and shows why "
     "a run failed.",
     "responses.approvals": "Tool calls that wait for a person are approval requests, answered once, all together.",
+    "responses.functions": "Functions of the caller are called by the model, and answered once, all together; OpenAI's "
+    "client runs them to the end.",
     "responses.incomplete": "A response whose answer is no whole one is incomplete, with the reason.",
 }

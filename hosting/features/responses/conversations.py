@@ -15,7 +15,7 @@ from hosting.errors import ThreadDeletingError, UnknownThreadError
 from hosting.features.responses import names
 from hosting.features.responses.agents import thread_of
 from hosting.features.responses.fold import ResponseFold
-from hosting.features.responses.objects import input_items, page
+from hosting.features.responses.objects import input_items
 from hosting.features.responses.requests import parse_conversation, parse_metadata
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import HttpRequest
@@ -23,6 +23,7 @@ from hosting.http.route import Route
 from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import find_agent
+from hosting.http.wire_replies import page
 from hosting.http.wire_runs import fold_runs
 from hosting.names import Address, new_id
 

@@ -112,7 +112,7 @@ class ResponseFold(ItemFold[WireEvent]):
                 self._end_call(self._calls[item.key], item.outcome)
             case Completed():
                 for approval in item.approvals:
-                    self._done(self._add(approval_item(self._agent, approval)))
+                    self._ask(approval_item(self._agent, approval))
                 self._end()
             case Failed() | TimedOut() | Cancelled():
                 for call in self._calls_at_work():
@@ -194,6 +194,19 @@ class ResponseFold(ItemFold[WireEvent]):
         self._items.append(item)
         self._send("response.output_item.added", output_index=item.index, item=dict(value))
         return item
+
+    def _ask(self, value: dict[str, Any]) -> None:
+        """Add what the response waits for; the arguments of a caller's function come by events, too."""
+        if value["type"] != "function_call":
+            self._done(self._add(value))
+            return
+        text = value["arguments"]
+        item = self._add({**value, "arguments": "", "status": "in_progress"})
+        place: dict[str, Any] = {"item_id": value["id"], "output_index": item.index}
+        self._send("response.function_call_arguments.delta", len(text), **place, delta=text)
+        self._send("response.function_call_arguments.done", **place, name=value["name"], arguments=text)
+        item.value = value
+        self._done(item)
 
     def _done(self, item: _Item, status: str | None = None) -> None:
         if status is not None:

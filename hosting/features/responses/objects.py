@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from hosting.client_tools import result_text
 from hosting.core.thread.events import Cancelled, Completed, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import PendingApproval, ResponseFormat, UserMessage
+from hosting.core.thread.run_request import Decision, PendingApproval, ResponseFormat
 from hosting.core.transcript import arguments_text
-from hosting.errors import InvalidFieldError
-from hosting.features.responses.names import conversation_id, response_id
-from hosting.http.replies import first_page
+from hosting.features.responses.names import CALL, conversation_id, response_id
+from hosting.http.client_tools import shown_functions
+from hosting.http.wire_replies import input_parts
 from state.contents import TOKEN_COUNTS
 
-MOST_ITEMS = 100
-_DEFAULT_ITEMS = 20
 _UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
-_OF_THE_AGENT: Mapping[str, Any] = {**_UNSET, "parallel_tool_calls": True, "tools": [], "truncation": "disabled"}
+_OF_THE_AGENT: Mapping[str, Any] = {**_UNSET, "parallel_tool_calls": True, "truncation": "disabled"}
 """Members that are the same in every response: an agent has instructions, tools and options of its own."""
 
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
@@ -44,6 +43,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "output": output,
         "previous_response_id": wire.get("previous_response_id"),
         "text": {"format": _format(accepted.request.response_format)},
+        "tools": shown_functions(accepted.request.client_tools),
         "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
         "usage": _usage(end),
         **_OF_THE_AGENT,
@@ -95,13 +95,17 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
 
 
 def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
-    """Return the request for a person's approval of a tool call."""
+    """Return the request for a person's approval of a tool call, or the call of a caller's function."""
+    arguments = arguments_text(approval.arguments)
+    if approval.kind == "client_tool":
+        call = {"call_id": f"{CALL}{approval.id}", "name": approval.tool, "arguments": arguments}
+        return {"id": f"fc_{approval.id}", "type": "function_call", **call, "status": "completed"}
     return {
         "id": f"mcpr_{approval.id}",
         "type": "mcp_approval_request",
         "server_label": agent,
         "name": approval.tool,
-        "arguments": arguments_text(approval.arguments),
+        "arguments": arguments,
     }
 
 
@@ -109,68 +113,32 @@ def input_items(run: Run) -> list[dict[str, Any]]:
     """Return the messages and decisions that a run answers, oldest first."""
     request, run_id = run.accepted.request, run.run_id
     if request.decisions:
-        return [
-            {
-                "id": f"mcpa_{run_id}_{number}",
-                "type": "mcp_approval_response",
-                "approval_request_id": f"mcpr_{decision.id}",
-                "approve": decision.approved,
-                "reason": decision.reason,
-            }
-            for number, decision in enumerate(request.decisions)
-        ]
+        return [_answer(f"{run_id}_{number}", decision) for number, decision in enumerate(request.decisions)]
     return [
         {
             "id": f"msg_{run_id}_in{number}",
             "type": "message",
             "role": message.role,
             "status": "completed",
-            "content": _parts(message),
+            "content": input_parts(message),
         }
         for number, message in enumerate((*request.earlier, request))
     ]
 
 
-def _parts(message: UserMessage) -> list[dict[str, Any]]:
-    texts = [{"$type": "text", "text": message.message}] if message.message else []
-    return [_part(content, message.role) for content in (*texts, *message.contents)]
-
-
-def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
-    kind, uri = content.get("$type"), content.get("uri") or ""
-    if kind == "text" and role == "assistant":
-        return {"type": "output_text", "text": content["text"], "annotations": [], "logprobs": []}
-    if kind == "text":
-        return {"type": "input_text", "text": content["text"]}
-    if kind == "hostedFile":
-        return {"type": "input_file", "file_id": content["fileId"]}
-    if str(content.get("mediaType")).startswith("image/"):
-        return {"type": "input_image", "image_url": uri, "detail": "auto"}
-    name = {"filename": content["name"]} if content.get("name") else {}
-    return {"type": "input_file", "file_data": uri, **name}
-
-
-def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the part of a list that a query wants: `order` (newest first without it), `after` an id, `limit`.
-
-    `items` are the oldest first. A page ends at its bytes too. Raises `InvalidFieldError`.
-    """
-    order, after, limit = query.get("order", "desc"), query.get("after"), query.get("limit", str(_DEFAULT_ITEMS))
-    if order not in ("asc", "desc"):
-        raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' or 'desc'.")
-    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MOST_ITEMS):
-        raise InvalidFieldError(f"The query 'limit' is {limit[:80]!r}. Send 1 to {MOST_ITEMS}.")
-    ordered = list(items if order == "asc" else reversed(items))
-    if after is not None:
-        ids = [item["id"] for item in ordered]
-        if after not in ids:
-            raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is not an id of this list.")
-        ordered = ordered[ids.index(after) + 1 :]
-    shown = first_page(ordered[: int(limit)])
-    return {
-        "object": "list",
-        "data": shown,
-        "first_id": shown[0]["id"] if shown else "",
-        "last_id": shown[-1]["id"] if shown else "",
-        "has_more": len(shown) < len(ordered),
+def _answer(name: str, decision: Decision) -> dict[str, Any]:
+    """Return an answer to a call: a decision, or the result of a caller's function."""
+    if decision.value is None and decision.error is None:
+        return {
+            "id": f"mcpa_{name}",
+            "type": "mcp_approval_response",
+            "approval_request_id": f"mcpr_{decision.id}",
+            "approve": decision.approved,
+            "reason": decision.reason,
+        }
+    output = {
+        "call_id": f"{CALL}{decision.id}",
+        "output": result_text(decision.value, decision.error, decision.reason),
+        "status": "completed",
     }
+    return {"id": f"fco_{name}", "type": "function_call_output", **output}

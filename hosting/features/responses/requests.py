@@ -19,7 +19,8 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
-from hosting.features.responses.names import IdParts
+from hosting.features.responses.names import CALL, IdParts
+from hosting.http.client_tools import read_functions, read_output
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
@@ -49,6 +50,7 @@ FIELDS: Mapping[str, Schema] = {
     "metadata": _METADATA,
     "text": {"type": ["object", "null"]},
     "tool_choice": {"enum": ["auto", "none", None]},
+    "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
 
@@ -66,7 +68,6 @@ _OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
 REFUSED: Mapping[str, str] = {
     "instructions": "The agent has its own instructions. Leave 'instructions' out.",
     "prompt": "Stored prompts are not supported. Leave 'prompt' out.",
-    "tools": "The agent has its own tools, which this app runs. Leave 'tools' out.",
     "moderation": "Moderation is not supported. Leave 'moderation' out.",
     "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
     "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
@@ -137,8 +138,9 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
     Raises `HostingError`s.
     """
     messages, decisions = _input(fields.get("input"), limits)
+    tools = read_functions(fields.get("tools"), limits)
     if decisions and not continues:
-        raise NotServedError("An approval needs its conversation. Send 'previous_response_id' too.", "input")
+        raise NotServedError("An answer needs its conversation. Send 'previous_response_id' too.", "input")
     choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
     if choice not in ("auto", "none"):
         raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
@@ -150,6 +152,7 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
         earlier=tuple(earlier),
         response_format=_format(fields.get("text")),
         enable_tool_calls=choice == "auto",
+        client_tools=tools,
     )
     return request, ()
 
@@ -232,18 +235,28 @@ def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Deci
         raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
     if not all(isinstance(item, dict) for item in value):
         raise InvalidFieldError("The field 'input' has items that are not objects.")
-    answers = [item for item in value if item.get("type") == "mcp_approval_response"]
+    answers = [(number, item) for number, item in enumerate(value) if item.get("type") in _ANSWERS]
     if len(answers) == len(value):
-        return [], tuple(_decision(item) for item in answers)
+        return [], tuple(_ANSWERS[str(item["type"])](f"input[{number}]", item) for number, item in answers)
     if answers:
-        raise NotServedError("Answers to approvals and a message need two responses. Send the answers first.", "input")
+        raise NotServedError("Answers to calls and a message need two responses. Send the answers first.", "input")
     return [_message(number, item, limits) for number, item in enumerate(value)], ()
 
 
-def _decision(item: Mapping[str, Any]) -> Decision:
+def _decision(where: str, item: Mapping[str, Any]) -> Decision:
     name = item.get("approval_request_id")
     approval_id = name.removeprefix("mcpr_") if isinstance(name, str) else name
     return read_decision({"id": approval_id, "approved": item.get("approve"), "reason": item.get("reason")})
+
+
+def _output(where: str, item: Mapping[str, Any]) -> Decision:
+    name = item.get("call_id")
+    call_id = name.removeprefix(CALL) if isinstance(name, str) else name
+    return read_decision({"id": call_id, "value": read_output(f"{where}.output", item.get("output"))})
+
+
+_ANSWERS = {"mcp_approval_response": _decision, "function_call_output": _output}
+"""The items that answer what a response waits for."""
 
 
 def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
@@ -251,7 +264,7 @@ def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessag
     if item.get("type", "message") != "message":
         kind = str(item.get("type"))[:60]
         raise NotServedError(
-            f"{where} is of type {kind!r}, and only messages and mcp_approval_response are accepted: the app stores "
+            f"{where} is of type {kind!r}, and only messages and {' or '.join(_ANSWERS)} are accepted: the app stores "
             "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
             "input",
         )

@@ -18,7 +18,7 @@ from hosting.features.responses.agents import READS, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
 from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
 from hosting.features.responses.names import IdParts
-from hosting.features.responses.objects import input_items, page
+from hosting.features.responses.objects import input_items
 from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
@@ -26,7 +26,7 @@ from hosting.http.route import Route
 from hosting.http.verbs import ContinuesRuns
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import NotServedError, find_agent
-from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_replies import framed, page, streamed
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import Answers, cancel, forget, made_calls, record_answers, run_events
 from hosting.names import check_thread_id
