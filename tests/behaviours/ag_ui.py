@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "ag-ui.void": "Another attempt, or an answer that was changed, restates the messages; no words are there twice.",
     "ag-ui.errors": "A run that fails ends with its error, and so does a stream that cannot continue.",
     "ag-ui.cancel": "A cancelled run ends as cancelled, and as an error to a client from before 1.0.",
+    "ag-ui.client-tools": "A tool of the client is called as AG-UI has it, and the message with its result goes on. "
+    "The official clients run one to the end.",
     "ag-ui.interrupts": "A call that waits for a person is an interrupt, answered once, all together, by `resume`.",
     "ag-ui.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
     "ag-ui.spellings": "Fields are taken in the protocol's spelling and in Python's.",

@@ -113,7 +113,7 @@ class Beginning:
         run_input = plan.run_input
         *earlier, last = run_input.messages
         start = StartRun(
-            RunRequest(**last.model_dump(), earlier=tuple(earlier)),
+            RunRequest(**last.model_dump(), earlier=tuple(earlier), client_tools=run_input.tools),
             run_input.thread_id,
             Wait(math.inf),
             run_input.run_id,

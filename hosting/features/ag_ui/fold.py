@@ -4,8 +4,8 @@ Theory. The id of a message is made of the run's and of the position of its log 
 a tool call of the position at which it began. The run's id is the client's own, or ours for a run that goes on after
 an approval: clients may give both runs the same. A client puts events together to messages and keeps them. So when text
 counts no more, because another attempt writes it anew or the answer was changed, all messages are sent as they stand
-(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits for a person is shown by
-the run that asks, and its result belongs to the run that goes on, under the same id.
+(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits is shown by the run that
+asks, and its result belongs to the run that goes on, under the same id.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from hosting.client_tools import result_text
 from hosting.core import transcript
 from hosting.core.outcome import run_error, usage_of
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import PendingApproval
+from hosting.core.thread.run_request import Decision, PendingApproval
 from hosting.errors import HostingError
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix
@@ -110,9 +111,8 @@ class RunFold(ItemFold[WireEvent]):
             case transcript.TextAdded():
                 self._add_text(item)
             case Accepted():
-                for decision in (decision for decision in item.request.decisions if not decision.approved):
-                    reason = f" {decision.reason}" if decision.reason else ""
-                    self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
+                for decision in item.request.decisions:
+                    self._answer(decision)
             case Claimed():
                 self._anchor = position
             case transcript.AgentMessage():
@@ -202,12 +202,23 @@ class RunFold(ItemFold[WireEvent]):
         self._shown.append(message)
         self._send("TOOL_CALL_RESULT", messageId=message["id"], toolCallId=call_id, content=content, role="tool")
 
+    def _answer(self, decision: Decision) -> None:
+        """Show that a call was denied. The result of a client's own tool is the client's message, which others lack."""
+        if decision.value is not None or decision.error is not None:
+            if not self._run_input.has_result(decision.id):
+                content = result_text(decision.value, decision.error, decision.reason)
+                name = f"{self._prefix}{decision.id}"
+                self._shown.append({"id": name, "role": "tool", "toolCallId": decision.id, "content": content})
+        elif not decision.approved:
+            reason = f" {decision.reason}" if decision.reason else ""
+            self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
+
     def _complete(self, end: Completed) -> None:
         for approval in end.approvals:
             self._show_call(approval.id, approval.tool, approval.arguments)
-        if end.approvals:
+        if asked := [approval for approval in end.approvals if approval.kind != "client_tool"]:
             expires = {} if end.expires_at is None else {"expiresAt": iso(end.expires_at)}
-            interrupts = [{**_interrupt(approval), **expires} for approval in end.approvals]
+            interrupts = [{**_interrupt(approval), **expires} for approval in asked]
             self._finish(end, {"type": "interrupt", "interrupts": interrupts})
         else:
             self._finish(end, {"type": "success"})

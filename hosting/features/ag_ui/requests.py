@@ -4,35 +4,36 @@ Theory. Clients send the whole conversation each time, as they have it. The app 
 the agent's last message is not new, and the agent gets only what follows. A client that sends a run again, because its
 stream broke, may have some of that run's own messages: their ids say so, and they count for nothing. Answers to
 interrupts come without a new message. CopilotKit sends them under the id of the run that asked, with its person's word
-as a result of the call, which is none.
+as a result of the call, which is none. The result of a tool of the client's own is such a message, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hosting.client_tools import ClientTool
 from hosting.core.request.contents import NOT_BLANK, Limits, checked_media_type
-from hosting.core.request.fields import read_decision, read_text
+from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError
 from hosting.features.ag_ui.names import RUN, UnservedInputError
+from hosting.http.client_tools import read_client_tools
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
-SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
+SERVED = frozenset(("threadId", "runId", "messages", "tools", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
 """Fields for an application's own server, and fields that an older client repeats from the last run."""
 
 REFUSED: Mapping[str, str] = {
-    "tools": "Client-side tools are not supported: this app runs the agent's own tools. Leave 'tools' out.",
     "state": "Shared state is not supported. Leave 'state' out.",
     "context": "Context is not supported. Put it into a message, and leave 'context' out.",
     "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
@@ -50,6 +51,8 @@ _MEDIA = ("image", "audio", "video", "document")
 class RunInput(Struct, frozen=True):
     """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
 
+    Those in `resume` are `resumed`; the others are results of the client's own `tools`, which stand in its messages.
+
     `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the
     agent's last one, and `fresh` the new ones. `is_versioned`: the client says which version of the protocol it speaks,
     which none before 1.0 did.
@@ -64,6 +67,8 @@ class RunInput(Struct, frozen=True):
     traceparent: str | None = None
     past: tuple[Mapping[str, Any], ...] = ()
     fresh: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[ClientTool, ...] = ()
+    resumed: frozenset[str] = frozenset()
 
     def without_first(self, count: int) -> RunInput:
         """Return the same without that many of its new messages."""
@@ -71,8 +76,11 @@ class RunInput(Struct, frozen=True):
 
     def stands_in(self, message: Mapping[str, Any]) -> bool:
         """Return whether this message is the client's own stand-in for the result of a decided call."""
-        decided = [decision.id for decision in self.decisions]
-        return message["role"] == "tool" and message.get("toolCallId") in decided
+        return message["role"] == "tool" and message.get("toolCallId") in self.resumed
+
+    def has_result(self, call_id: str) -> bool:
+        """Return whether the client has a message with the result of that call."""
+        return any(message["role"] == "tool" and message.get("toolCallId") == call_id for message in self.sent)
 
 
 def own_prefix(run_id: str) -> str:
@@ -95,12 +103,15 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
     version = fields.get("protocolVersion")
     is_versioned = version is not None and bool(read_text("protocolVersion", version))
     sent = _sent_messages(fields.get("messages"))
-    decisions = _decisions(fields.get("resume"))
-    own = () if decisions else own_prefix(run_id)
+    tools = _tools(fields.get("tools"), limits)
+    resumed = _decisions(fields.get("resume"))
+    own = () if resumed else own_prefix(run_id)
     before = {number: message for number, message in enumerate(sent) if not message["id"].startswith(own)}
     newest = max((number for number, message in before.items() if message["role"] in _OF_THE_AGENT), default=-1)
     new = {f"messages[{number}]": message for number, message in before.items() if number > newest}
     messages = tuple(read_message(where, message, "text", _content, limits) for where, message in new.items())
+    decided = frozenset(decision.id for decision in resumed)
+    decisions = resumed if messages else (*resumed, *_results(before.values(), decided))
     if decisions and messages:
         raise UnservedInputError("Answers to interrupts and a message need two runs. Send 'resume' first.")
     if not decisions and not messages:
@@ -115,7 +126,45 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         traceparent=call.headers.get("traceparent"),
         past=tuple(message for number, message in before.items() if number <= newest),
         fresh=tuple(new.values()),
+        tools=tools,
+        resumed=decided,
     )
+
+
+def _tools(value: object, limits: Limits) -> tuple[ClientTool, ...]:
+    """Return the tools of the client; one without a schema has no parameters."""
+    if not isinstance(value, list):
+        return read_client_tools(value, limits, "tools")
+    return read_client_tools([_tool(item) if isinstance(item, dict) else item for item in value], limits, "tools")
+
+
+def _tool(item: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = item.get("parameters")
+    schema = {"type": "object", **parameters} if isinstance(parameters, dict) else parameters
+    return {"name": item.get("name"), "description": item.get("description"), "parameters": schema}
+
+
+def _results(messages: Iterable[Mapping[str, Any]], decided: Set[str]) -> list[Decision]:
+    """Return the results of the client's own tools: its tool messages after the last message with calls that waited.
+
+    The ids of our own messages and calls have a colon; results of calls that are `decided` stand in for a decision.
+    """
+    results: dict[str, Decision] = {}
+    for message in messages:
+        calls = [call.get("id") for call in message.get("toolCalls") or () if isinstance(call, dict)]
+        if message["role"] == "user" or any(":" not in str(name) for name in calls):
+            results = {}
+        if message["role"] != "tool":
+            continue
+        call_id, content, error = (message.get(name) for name in ("toolCallId", "content", "error"))
+        call_id = message.get("tool_call_id") if call_id is None else call_id
+        if ":" in message["id"] or call_id in decided:
+            continue
+        if not (isinstance(call_id, str) and isinstance(content, str) and isinstance(error, str | None)):
+            raise InvalidFieldError("A tool message needs the texts 'toolCallId' and 'content'.")
+        answer = {"value": content} if error is None else {"error": error[:LONGEST_REASON]}
+        results[call_id] = read_decision({"id": call_id, **answer})
+    return list(results.values())
 
 
 def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,6 +257,7 @@ _INPUT: dict[str, Schema] = {
     "protocolVersion": _TEXT,
     "messages": {"type": "array", "items": _MESSAGE},
     "resume": {"type": ["array", "null"], "items": {"type": "object"}},
+    "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 _OPERATION = WireOperation(
     RUN,

@@ -60,7 +60,7 @@ class AgUiVerbs:
         undecided = {} if waiting is None else {approval.id: approval.tool for approval in waiting.undecided}
         if missing := undecided.keys() - {decision.id for decision in decisions}:
             tools = ", ".join(sorted(undecided[name] for name in missing))
-            raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
+            raise UnservedInputError(f"The answer on {tools} is missing. Send all answers together.")
         answers = Answers(
             sorted(decisions, key=lambda decision: decision.id in undecided), Wait(math.inf), streamed=True
         )

@@ -7,8 +7,14 @@ import json
 import sys
 from typing import Any
 
-from agent_framework import Content, Message
+from agent_framework import Content, Message, tool
 from agent_framework_ag_ui import AGUIChatClient
+
+
+@tool
+def where(n: str) -> str:
+    """Return where the person is."""
+    return f"at {n}"
 
 
 async def main(origin: str) -> dict[str, Any]:
@@ -33,6 +39,8 @@ async def main(origin: str) -> dict[str, Any]:
         answer = {"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}
         made = await clerk.get_response(waits.messages, options={**options, "resume": [answer]})
         got["approved"] = made.text
+        hands: Any = {"metadata": {"thread_id": "hands"}, "tools": [where]}
+        got["hands"] = (await clerk.get_response([Message("user", ["call where 7"])], options=hands)).text
     return got
 
 

@@ -59,6 +59,15 @@ await clerk.runAgent({ resume: [{ interruptId: asked.id, status: "resolved", pay
 got.approved = shape(clerk).slice(2);
 got.pending = clerk.pendingInterrupts.length;
 
+const where = { name: "where", description: "Where?", parameters: { type: "object", properties: { n: { type: "string" } } } };
+const hands = agent("Clerk", "hands");
+await ask(hands, "call where 7, look 1", { tools: [where] });
+const [made] = hands.messages.at(-1).toolCalls;
+hands.addMessage({ id: crypto.randomUUID(), role: "tool", toolCallId: made.id, content: "here" });
+await hands.runAgent({ tools: [where] });
+await ask(hands, "thanks");
+got.hands = shape(hands).slice(1);
+
 const slow = agent("Joker", "slow");
 const outcomes = [];
 const seen = {
@@ -81,7 +90,7 @@ got.failed = codes;
 
 const refused = agent("Joker", "refused");
 try {
-  await ask(refused, "hello", { tools: [{ name: "confetti", description: "Throws it.", parameters: {} }] });
+  await ask(refused, "hello", { context: [{ description: "The page.", value: "/home" }] });
 } catch (error) {
   got.refused = [error.status, error.payload?.type, error.payload?.code];
 }

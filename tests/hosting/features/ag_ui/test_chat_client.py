@@ -25,7 +25,7 @@ def packages(pytestconfig: pytest.Config) -> Path:
 
 
 async def test_it_chats_streams_approves_and_gets_errors(packages: Path, tmp_path: Path) -> None:
-    """Its tools are those of the agent here, which it is not asked to run."""
+    """Its own tool it runs itself; those of the agent it is not asked to run."""
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
         got = await printed_with(packages, HERE / "chat_client.py", host.origin)
 
@@ -35,4 +35,5 @@ async def test_it_chats_streams_approves_and_gets_errors(packages: Path, tmp_pat
         "picture": "user text:see data:data:image/png;base64,iVBORw0KGgo=",
         "failed": ["error"],
         "approved": "told: refunded 7",
+        "hands": "One moment.\n\ntold: at 7",
     }

@@ -123,7 +123,7 @@ async def test_all_interrupts_are_answered_together(wired: Wired) -> None:
     results = {one["toolCallId"]: one["content"] for one in events if one["type"] == "TOOL_CALL_RESULT"}
 
     assert (status, error["code"]) == (400, "not_served")
-    assert "refund is missing in 'resume'" in error["message"]
+    assert "refund is missing. Send" in error["message"]
     assert results[asked[1]["toolCallId"]] == "refunded 7"
     assert results[asked[0]["toolCallId"]].startswith("The call was not approved")
     assert sum(note.startswith("refund") for note in wired.notes) == 1

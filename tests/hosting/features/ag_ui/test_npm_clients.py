@@ -36,11 +36,20 @@ def host(tmp_path: Path) -> Iterator[RunningHost]:
 async def test_the_client_does_all_that_the_wire_serves(
     host: RunningHost, script: Path, package: str, cancelled: str
 ) -> None:
-    """Chats, asks again, edits, sees tools, sends a run again, a picture, approves, is cancelled, gets errors."""
+    """Chats, asks again, edits, runs tools, sends a run again, a picture, approves, is cancelled, gets errors."""
     got = await printed_by(script, package, host.origin)
     chat = [
         *(["user", "my name is Ada", []], ["assistant", "echo: my name is Ada", []]),
         *(["user", "recall", []], ["assistant", "my name is Ada | recall", []]),
+    ]
+
+    hands = [
+        ["assistant", "One moment.", ["where"]],
+        ["tool", "here", []],
+        ["assistant", "", ["look"]],
+        ["tool", "saw 1", []],
+        ["assistant", "told: here | saw 1", []],
+        *(["user", "thanks", []], ["assistant", "echo: thanks", []]),
     ]
 
     assert got == {
@@ -55,6 +64,7 @@ async def test_the_client_does_all_that_the_wire_serves(
         "asked": ["tool_call", [True]],
         "approved": [["tool", "refunded 7", []], ["assistant", "told: refunded 7", []]],
         "pending": 0,
+        "hands": hands,
         "cancelled": [cancelled],
         "failed": ["run_failed"],
         "refused": [400, "RUN_ERROR", "not_served"],

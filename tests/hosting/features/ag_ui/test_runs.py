@@ -191,7 +191,6 @@ def test_every_field_has_its_row_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("tools", [{"name": "confetti", "description": "Throws it.", "parameters": {}}]),
         ("state", {"theme": "dark"}),
         ("context", [{"description": "The page.", "value": "/home"}]),
         ("parentRunId", "r-0"),

@@ -9,4 +9,4 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
 
 hosting.functions.answering.PING_SECONDS = 0.005
-app = AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["ag-ui"])
+app = AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["ag-ui"], client_tools=True)
