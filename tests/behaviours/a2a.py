@@ -12,6 +12,7 @@ BEHAVIOURS = {
     "a2a.stream": "A task is streamed as the agent speaks, and what a reader has at the end is what is read of it.",
     "a2a.subscribe": "A subscriber gets the task as it stands and what follows, also after a person's answer.",
     "a2a.same": "Ids, events and artifacts of a task are the same from any process, once deltas are joined.",
+    "a2a.client-tools": "A tool that an agent only declares waits for its caller's result, which a data part brings.",
     "a2a.cancel": "A task is canceled at work, in the queue and while it waits for a person; one that is over is not.",
     "a2a.list": "The tasks of a context or of an agent are listed, each once, the newest change first, in pages.",
     "a2a.same-run": "A run is the same over our own routes and the wire, whichever began it and whoever approves.",

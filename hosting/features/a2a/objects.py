@@ -30,7 +30,14 @@ HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
     '{"approvals": [{"id": "...", "approved": true}]}.'
 )
-HOW_TO_GIVE = 'Send a data part {"approvals": [{"id": "...", "value": ...}]} to this task, by the answer_schema.'
+HOW_TO_GIVE = (
+    'Send a data part {"approvals": [{"id": "...", "value": ...}]} to this task, by the answer_schema if there is one.'
+)
+_HOW = {
+    "approve": ("a person's approval of", HOW_TO_ANSWER),
+    "ask": ("a person's answer to", HOW_TO_GIVE),
+    "client_tool": ("your result of", HOW_TO_GIVE),
+}
 
 
 def timestamp(seconds: float) -> str:
@@ -91,13 +98,11 @@ def _message(
 def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     """Return the agent's open questions to a person, as a text and as data."""
     approvals = approval_fields(run, run.undecided)
-    calls = [f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})" for approval in approvals]
-    pairs = list(zip(calls, approvals, strict=True))
-    tools = ", ".join(call for call, approval in pairs if approval["kind"] == "approve")
-    asked = [visible_line(approval.get("question", call)) for call, approval in pairs if approval["kind"] != "approve"]
-    questions = ", ".join(asked)
-    texts = [f"Waits for a person's approval of: {tools}. {HOW_TO_ANSWER}"] if tools else []
-    texts += [f"Waits for a person's answer to: {questions}. {HOW_TO_GIVE}"] if questions else []
+    calls: dict[str, list[str]] = {kind: [] for kind in _HOW}
+    for approval in approvals:
+        call = f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})"
+        calls[approval["kind"]].append(visible_line(approval.get("question", call)))
+    texts = [f"Waits for {of}: {', '.join(calls[kind])}. {how}" for kind, (of, how) in _HOW.items() if calls[kind]]
     shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema")
     fields = [{name: value for name, value in approval.items() if name in shown} for approval in approvals]
     parts = [{"text": " ".join(texts)}, _data({"approvals": fields})]

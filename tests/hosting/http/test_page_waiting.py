@@ -32,10 +32,14 @@ NOTE_STATES = """() => {
 
 MANY_RUNS = 30
 FLOWS = """
+from agent_framework import FunctionTool
 from hosting.app import AgentFunctionApp
+from tests.support.clerk import clerk
 from tests.support.flows import asking_flow, text_flow
 
-app = AgentFunctionApp(workflows=[asking_flow, text_flow])
+agent = clerk(print)
+agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))
+app = AgentFunctionApp(agents=[agent], workflows=[asking_flow, text_flow])
 """
 
 pytestmark = IN_A_BROWSER
@@ -48,6 +52,19 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     (app / "function_app.py").write_text(FLOWS)
     with RunningHost(app) as host:
         yield host
+
+
+@pytest.mark.behaviour("client-tools.answered")
+async def test_a_tool_of_the_caller_is_answered_by_a_form(flows: RunningHost) -> None:
+    """The card shows the call, and takes any JSON."""
+    async with browsed(flows.origin) as browser:
+        page = await browser.open("#/Clerk")
+        await ask(page, "call where 5")
+        card = page.locator(".card.ask")
+        await expect(card.locator("h3")).to_have_text("where is called by the agent and run by its caller")
+        await card.locator("textarea").fill('{"city": "Paris"}')
+        await card.get_by_role("button", name="Send the result").click()
+        await expect(page.locator(".turn").last).to_contain_text('told: {"city": "Paris"}')
 
 
 @pytest.mark.behaviour("page.approvals")

@@ -11,7 +11,7 @@ const standing = new Map() // whether an agent takes standing approvals, by its 
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
  *
- * The decision on a question is `{ value }`, by its `answer_schema`. */
+ * The answer to a question, and the result of a tool that the caller runs, is `{ value }`, by its `answer_schema`. */
 export function approvalCard(approval, answer) {
   if (approval.kind !== "approve") return questionCard(approval, answer)
   const form = approval.arguments_schema && new Form(approval.arguments_schema, "Arguments", () => decide(true), approval.arguments)
@@ -66,9 +66,10 @@ function takesStanding(agent) {
 }
 
 function questionCard(approval, answer) {
-  const form = new Form(approval.answer_schema, "Answer", send)
+  const isCall = approval.kind === "client_tool"
+  const form = new Form(approval.answer_schema ?? {}, isCall ? "Result" : "Answer", send)
   const note = el("p", { class: "note", role: "status" })
-  const sending = button("Answer", send, "primary")
+  const sending = button(isCall ? "Send the result" : "Answer", send, "primary")
 
   async function send() {
     const written = sending.disabled ? null : form.read()
@@ -85,9 +86,9 @@ function questionCard(approval, answer) {
   }
 
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
-  const title = el("h3", {}, el("code", {}, visible(approval.tool)), " asks")
+  const title = el("h3", {}, el("code", {}, visible(approval.tool)), isCall ? " is called by the agent and run by its caller" : " asks")
   const words = approval.question ? el("p", { class: "question" }, visible(approval.question)) : null
-  const rest = approval.question === approval.arguments ? null : valueNode(words ? "Arguments" : "Question", approval.arguments)
+  const rest = approval.question === approval.arguments ? null : valueNode(words || isCall ? "Arguments" : "Question", approval.arguments)
   const card = el("section", { class: "card ask" }, title, words, rest, form.element, el("div", { class: "actions" }, sending), limit, note)
   return card
 }

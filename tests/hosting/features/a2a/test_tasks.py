@@ -10,6 +10,7 @@ from typing import Any
 
 import azure.functions as func
 import pytest
+from agent_framework import FunctionTool
 
 from hosting.bearer import bearer_token
 from hosting.core.archiving import PAGE_BYTES
@@ -353,6 +354,25 @@ async def test_a_task_is_canceled(wired: Wired) -> None:
     assert [task["id"] for task in canceled] == [working["id"], waiting["id"]]
     assert await wired.refused("CancelTask", id=working["id"]) == (-32002, "The task is over. Read it with GetTask.")
     assert wired.notes == []
+
+
+@pytest.mark.behaviour("a2a.client-tools")
+@pytest.mark.parametrize(("sent", "result"), [({"value": {"x": 1}}, '{"x": 1}'), ({"error": "lost"}, "Error: lost")])
+async def test_a_tool_of_the_caller_is_answered_by_a_data_part(wired: Wired, sent: dict[str, Any], result: str) -> None:
+    """The task says what is called, and goes on with the result."""
+    where = FunctionTool(name="where", func=None, description="Where the person is.")
+    wired.app.agents["Clerk"].default_options["tools"].append(where)  # type: ignore[attr-defined]
+    task = await wired.send("call where 7", "Clerk")
+    text, data = task["status"]["message"]["parts"]
+    (call,) = data["data"]["approvals"]
+    answer = message("", parts=[{"data": {"approvals": [{"id": call["id"], **sent}]}}], taskId=task["id"])
+    ended = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
+
+    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert text["text"].startswith('Waits for your result of: where({"n": "7"}).')
+    assert (call["kind"], call["tool"], call["arguments"]) == ("client_tool", "where", {"n": "7"})
+    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert ended["artifacts"][-1]["parts"] == [{"text": f"told: {result}"}]
 
 
 @pytest.mark.behaviour("workflows.asks")
