@@ -360,6 +360,10 @@ class RunRolledBackError(RunError, code="run_rolled_back", status=409):
     """A later request replaced the run; the conversation keeps nothing of it."""
 
 
+class RunJoinedError(RunError, code="run_joined", status=409):
+    """The run's message joined the run that was at work, which answers it."""
+
+
 class BudgetExceededError(RunError, code="budget_exceeded", status=402):
     """The run or its thread has used up its budget; the steps up to then are kept."""
 

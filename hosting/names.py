@@ -29,10 +29,11 @@ APP = "app"
 """The owner of every thread of an app without owners, and of requests without a sign-in."""
 
 BUSY = "busy"
-Busy = Literal["queue", "reject", "interrupt", "rollback"]
+Busy = Literal["queue", "reject", "interrupt", "rollback", "steer"]
 BUSY_POLICIES: tuple[Busy, ...] = get_args(Busy)
 """What becomes of a request whose thread has a run that has not ended: it is queued behind that, or refused, or it ends
-that: `interrupt` keeps the text of that run, and `rollback` keeps nothing of it."""
+that: `interrupt` keeps the text of that run, and `rollback` keeps nothing of it. With `steer` it is queued, and joins
+the run that is at work at that run's next model call, if there is one."""
 
 OWNER_LENGTH = 16
 """Characters of an owner that is a person: `hosting.principal` makes them of issuer and id."""

@@ -153,7 +153,7 @@ class _Caller(Generic[T]):
         start = StartRun(request, call.thread_id, Wait(), busy=busy)
         runs, seconds = self._services.runs, self._settings.wait_seconds
         started = await runs.start(call.agent, start, Caller.of(self._engine, call.owner))
-        run = await runs.wait(started.run, self._engine, seconds)
+        run = await runs.wait_through(started.run, self._engine, seconds)
         run_call = replace(call, run_id=run.run_id)
         if (end := run.end) is None:
             raise AgentRunError(run_call, "run_pending", f"The run continues after {seconds:g} s (AGENT_WAIT_SECONDS).")

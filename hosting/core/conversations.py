@@ -170,9 +170,7 @@ class Conversations:
         if text_bytes > self._document_bytes:  # seldom: a good part of it is left out then
             snapshot = replace(snapshot, conversation=self._shorten(snapshot.conversation))
             text_bytes = _text_bytes(snapshot.conversation)
-        waiting = {
-            run_id: sizes.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
-        }
+        waiting = {run_id: sizes.get(run_id) or len(encode(run.accepted)) for run_id, run in snapshot.open.items()}
         memory_bytes = _memory_bytes(snapshot.conversation, text_bytes + sum(waiting.values()))
         self._cached.keep(address, _Cached(snapshot, head.epoch, text_bytes, waiting), memory_bytes)
         return snapshot

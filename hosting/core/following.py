@@ -16,7 +16,7 @@ from typing import Any, Literal, overload
 from hosting.core.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
 from hosting.core.care import Care, RunView
 from hosting.core.thread.events import Claimed, Delta, NoAnswer, RunEvent
-from hosting.core.thread.run import Ended, Over, Run, common_length, difference, under_way, with_delta
+from hosting.core.thread.run import Ended, Over, Run, common_length, difference, is_of, under_way, with_delta
 from hosting.errors import ShuttingDownError
 from hosting.ports import EntityClient
 
@@ -101,13 +101,18 @@ class _Delivery(RunView):
     def _appended(self, update: LoggedEvent) -> list[Update]:
         self.position, event = update.position, update.event
         self.run = self.run.after(update.position, event)
-        if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
+        if not isinstance(event, RunEvent) or not is_of(event, self.run.run_id):
             return []
         if isinstance(event, Delta) and not self._logged_only:
             return [update] if self._add_text(event) is not None else []
         if isinstance(event, Claimed):
             self._text = self._text[: len(self.run.text)]
-        if isinstance(event, NoAnswer) and not self._logged_only and self._text != self.run.text:
+        if (
+            isinstance(event, NoAnswer)
+            and self.run.end is event
+            and not self._logged_only
+            and self._text != self.run.text
+        ):
             # Text that is in no log was lost with its attempt.
             same, text = common_length(self._text, self.run.text), self.run.text
             return [DeltaText(event.run_id, same, text[same:], self.run.attempts, update.position - 1), update]

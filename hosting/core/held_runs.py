@@ -229,6 +229,7 @@ class HeldRuns:
             used_before=head.usage,
             on_append=partial(self.publish, address),
         )
+        held.see(head)
         self.held[held.run_id] = held
         snapshot = (before and before.continued(events, head.position)) or self._conversations.cached(address, head)
 
@@ -323,8 +324,7 @@ class HeldRuns:
             decided = await self._log.execute(held.address, structs.replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
-        if following is not None and following.id in callers:  # also if its caller has left meanwhile
-            caller = callers[following.id]
+        if following is not None and (caller := callers.get(following.id)):  # also if it has left meanwhile
             await caller.context.run(self._spawn, self._hold_next(held.address, decided, caller))
 
     async def _hold_next(self, address: Address, decided: Decided, caller: RunWatcher) -> None:
@@ -369,8 +369,8 @@ class HeldRuns:
             held.checked_at = began_at
 
     def _stop_unless_held(self, held: HeldRun, head: Head) -> None:
-        """Stop the agent if the run was cancelled or another process holds it."""
-        run = head.run(held.run_id)
+        """Have the holder see which runs may join; stop the agent if its run was cancelled or is held elsewhere."""
+        run = held.see(head)
         if run is None or run.cancelled is not None or not held.is_held_in(head):
             held.cancelled = held.cancelled or (None if run is None else run.cancelled)
             held.stop.request()

@@ -12,7 +12,7 @@ from typing import Any, Literal, NotRequired, cast
 from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState, LimitState, cost_text
-from hosting.core.thread.events import Accepted, Completed, NoAnswer, Terminal
+from hosting.core.thread.events import Accepted, Completed, Joined, NoAnswer, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Cancelling, Run
 from hosting.core.thread.run_request import PauseKind, PendingApproval
@@ -24,7 +24,7 @@ from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
 OpenStatus = Literal["accepted", "running", "cancelling"]
-RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled"]
+RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled", "joined"]
 
 
 class ThreadIds(TypedDict):
@@ -100,7 +100,7 @@ class CompletedRun(RunIds):
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false if the
     conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget`
     is the rest of the run's budget; in the answer to the request that started the run, of its thread's or your
-    day's budget, if any.
+    day's budget, if any. `joined` is the run's id again, if the message of the request joined it.
     """
 
     status: Literal["success"]
@@ -114,6 +114,15 @@ class CompletedRun(RunIds):
     pending_approvals: NotRequired[list[Approval]]
     kept: NotRequired[Literal[False]]
     cost: NotRequired[str]
+    budget: NotRequired[BudgetState]
+    joined: NotRequired[str]
+
+
+class JoinedRun(RunIds):
+    """A run that ended by joining another one, of the id `joined`, which answers its message too."""
+
+    status: Literal["joined"]
+    joined: str
     budget: NotRequired[BudgetState]
 
 
@@ -149,10 +158,20 @@ def run_error(terminal: NoAnswer) -> HostingError:
     return error
 
 
-def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun:
-    """Return the end of a run: its answer, or its status with the problem."""
+def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun | JoinedRun:
+    """Return the end of a run: its answer, the run that it joined, or its status with the problem."""
     if isinstance(terminal, Completed):
         return completed_fields(run, terminal)
+    if isinstance(terminal, Joined):
+        thread_id, run_id = run.accepted.thread_id, run.run_id
+        return JoinedRun(
+            status="joined",
+            joined=terminal.into,
+            thread_id=thread_id,
+            session_id=thread_id,
+            run_id=run_id,
+            correlation_id=run_id,
+        )
     return {
         "status": terminal.kind,
         "error": problem(run_error(terminal), ids(run.accepted)),

@@ -40,7 +40,7 @@ from hosting.core.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.core.thread.events import Accepted
+from hosting.core.thread.events import Accepted, Joined
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import DeletedRow, KeyRow
 from hosting.core.thread.run import Ended, Gone, Run, fold_run
@@ -163,6 +163,7 @@ class Runs:
             traceparent=carried_traceparent(call.traceparent),
             streamed=call.streams,
             temporary=call.temporary,
+            steers=call.busy == "steer" and call.request.may_steer and not call.temporary,
             wire=None if call.wire is None else dict(call.wire),
         )
 
@@ -237,12 +238,15 @@ class Runs:
         return True
 
     async def wait_as(self, wait: Wait, run: Run, client: EntityClient) -> Run:
-        """Return the run once it has ended, or as it stands when the wait is over."""
+        """Return the run once it has ended, or as it stands when the wait is over.
+
+        If it joined another one, that one is waited for, and returned.
+        """
         seconds = self.wait_seconds(wait)
         if not seconds:
             return run
         left = max(0.0, seconds - (time.monotonic() - wait.since))
-        run = await self.wait(run, client, left, takes=seconds > SHORT_WAIT_SECONDS)
+        run = await self.wait_through(run, client, left, takes=seconds > SHORT_WAIT_SECONDS)
         if run.end is None:
             await self._promises.keep(run.address, run.run_id, client)
         return run
@@ -271,6 +275,15 @@ class Runs:
                 if held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
         return view.run
+
+    async def wait_through(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
+        """Return as `wait` the run that answers: that which this one joined, if it does."""
+        until = time.monotonic() + seconds
+        run = await self.wait(run, client, seconds, takes=takes)
+        while isinstance(run.end, Joined):
+            run = await self.find(run.address, run.end.into, client)
+            run = await self.wait(run, client, max(0.0, until - time.monotonic()), takes=takes)
+        return run
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return a run, and promise its outcome to the caller.

@@ -30,7 +30,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from hosting.amounts import cost_text
-from hosting.core.thread.events import TERMINALS, Accepted, Completed, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Completed, Joined, Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.names import Address
@@ -138,7 +138,7 @@ def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | 
             extra={"run_id": event.run_id, "agent": agent, "thread_id": address.thread_id, "owner": address.owner},
         )
     ended = {_AGENT: agent, _OUTCOME: event.kind}
-    if not isinstance(event, Completed):
+    if not isinstance(event, Completed | Joined):
         ended[_ERROR] = event.code
     _ENDED.add(1, ended)
     if run is None:

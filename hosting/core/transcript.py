@@ -161,7 +161,9 @@ class Transcript:
                 return [self._calls.of(event)]
             case events.Completed():  # an agent's own middleware can change the text that was sent
                 return [*self._become(completed_text(event)), *self._end_message(), event]
-            case events.Accepted() | events.Claimed() | events.Failed() | events.TimedOut() | events.Cancelled():
+            case events.Failed() | events.TimedOut() | events.Cancelled() | events.Joined():  # or it took another run
+                return [*self._end_message(), event]
+            case events.Accepted() | events.Claimed():
                 return [*self._end_message(), event]
         return []
 

@@ -21,12 +21,14 @@ class PendingRun(RunIds):
     """A run in progress; `Location` is its URL.
 
     Its URL says in `takeover_seconds` when another process continues it at the latest, if its own process is lost.
+    `joined` is the run's id again, if the message of the request joined it.
     """
 
     status: OpenStatus
     response: str
     message: str
     takeover_seconds: NotRequired[float]
+    joined: NotRequired[str]
     budget: NotRequired[BudgetState]
 
 
@@ -39,7 +41,7 @@ class RunState(RunIds):
 class ListedRun(TypedDict):
     """One run of a thread. Times are RFC 3339; `code` is set if the run has no answer, `cost` if it has a cost.
 
-    `incomplete` is set, and true, if the answer is incomplete.
+    `incomplete` is set, and true, if the answer is incomplete. `joined` is the run that it joined.
     """
 
     run_id: str
@@ -52,6 +54,7 @@ class ListedRun(TypedDict):
     code: NotRequired[str]
     cost: NotRequired[str]
     incomplete: NotRequired[Literal[True]]
+    joined: NotRequired[str]
 
 
 class RunList(TypedDict):

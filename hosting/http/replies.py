@@ -25,7 +25,7 @@ from hosting.core.outcome import (
     run_error,
     usage_of,
 )
-from hosting.core.thread.events import Completed, Event
+from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Superstep
@@ -129,9 +129,15 @@ def problem_reply(
 
 
 def run_reply(
-    run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | None = None, budget: BudgetState | None = None
+    run: Run,
+    form: Form,
+    thread_url: str,
+    extra: Mapping[str, str] | None = None,
+    budget: BudgetState | None = None,
+    *,
+    is_joined: bool = False,
 ) -> Reply:
-    """Return the answer to the request that started the run: 200, 202, or the problem that it ended in.
+    """Return the answer to the request that started the run, or `is_joined` it: 200, 202, or the problem of its end.
 
     In JSON it says how the `budget` stands.
     """
@@ -146,9 +152,13 @@ def run_reply(
             body = completed_fields(run, end)
             if budget is not None:
                 body["budget"] = budget
+            if is_joined:
+                body["joined"] = run.run_id
             return json_reply(200, body, headers)
         case None:
-            return _pending_reply(run, form, thread_url, headers, budget)
+            return _pending_reply(run, form, thread_url, headers, budget, is_joined=is_joined)
+        case Joined() as end:
+            return _joined_reply(run, end, form, thread_url, headers)
         case end:
             error = run_error(end)
             if error.budget is None and budget is not None:
@@ -164,6 +174,7 @@ def _pending_reply(
     budget: BudgetState | None = None,
     *,
     takeover_seconds: float | None = None,
+    is_joined: bool = False,
 ) -> Reply:
     url, response = run_url(run.run_id, thread_url), "Agent request accepted"
     sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
@@ -179,11 +190,22 @@ def _pending_reply(
         "run_id": run.run_id,
         "correlation_id": run.run_id,
     }
+    if is_joined:
+        body["joined"] = run.run_id
     if takeover_seconds is not None:
         body["takeover_seconds"] = takeover_seconds
     if budget is not None:
         body["budget"] = budget
     return json_reply(202, body, sent)
+
+
+def _joined_reply(run: Run, end: Joined, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
+    """Return where the run is that the run joined: for who does not wait, or began the run before."""
+    url = run_url(end.into, thread_url)
+    sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
+    if form == "text":
+        return Reply(202, f"{end.detail} GET {url} has the answer.", "text/plain", sent)
+    return json_reply(202, outcome_fields(run, end), sent)
 
 
 def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover_seconds: float | None = None) -> Reply:
@@ -193,7 +215,8 @@ def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover
     body = outcome_fields(run, end)
     if budget is not None:
         body["budget"] = budget
-    return json_reply(200, body, run_headers(run))
+    joined = {"location": run_url(end.into, thread_url)} if isinstance(end, Joined) else {}
+    return json_reply(200, body, {**run_headers(run), **joined})
 
 
 def cancel_reply(run: Run) -> Reply:
@@ -219,7 +242,9 @@ def _listed_run(run: Run) -> ListedRun:
         "attempts": run.attempts,
         "usage": usage_of(end),
     }
-    if end is not None and not isinstance(end, Completed):
+    if isinstance(end, Joined):
+        listed["joined"] = end.into
+    elif end is not None and not isinstance(end, Completed):
         listed["code"] = end.code
     if is_incomplete(end):
         listed["incomplete"] = True

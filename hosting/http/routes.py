@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from hosting import errors
-from hosting.core.outcome import CompletedRun, EndedRun
+from hosting.core.outcome import CompletedRun, EndedRun, JoinedRun
 from hosting.http import bodies, places
 from hosting.http.agent_description import AgentDescription, WorkflowDescription
 from hosting.http.body_document import RUN_BODY
@@ -49,6 +49,7 @@ from hosting.names import http_function
 from hosting.plan import Kind
 
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
+_JOINED = Header("Location", "The URL of the run that it joined, if it did.", always=False)
 PENDING_HEADERS = (Header("Location", "The run's URL."), RETRY_AFTER)
 COUNTED = frozenset((409, 410, 429, 500, 503))
 """The statuses of refusals that may come when a gate has counted the request, but for those of a run's end."""
@@ -111,7 +112,7 @@ def description_route(links: Iterable[str]) -> Route:
 def in_progress(*headers: Header) -> ResponseSpec:
     """Return the answer 202 of a request that began a run."""
     text, sent = "The run is in progress: you did not wait, or the wait ended first.", (*RUN_HEADERS, *PENDING_HEADERS)
-    return ResponseSpec(202, text, bodies.PendingRun, (*sent, *headers), or_text=True)
+    return ResponseSpec(202, text, bodies.PendingRun | JoinedRun, (*sent, *headers), or_text=True)
 
 
 RUN = Route(
@@ -221,7 +222,9 @@ STATUS = Route(
     places.RUN,
     "Read a run's outcome",
     (
-        ResponseSpec(200, "The run has ended, with or without success.", CompletedRun | EndedRun),
+        ResponseSpec(
+            200, "The run has ended, with or without success.", CompletedRun | EndedRun | JoinedRun, (_JOINED,)
+        ),
         ResponseSpec(202, "The run is queued or running.", bodies.PendingRun, PENDING_HEADERS),
     ),
 )

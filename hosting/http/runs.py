@@ -74,11 +74,11 @@ class Starting:
         if wanted.form == "events":
             streamed = self._streams.reply(run, request.caller.client, url)
             return replace(streamed, headers={**streamed.headers, **headers})
-        run = await self._runs.wait_as(wanted.wait, run, request.caller.client)
+        begun, run = run.run_id, await self._runs.wait_as(wanted.wait, run, request.caller.client)
         budget = None
         if (balance := self._hooks[run.address.agent].balance) is not None and wanted.form != "text":
             budget = await balance.of_answer(run, own_day_of(request))
-        return run_reply(run, wanted.form, url, headers, budget)
+        return run_reply(run, wanted.form, url, headers, budget, is_joined=run.run_id != begun)
 
 
 class RunHandlers:

@@ -27,10 +27,10 @@ from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, News, UnderWay
 from hosting.core.following import Following
-from hosting.core.outcome import approval_fields, completed_fields, ids, problem, run_error
+from hosting.core.outcome import approval_fields, completed_fields, ids, outcome_fields, problem, run_error
 from hosting.core.thread import events
 from hosting.core.thread.run import Ended, Run
-from hosting.core.thread.run_request import Superstep
+from hosting.core.thread.run_request import Superstep, messages_text
 from hosting.core.transcript import CalledTools
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.parameters import StreamQuery, offset_of
@@ -158,6 +158,10 @@ class Frames:
                 return "superstep", {"superstep": event.superstep, "executors": calls}
             case events.Completed():
                 return "completed", completed_fields(run, event)
+            case events.Joined():
+                if event.run_id != run.run_id:
+                    return "message_joined", {"run_id": event.run_id, "message": messages_text(event.messages)}
+                return "joined", outcome_fields(run, event)
             case events.Cancelled():
                 return "cancelled", problem(run_error(event), ids(run.accepted))
             case events.Failed() | events.TimedOut():

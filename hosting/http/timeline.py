@@ -17,8 +17,8 @@ from hosting.amounts import cost_text
 from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, usage_of
 from hosting.core.thread import events
 from hosting.core.thread.finish import finish_reason, is_incomplete
-from hosting.core.thread.run import Run, common_length, under_way
-from hosting.core.thread.run_request import ExecutorCall, Superstep
+from hosting.core.thread.run import Run, common_length, is_of, under_way
+from hosting.core.thread.run_request import ExecutorCall, Superstep, messages_text
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
 from hosting.http.run_text import status_of
@@ -54,6 +54,7 @@ class TimelineStep(TypedDict):
         "voided",
         "cancel_requested",
         "approval_answered",
+        "message_joined",
         "ended",
     ]
     at: str
@@ -82,8 +83,9 @@ class TimelineStep(TypedDict):
     reason: NotRequired[str]
     by: NotRequired[StepAuthor]
     task: NotRequired[OtherThread]
-    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
+    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled", "joined"]]
     code: NotRequired[str]
+    joined: NotRequired[str]
 
 
 class RunTimeline(RunIds):
@@ -124,7 +126,7 @@ def timeline_fields(
     """
     timeline = _Timeline(run, names_causes=names_causes)
     for position, event in numbered:
-        if isinstance(event, events.RunEvent) and event.run_id == run.run_id:
+        if is_of(event, run.run_id):
             timeline.add(position, event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
@@ -217,12 +219,10 @@ class _Timeline:
                 self._leave_asking(event)
                 self._leave_attempt(event.at, None)
                 self._step("ended", event.at, status="success")
+            case events.Joined():
+                self._joined(event)
             case events.Failed() | events.TimedOut() | events.Cancelled():
-                if event.under_way is not None:
-                    self.add_calls(event.under_way.number, event.under_way.calls, event.at)
-                self._use(_totals(usage_of(event), event.cost).beyond(self.used))
-                self._leave_attempt(event.at, event.code)
-                self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
+                self._unanswered(event)
 
     def add_calls(self, superstep: int, calls: Iterable[ExecutorCall], until: float | None) -> None:
         """Add the executors' steps of a superstep; running ones end with it."""
@@ -254,6 +254,19 @@ class _Timeline:
             step["reason"] = decision.reason
         if by is not None:
             step["by"] = {"issuer": by.issuer, "id": by.id, "name": by.name}
+
+    def _unanswered(self, event: events.NoAnswer) -> None:
+        if event.under_way is not None:
+            self.add_calls(event.under_way.number, event.under_way.calls, event.at)
+        self._use(_totals(usage_of(event), event.cost).beyond(self.used))
+        self._leave_attempt(event.at, event.code)
+        self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
+
+    def _joined(self, event: events.Joined) -> None:
+        if event.run_id == self._run.run_id:
+            self._step("ended", event.at, status="joined", joined=event.into)
+        else:
+            self._step("message_joined", event.at, id=event.run_id, text=messages_text(event.messages))
 
     def _leave_attempt(self, at: float, code: str | None) -> None:
         """End the attempt that goes on, and with it the tools that it left at work."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset, Rewound, RunEvent, Terminal
+from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Joined, Reset, Rewound, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
@@ -139,6 +139,8 @@ def fold_runs(
                 folds[event.run_id] = begin(Run(address, event, position, position), folds)
         if isinstance(event, RunEvent) and event.run_id in folds:
             folds[event.run_id].next(LoggedEvent(position, event))
+        if isinstance(event, Joined) and event.into in folds:
+            folds[event.into].next(LoggedEvent(position, event))
     return folds
 
 

@@ -29,6 +29,7 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.room",
     "hosting.core.agent.session_changes",
     "hosting.core.agent.asks",
+    "hosting.core.agent.steering",
     "hosting.core.agent.calls_not_made",
     "hosting.core.agent.changed_calls",
     "hosting.core.agent.recorded",

@@ -26,6 +26,8 @@ BEHAVIOURS = {
     "otherwise.",
     "http.unknown-routes": "What is asked below `agents` and `workflows` and is no route of the app is refused in a "
     "sentence, which says what the app lacks: a memory, webhooks, schedules or workflows.",
+    "http.steering": "A message that joined a run ends as `joined` with the id of that run; who waits gets its answer, "
+    "over HTTP and every other door (issue 87).",
     "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "
     "its agent does, at every door; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "

@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "which would hand it on in the middle: its entity runs it.",
     "service.busy": "A request that interrupts or rolls back ends what works on its thread, in whichever process, also "
     "where that process has died; the next run begins with what the interrupted one said (issue 51).",
+    "service.steering": "A message with `busy` steer joins the run at work at its next model call behind a "
+    "tool's result, once and in order, also after a takeover; else it is a run of its own (issue 87).",
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "

@@ -36,6 +36,7 @@ from hosting.core.agent.history import SessionHistory, history_source, uncompact
 from hosting.core.agent.pairs import WholeCalls, whole, whole_before_open
 from hosting.core.agent.room import RoomForCalls, leaves_out, without_room
 from hosting.core.agent.session_changes import refuse_type
+from hosting.core.agent.steering import JoinedMessages
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.agent.steps import middleware as steps_middleware
@@ -73,13 +74,15 @@ CONTEXT_TOKENS = 100_000
 class AgentAnswer(Struct, frozen=True):
     """The agent answered. `session` is the state of its context providers, as plain JSON values.
 
-    `added` are the messages that the run added to its own history; none where nothing was kept there. `requests` are
-    those that a workflow waits for; None of an agent, because its response has its own.
+    `added` are the messages that the run added to its own history; none where nothing was kept there. `joined` are
+    those of runs that joined it. `requests` are those that a workflow waits for; None of an agent, because its response
+    has its own.
     """
 
     response: AgentResponse[Any]
     session: dict[str, Any] | None
     added: tuple[Message, ...] = ()
+    joined: tuple[Message, ...] = ()
     requests: tuple[PendingApproval, ...] | None = None
 
 
@@ -132,8 +135,8 @@ class AgentRunner:
         self._leaves_out = leaves_out(agent)
         self._has_layer = isinstance(agent, Agent) and isinstance(agent.client, ChatMiddlewareLayer)
         # An agent that loads its history for each call does so behind all middleware: it is whole before the run.
-        loads_each_call = getattr(agent, "require_per_service_call_history_persistence", False)
-        self._mends_calls = self._has_layer and not loads_each_call
+        self._loads_each_call = getattr(agent, "require_per_service_call_history_persistence", False)
+        self._mends_calls = self._has_layer and not self._loads_each_call
         self.journaled: Agent[Any] | None = agent if keeps_journal(agent) else None
         # A client that would keep the conversation itself does not, unless the agent's author chose.
         stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
@@ -243,6 +246,9 @@ class AgentRunner:
             logger.info("Run %s of agent %s ends: its middleware returned no answer.", attempt.run_id, self.name)
             return AgentFailure(NoAnswerError(f"{self.kind} {self.name!r} ended the run without an answer."))
         added = [] if history is None else history.end()
+        joined = JoinedMessages() if attempt.steps is None else attempt.steps.joined
+        if joined.messages and not self._loads_each_call:  # else it has kept them
+            added = joined.within(added)
         response.messages = uncompacted(response.messages)
         response.finish_reason = reason_of_no_answer(response.messages[-1:]) or response.finish_reason
         try:
@@ -251,7 +257,7 @@ class AgentRunner:
             error.detail = f"{_why_no_value(response)}{error.detail}"
             logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
             return AgentFailure(error)
-        return AgentAnswer(response, _session_values(session), added=tuple(added))
+        return AgentAnswer(response, _session_values(session), tuple(added), tuple(joined.messages))
 
     def _begin(self, attempt: Attempt) -> tuple[AgentSession, list[Message], SessionHistory | None]:
         """Return the session of the attempt, its messages, and the history in the session where the agent has one."""

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from hosting.core.agent.agent_loop import Stop
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.commands import Change, Command, RecordSteps, ReleaseRun, RetryRun
+from hosting.core.thread.commands import Change, Command, JoinRuns, RecordSteps, ReleaseRun, RetryRun, Unchanged
 from hosting.core.thread.events import (
+    Accepted,
     Cancelled,
     CancelReason,
     Checkpointed,
@@ -24,6 +25,7 @@ from hosting.core.thread.events import (
     Completed,
     Delta,
     Failed,
+    Joined,
     ModelResult,
     NoAnswer,
     Step,
@@ -32,11 +34,13 @@ from hosting.core.thread.events import (
     ToolStarted,
 )
 from hosting.core.thread.head import Head
+from hosting.core.thread.open_runs import OpenRun
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, RunRow
 from hosting.core.thread.run import (
     Cancelling,
     Over,
     Run,
+    end_by_joining,
     fold_run,
     instead_of,
     out_of_budget,
@@ -50,6 +54,7 @@ from hosting.core.thread.usage import NOTHING, TokenTotals
 from hosting.core.thread_log import Decided, ThreadLog
 from hosting.errors import BudgetExceededError, HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
+from hosting.principal import owner_of
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -58,6 +63,9 @@ T = TypeVar("T")
 LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
 """Of a lease: when nothing was appended for so long it is renewed, so that a slow store costs no run."""
+
+MOST_JOINED = 20
+"""So many runs join at one model call, because an append has a bound; more of them join at the next."""
 
 LEASE_MARGIN_SECONDS = 5.0
 """A watcher's wait beyond a lease, because its clock and the holder's do not run at one speed."""
@@ -116,6 +124,8 @@ class HeldRun:
         self.used_before = used_before
         self.clocks = log.clocks
         self.stop = Stop()
+        self._steering: tuple[OpenRun, ...] = ()
+        self._considered: set[str] = set()
         self.cancelled: CancelReason | None = run.state.reason if isinstance(run.state, Cancelling) else None
         self.checked_at = asyncio.get_running_loop().time()
         self.is_draining = False
@@ -146,6 +156,10 @@ class HeldRun:
         self.started = {step.key: step for step in steps if isinstance(step, ToolStarted)}
         self.results = {step.key: step for step in steps if isinstance(step, ToolResult)}
 
+    def joined(self, number: int) -> list[Joined]:
+        """Return the runs that joined this one before its model call of that number."""
+        return [joined for joined in self.run.joined if joined.number == number]
+
     @property
     def superstep(self) -> Superstep | None:
         """The superstep of a workflow that is under way here, None between two of them."""
@@ -175,6 +189,12 @@ class HeldRun:
     def is_held_in(self, head: Head) -> bool:
         """Return whether the head names a claim of this holder; one read next to a retry may name that before it."""
         return head.claim is not None and head.claim.token in self._tokens
+
+    def see(self, head: Head) -> OpenRun | None:
+        """Return this run as the head has it; the queued runs there that may join it do so at its next model call."""
+        if self.is_held_in(head):
+            self._steering = tuple(run for run in head.joining if run.id not in self._considered)
+        return head.run(self.run_id)
 
     def hand_over(self) -> None:
         """Stop the run and release it, wherever it is; a repeat changes nothing."""
@@ -247,6 +267,30 @@ class HeldRun:
         if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
             raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
 
+    async def take_steering(self, number: int) -> None:
+        """Have the runs that may join this one do so before its model call of that number. From the agent's loop.
+
+        Raises as `append` does.
+        """
+        if self._steering:
+            await self.on_loop(self._take_steering(number))
+
+    async def _take_steering(self, number: int) -> None:
+        """Only messages of the run's own caller join: its tools work in the name of that person."""
+        queued, self._steering = self._steering[:MOST_JOINED], self._steering[MOST_JOINED:]
+        ids = {run.id for run in queued}
+        self._considered |= ids
+        logged = await self._log.events(self.address, queued[0].first - 1, through=queued[-1].first)
+        caller, moment = owner_of(self.run.accepted.principal), self.clocks.wall()
+        joining = tuple(
+            end_by_joining(event, self.run_id, number, moment)
+            for _, event in logged
+            if isinstance(event, Accepted) and event.run_id in ids and owner_of(event.principal) == caller
+        )
+        if joining:
+            async with self._appending:
+                await self._execute(JoinRuns(self.token, joining))
+
     async def run_before(self) -> Run | None:
         """Return the ended run that requested the approvals; None if its events are gone. From the agent's loop."""
         return await self.on_loop(self._read_before())
@@ -282,6 +326,8 @@ class HeldRun:
             decided = await self._log.execute(self.address, command)
         except ValueError as error:  # values nested too deep: every later attempt has them too
             raise unstorable_step(self.run_id) from error
+        if isinstance(decided.outcome, Unchanged):  # no queued run may join any more
+            return
         if not isinstance(decided.outcome, Change):
             raise StaleTokenError(f"Run {self.run_id} is held by another attempt, or has ended.")
         self._renewed_at = max(self._renewed_at, decided.began_at)

@@ -172,14 +172,15 @@ class HostedAgent:
         if isinstance(outcome, AgentFailure):
             return unanswered(run_id, now, outcome.error)
         try:
+            sent = [*attempt.messages, *outcome.joined]
             entry = stored_response(
                 run_id=run_id,
                 created_at=iso(now),
                 response=outcome.response,
-                request=attempt.messages,
+                request=sent,
                 history=outcome.added,
             )
-            count = messages_before + len(attempt.messages)
+            count = messages_before + len(sent)
             requests, tools = outcome.requests, attempt.request.client_tools
             approvals = pending_approvals(run_id, outcome.response, tools) if requests is None else requests
             if approvals and requests is None and attempt.steps is not None:

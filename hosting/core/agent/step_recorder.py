@@ -16,7 +16,6 @@ from hosting.core.agent.recorded import result_of_cut_call
 from hosting.core.agent.session_changes import put_back
 from hosting.core.hooks import AttemptMeter
 from hosting.core.thread.events import Step, ToolResult, ToolStarted
-from hosting.errors import HostingError
 
 T = TypeVar("T")
 
@@ -72,10 +71,7 @@ class StepRecorder(Struct, eq=False):
         pending, self.pending = self.pending, []
         if not pending and not steps and self.held.has_lease:
             return
-        try:
-            await self.held.append(*pending, *steps)
-        except Exception as error:
-            raise self.ended(error) from error
+        await self.done(self.held.append(*pending, *steps))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -97,11 +93,11 @@ class StepRecorder(Struct, eq=False):
             self._replayed_session = number
             put_back(session, result.session)
 
-    async def meter_says(self, answer: Awaitable[T]) -> T:
-        """Return the result of `meter`; end the attempt if it refuses, or cannot count."""
+    async def done(self, work: Awaitable[T], errors: type[Exception] = Exception) -> T:
+        """Return the result of the work; end the attempt if it raises one of these errors."""
         try:
-            return await answer
-        except HostingError as error:
+            return await work
+        except errors as error:
             raise self.ended(error) from error
 
     def ended(self, cause: Exception) -> AttemptEndedError:

@@ -61,9 +61,11 @@ from hosting.core.agent.recorded import (
     tool_result,
 )
 from hosting.core.agent.session_changes import SessionChanges
+from hosting.core.agent.steering import JoinedMessages
 from hosting.core.agent.step_recorder import StepRecorder, cut_short
 from hosting.core.thread.events import ModelResult, ToolResult, ToolStarted
 from hosting.core.thread.versions import VERSION
+from hosting.errors import HostingError
 from hosting.names import model_call_key
 from hosting.skills import skill_call
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
@@ -92,6 +94,7 @@ class AgentSteps(Struct, eq=False):
     is_replaying: bool = False
     model_calls: int = 0
     keeps_answers: bool = False
+    joined: JoinedMessages = field(default_factory=JoinedMessages)
     _tool_calls: Counter[str] = field(default_factory=Counter)
     _digests: dict[int, tuple[Message, str]] = field(default_factory=dict)
 
@@ -181,6 +184,8 @@ class _ModelCalls(_Calls, ChatMiddleware):
         number = steps.model_calls = steps.model_calls + 1
         recorded = recorder.held.models.get((steps.within, number))
         steps.is_replaying = recorded is not None
+        if not steps.within:
+            messages = await recorder.done(steps.joined.before(context, recorder.held, number, takes=recorded is None))
         if recorded is not None:
             with recorder.writing():
                 digest = steps.digest(messages)
@@ -189,11 +194,11 @@ class _ModelCalls(_Calls, ChatMiddleware):
             await answer_from_record(self.agent, context, ChatResponse.from_dict(recorded.response))
             return
         if (meter := recorder.meter) is not None:
-            await recorder.meter_says(meter.check(context))
+            await recorder.done(meter.check(context), HostingError)
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
-            cost = 0 if meter is None else await recorder.meter_says(meter.count(context, answer))
+            cost = 0 if meter is None else await recorder.done(meter.count(context, answer), HostingError)
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(

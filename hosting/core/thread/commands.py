@@ -18,6 +18,7 @@ from hosting.core.thread.events import (
     Delta,
     Event,
     Holder,
+    Joined,
     Rewound,
     Step,
     Terminal,
@@ -130,6 +131,13 @@ class RecordSteps(Command, frozen=True):
 
     token: str
     steps: tuple[Step, ...] = ()
+
+
+class JoinRuns(Command, frozen=True):
+    """End queued runs, whose messages one's own run takes; those that may not join it any more are left out."""
+
+    token: str
+    joined: tuple[Joined, ...]
 
 
 class ReleaseRun(Command, frozen=True):

@@ -20,9 +20,16 @@ from msgspec.structs import replace
 
 from hosting.core.thread import events
 from hosting.core.thread.head import Head
-from hosting.core.thread.messages import called_with, closing_message, open_requests, request_messages, run_messages
+from hosting.core.thread.messages import (
+    called_with,
+    closing_message,
+    framework_messages,
+    open_requests,
+    request_messages,
+    run_messages,
+)
 from hosting.core.thread.run import keeps_words, stored_entry
-from hosting.core.thread.run_request import Decision
+from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import UnreadableStateError
 from hosting.ports import iso
 from state.codec import read
@@ -45,6 +52,14 @@ from state.standing import still_standing, with_giver, without_standing, without
 logger = logging.getLogger(__name__)
 
 
+class Opened(Struct, frozen=True):
+    """A run that had not ended: its `accepted`, at position `first`, and the messages of runs that `joined` it."""
+
+    first: int
+    accepted: events.Accepted
+    joined: tuple[UserMessage, ...] = ()
+
+
 class Snapshot(Struct, frozen=True):
     """A conversation up to `position`, and the runs that were open there, by id and in order.
 
@@ -56,7 +71,7 @@ class Snapshot(Struct, frozen=True):
     conversation: Conversation
     position: int
     since: int
-    open: Mapping[str, tuple[int, events.Accepted]]
+    open: Mapping[str, Opened]
     merges: bool = False
     discards: bool = False
 
@@ -66,7 +81,8 @@ class Snapshot(Struct, frozen=True):
         Those at or before `position` only show which runs are open.
         """
         following = list(following)
-        conversation, open_runs, last = self.conversation, dict(self.open), self.position
+        conversation, last = self.conversation, self.position
+        open_runs: dict[str, Opened] = dict(self.open)
         if self.merges:
             ends = ((position, event) for position, event in following if isinstance(event, events.TERMINALS))
             held = (position for position, event in ends if response_of(conversation, event.run_id) is not None)
@@ -75,8 +91,8 @@ class Snapshot(Struct, frozen=True):
         for position, event in following:
             is_new, last = position > applied, max(position, last)
             match event:
-                case events.Accepted():
-                    open_runs[event.run_id] = (position, event)
+                case events.Accepted() | events.Joined():
+                    _open_or_join(open_runs, position, event)
                 case events.Reset() | events.Deleting():
                     open_runs.clear()
                     if is_new and isinstance(event, events.Reset):
@@ -93,10 +109,9 @@ class Snapshot(Struct, frozen=True):
                 case events.Imported() if is_new:
                     conversation = read(event.text)
                 case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
-                    _, accepted = open_runs.pop(event.run_id, (0, None))
-                    if accepted is not None and is_new:
-                        conversation = with_run(conversation, accepted, event)
-        since = min((first - 1 for first, _ in open_runs.values()), default=last)
+                    if (run := open_runs.pop(event.run_id, None)) is not None and is_new:
+                        conversation = with_run(conversation, run.accepted, event, run.joined)
+        since = min((run.first - 1 for run in open_runs.values()), default=last)
         return Snapshot(conversation, last, since, open_runs)
 
     def continued(self, following: Iterable[tuple[int, events.Event]], through: int) -> Snapshot | None:
@@ -152,6 +167,16 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
     return Snapshot(stored, mark.position, mark.since, {}) if mark.since >= head.trimmed else DocumentBehind()
 
 
+def _open_or_join(open_runs: dict[str, Opened], position: int, event: events.Accepted | events.Joined) -> None:
+    """Begin a run, or end one whose messages another run took."""
+    if isinstance(event, events.Accepted):
+        open_runs[event.run_id] = Opened(position, event)
+        return
+    open_runs.pop(event.run_id, None)
+    if (run := open_runs.get(event.into)) is not None:
+        open_runs[event.into] = replace(run, joined=(*run.joined, *event.messages))
+
+
 def before_reset(stored: Conversation, head: Head) -> Snapshot:
     """Return from where a document that is ahead of its log continues: the log's newest reset, which forgets it."""
     return Snapshot(stored, head.reset_at - 1, head.trimmed, {})
@@ -184,15 +209,23 @@ def _with_giver(conversation: Conversation, event: events.ApprovalAnswered) -> C
     return with_giver(conversation, call.to_dict(), has_arguments=has_arguments, by=author, at=iso(event.at))
 
 
-def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:
-    """Return the conversation with another run; unchanged if it has no room for the run's end."""
+def with_run(
+    conversation: Conversation,
+    accepted: events.Accepted,
+    terminal: events.Terminal,
+    joined: Sequence[UserMessage] = (),
+) -> Conversation:
+    """Return the conversation with another run, and the messages that `joined` it behind its own.
+
+    It is unchanged if it has no room for the run's end.
+    """
     response = stored_entry(terminal)
     if not isinstance(response, ResponseEntry):
         is_taken_back = isinstance(terminal, events.Cancelled) and accepted.request.decisions
         return without_pending(conversation) if is_taken_back else conversation
     is_interrupted = keeps_words(terminal)
     try:
-        request = request_of(accepted, conversation, closes=is_interrupted)
+        request = request_of(accepted, conversation, joined, closes=is_interrupted)
     except BadContentError:  # an older version took it; one entry makes no conversation unreadable
         logger.warning("The request of run %s cannot be read and is left out of its conversation.", accepted.run_id)
         return conversation
@@ -210,16 +243,20 @@ def with_run(conversation: Conversation, accepted: events.Accepted, terminal: ev
     return append_turn(conversation, request, response, pause=pause, owner=owner)
 
 
-def request_of(accepted: events.Accepted, conversation: Conversation, *, closes: bool = False) -> RequestEntry:
+def request_of(
+    accepted: events.Accepted, conversation: Conversation, joined: Sequence[UserMessage] = (), *, closes: bool = False
+) -> RequestEntry:
     """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one.
 
-    `closes`: after decisions it closes the calls that were decided on, because the run did not.
+    The messages that `joined` the run stand behind its own. `closes`: after decisions it closes the calls that were
+    decided on, because the run did not.
     """
-    if host_of(conversation).pause is None and not accepted.request.decisions:
+    if host_of(conversation).pause is None and not accepted.request.decisions and not joined:
         return accepted.derived(_request_entry)
     messages = run_messages(accepted.request, conversation)
     closing = closing_message(conversation) if closes and accepted.request.decisions else None
-    return _request_entry(accepted, [*messages, closing] if closing is not None else messages)
+    closed = [*messages, closing] if closing is not None else messages
+    return _request_entry(accepted, [*closed, *framework_messages(joined)])
 
 
 def _request_entry(accepted: events.Accepted, messages: Sequence[Message] | None = None) -> RequestEntry:

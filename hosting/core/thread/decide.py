@@ -3,7 +3,8 @@
 Theory. `decide(head, command)` has no side effect and reads nothing else, so it is the same in every process and over
 every store. The caller appends the result to the very head that was decided on; if another append came first, it
 decides again on the new head. Three things always hold: one run at a time is claimed, the first of the open ones; ends
-stand in the order in which runs were accepted; and after a claim was taken over or released, its token appends nothing.
+stand in the order in which runs were accepted, but for those of runs that join the one at work; and after a claim was
+taken over or released, its token appends nothing.
 
 A run that may not be claimed, because it was cancelled or because the thread waits for approvals, ends when it becomes
 the first: with whatever append makes it so (`Draft.end_in_turn`). A claimed run that a later request interrupted is
@@ -173,6 +174,17 @@ def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:
     return Draft(head).add(*command.steps).renew().change(claim.run_id)
 
 
+def _join(head: Head, command: commands.JoinRuns) -> commands.Outcome:
+    claim = head.claim
+    if claim is None or claim.token != command.token:
+        return commands.Stale()
+    draft, joining = Draft(head), {run.id for run in head.joining}
+    for joined in command.joined:
+        if joined.run_id in joining:
+            draft.join(joined)
+    return commands.Unchanged(claim.run_id) if draft.head is head else draft.renew().change(claim.run_id)
+
+
 def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.token != command.token:
@@ -277,6 +289,7 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ClaimRun: _claim,
     commands.RetryRun: _retry,
     commands.RecordSteps: _record,
+    commands.JoinRuns: _join,
     commands.ReleaseRun: _release,
     commands.EndRun: _end,
     commands.CancelRun: _cancel,

@@ -18,6 +18,7 @@ from hosting.core.thread.events import (
     Claimed,
     Completed,
     Event,
+    Joined,
     Released,
     Rewound,
     Terminal,
@@ -104,11 +105,20 @@ class Draft:
 
     def end(self, terminal: Terminal) -> Draft:
         """End the next run, and note that in its row; the end has the webhook and the usage of all runs."""
-        run, usage = self.head.runs[0], self.head.run_usage
-        if run.notifies == "address" or (run.notifies and self.head.has_receivers):
-            terminal = terminal.model_copy(update={"notifies": True})
+        usage = self.head.run_usage
         if usage != UNUSED:
             terminal = counted_in_all(terminal, usage)
+        return self._end(self.head.runs[0], terminal)
+
+    def join(self, joined: Joined) -> Draft:
+        """End a queued run, whose message the run at work takes."""
+        run = self.head.run(joined.run_id)
+        assert run is not None
+        return self._end(run, joined)
+
+    def _end(self, run: OpenRun, terminal: Terminal) -> Draft:
+        if run.notifies == "address" or (run.notifies and self.head.has_receivers):
+            terminal = terminal.model_copy(update={"notifies": True})
         self.add(terminal)
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))

@@ -2,9 +2,7 @@
 
 Theory. A thread is the list of its events and nothing else. Decisions are made on the head, which is their fold
 (`hosting.core.thread.head`), answers about a run on that of the run's events (`run`), and the stored conversation is a
-third fold (`conversation`). Events never change once they are written, so every later version reads a log of today:
-members that it does not know are ignored. What an older version could not understand is of a higher version, and the
-older one then decides nothing on that thread.
+third fold (`conversation`). Events never change once they are written: `versions` says how later code reads them.
 
 Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide on a holder.
 """
@@ -18,15 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from hosting.amounts import BudgetState
-from hosting.core.thread.run_request import (
-    Decision,
-    ExecutorCall,
-    GrantedAccess,
-    InstanceOutcome,
-    PendingApproval,
-    RunRequest,
-    Superstep,
-)
+from hosting.core.thread import run_request as parts
 from hosting.core.thread.versions import VERSION, read_versioned
 from hosting.names import model_call_key
 from hosting.principal import Principal
@@ -63,7 +53,7 @@ class Accepted(RunEvent):
     kind: Literal["accepted"] = "accepted"
     agent: str
     thread_id: str
-    request: RunRequest
+    request: parts.RunRequest
     fingerprint: str
     key: str | None = None
     principal: Principal | None = None
@@ -72,6 +62,7 @@ class Accepted(RunEvent):
     wire: dict[str, Any] | None = None
     streamed: bool = False
     temporary: bool = False
+    steers: bool = Field(default=False, exclude_if=not_)  # it may join the run that is at work
 
 
 class Attached(RunEvent):
@@ -180,7 +171,7 @@ class Checkpointed(RunEvent):
     checkpoint: str
     updates: list[dict[str, Any]]
     values: list[Any]
-    calls: tuple[ExecutorCall, ...] = ()
+    calls: tuple[parts.ExecutorCall, ...] = ()
 
 
 class CancelRequested(RunEvent):
@@ -225,7 +216,7 @@ class Completed(Ending):
     session: dict[str, Any] | None = None
     message_count: int
     kept: bool = True
-    approvals: tuple[PendingApproval, ...] = ()
+    approvals: tuple[parts.PendingApproval, ...] = ()
     expires_at: float | None = None
 
 
@@ -235,7 +226,7 @@ class Unanswered(Ending):
     code: str
     detail: str
     budget: BudgetState | None = None
-    under_way: Superstep | None = None  # what the executors of a workflow were at
+    under_way: parts.Superstep | None = None  # what the executors of a workflow were at
 
 
 class Failed(Unanswered):
@@ -256,11 +247,21 @@ class Cancelled(Unanswered):
     kind: Literal["cancelled"] = "cancelled"
 
 
+class Joined(Unanswered):
+    """The run's `messages` joined the run `into`, whose holder appends this before it shows them at call `number`."""
+
+    v: int = 10
+    kind: Literal["joined"] = "joined"
+    into: str
+    number: int
+    messages: tuple[parts.UserMessage, ...]
+
+
 class ApprovalAnswered(RunEvent):
     """A person decided on an approval that the run ended with: `principal`, None without sign-in."""
 
     kind: Literal["approval_answered"] = "approval_answered"
-    decision: Decision
+    decision: parts.Decision
     principal: Principal | None = None
 
 
@@ -305,7 +306,7 @@ class Granted(_Event):
     kind: Literal["granted"] = "granted"
     id: str
     principal: Principal
-    access: GrantedAccess
+    access: parts.GrantedAccess
 
 
 class Withdrawn(_Event):
@@ -349,7 +350,7 @@ class InstancesRecorded(_Event):
     """The outcomes of durable instances in the receipt before; the others are unchanged."""
 
     kind: Literal["settled"] = "settled"
-    instances: tuple[InstanceOutcome, ...]
+    instances: tuple[parts.InstanceOutcome, ...]
 
 
 class Trimmed(_Event):
@@ -362,7 +363,7 @@ class Trimmed(_Event):
 Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 """The events that a holder appends while the agent runs."""
 
-NoAnswer = Failed | TimedOut | Cancelled
+NoAnswer = Failed | TimedOut | Cancelled | Joined
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
 OfConversation = Reset | Rewound | StandingWithdrawn | Imported
@@ -370,11 +371,10 @@ OfThread = (
     OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
 )
 Event = OfRun | Step | Terminal | OfThread
-TERMINALS = (Completed, Failed, TimedOut, Cancelled)
+TERMINALS = (Completed, Failed, TimedOut, Cancelled, Joined)
 WITH_SESSION = (ToolResult, Completed, Rewound)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
-_READABLE_LEVELS = 190
-"""So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""
+_READABLE_LEVELS = 190  # so many every reader of JSON follows; pydantic's writer goes deeper than its reader
 
 
 def encode(event: Event) -> bytes:

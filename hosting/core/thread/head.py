@@ -99,6 +99,16 @@ class Head(HeadPart):
         """The open runs without a holder."""
         return self.runs if self.claim is None else self.runs[1:]
 
+    @property
+    def joining(self) -> tuple[OpenRun, ...]:
+        """The queued runs that may join the run at work, in the order in which they were accepted.
+
+        None may join a run that is to end, or one that began before a reset and so leaves nothing.
+        """
+        if self.claim is None or self.runs[0].cancelled is not None or self.runs[0].first < self.reset_at:
+            return ()
+        return tuple(run for run in self.runs[1:] if run.steers and run.cancelled is None and not run.barred)
+
     def run(self, run_id: str) -> OpenRun | None:
         """Return the open run of that id, or None."""
         return next((run for run in self.runs if run.id == run_id), None)
@@ -145,6 +155,7 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         decides=bool(event.request.decisions),
         since=head.waiting.first if event.request.decisions and head.waiting is not None else 0,
         notifies=event.request.notifies,
+        steers=event.steers,
     )
     base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     is_temporary = head.temporary or event.temporary
@@ -203,6 +214,12 @@ def _ended(head: Head, event: events.Terminal) -> Head:
     runs = tuple(run for run in head.runs if run.id != event.run_id)
     used = head.usage.with_all(head.run_usage.in_all(event).model_dump())
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING, unrecorded=None)
+
+
+def _joined(head: Head, event: events.Joined) -> Head:
+    """End a queued run; the thread's newest run is then the newest of the others, whose turn has its message."""
+    runs = tuple(run for run in head.runs if run.id != event.run_id)
+    return _with(head, runs=runs, newest=max(run.first for run in runs))
 
 
 def _completed(head: Head, event: events.Completed) -> Head:
@@ -274,6 +291,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Failed: _ended,
     events.TimedOut: _ended,
     events.Cancelled: _ended,
+    events.Joined: _joined,
     events.CancelRequested: _cancel_requested,
     events.ApprovalAnswered: _approval_answered,
     events.Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_framework import (
@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.client_tools import Tools, refusal, result_text
-from hosting.core.thread.run_request import Decision, PauseKind, PendingApproval, RunRequest
+from hosting.core.thread.run_request import Decision, PauseKind, PendingApproval, RunRequest, UserMessage
 from state.conversation import response_of
 from state.convert import agent_response, content_values_to_framework
 from state.extension import Pause, host_of
@@ -100,8 +100,13 @@ _UNKNOWN = "The run that was to make this call ended before its outcome was reco
 
 def request_messages(request: RunRequest) -> list[Message]:
     """Return the request's messages, the newest last."""
+    return framework_messages((*request.earlier, request))
+
+
+def framework_messages(sent: Iterable[UserMessage]) -> list[Message]:
+    """Return messages of users as the framework has them."""
     messages = []
-    for message in (*request.earlier, request):
+    for message in sent:
         text = [Content.from_text(message.message)] if message.message else []
         messages.append(Message(message.role, [*text, *content_values_to_framework(message.contents)]))
     return messages

@@ -28,7 +28,8 @@ class OpenRun(HeadPart):
     counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
     `since` is the first position of the run that it decides approvals of: a workflow continues from the state of that
     run; 0 for any other. `notifies`: the receiver of its end: the address that its request names, or the receivers of
-    its task, if any. What few runs have stands in no head that has none: 200 of them must fit into one.
+    its task, if any. `steers`: it may join the run that is at work. What few runs have stands in no head that has none:
+    200 of them must fit into one.
     """
 
     id: str
@@ -46,6 +47,7 @@ class OpenRun(HeadPart):
     settled: int = 0
     since: int = Field(default=0, exclude_if=not_)
     notifies: Notified = Field(default="", exclude_if=not_)
+    steers: bool = Field(default=False, exclude_if=not_)
 
 
 class Claim(HeadPart):

@@ -60,7 +60,7 @@ class Run(Struct, frozen=True):
 
     `first` and `last` are the positions of its first event and of its newest.
     `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
-    it as `stable` characters is known to every later attempt.
+    it as `stable` characters is known to every later attempt. `joined` are runs whose messages it took.
     """
 
     address: Address
@@ -79,6 +79,7 @@ class Run(Struct, frozen=True):
     yielded: tuple[dict[str, Any], ...] = ()
     values: tuple[Any, ...] = ()
     epoch: int = 0
+    joined: tuple[events.Joined, ...] = ()
 
     @property
     def thread_key(self) -> str:
@@ -135,7 +136,9 @@ class Run(Struct, frozen=True):
         """Return the run after another event of the thread; an event of another run changes nothing."""
         if isinstance(event, events.Deleting) and not isinstance(self.state, Over):
             return replace(self, last=position, state=Gone(position))
-        if not isinstance(event, events.RunEvent) or event.run_id != self.accepted.run_id:
+        if isinstance(event, events.Joined) and event.into == self.run_id:
+            return replace(self, last=position, joined=(*self.joined, event))
+        if not isinstance(event, events.RunEvent) or event.run_id != self.run_id:
             return self
         changes: dict[str, Any] = {"last": position}
         match event:
@@ -144,10 +147,8 @@ class Run(Struct, frozen=True):
             case events.Claimed():
                 is_ending = isinstance(self.state, Cancelling)  # interrupted, and claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
-                changes["failures"] = self.failures + (event.failed is not None)
-                if event.unrecorded:
-                    changes["usage"] = self.usage.after(event)
-            case events.Released() if event.unrecorded:
+                changes |= {"failures": self.failures + (event.failed is not None), "usage": self.usage.after(event)}
+            case events.Released():
                 changes["usage"] = self.usage.after(event)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "usage": self.usage.after(event)}
@@ -160,7 +161,7 @@ class Run(Struct, frozen=True):
             case events.CancelRequested(at=at, reason=reason) if isinstance(self.state, Open):
                 end = None if self.claim else unanswered(self.run_id, at, cancellation(reason))
                 changes["state"] = Cancelling(reason, end)
-            case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
+            case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled() | events.Joined():
                 changes["state"] = Ended(position, event)
             case events.ApprovalAnswered():
                 changes["answers"] = (*self.answers, event)
@@ -202,7 +203,7 @@ def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events
     return run
 
 
-_KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {
+_KINDS: dict[str, tuple[type[events.Failed | events.TimedOut | events.Cancelled], str]] = {
     errors.RunTimedOutError.code: (events.TimedOut, "timed_out"),
     errors.RunCancelledError.code: (events.Cancelled, "cancelled"),
     errors.RunRolledBackError.code: (events.Cancelled, "cancelled"),
@@ -228,6 +229,7 @@ _NOT_KEPT = frozenset(
         errors.ApprovalsPendingError,
         errors.ApprovalsVoidError,
         errors.RunRolledBackError,
+        errors.RunJoinedError,
     )
 )
 
@@ -256,6 +258,29 @@ def superseded(run_id: str, moment: float, words: str = "") -> events.Cancelled:
     error = cancellation("interrupt")
     entry = stored_words(run_id=run_id, created_at=iso(moment), text=words[:LONGEST_KEPT])
     return events.Cancelled(at=moment, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
+
+
+def is_of(event: events.Event, run_id: str) -> bool:
+    """Return whether it is an event of that run: of the one that ended by it, or of the one that took a message."""
+    is_own = isinstance(event, events.RunEvent) and event.run_id == run_id
+    return is_own or (isinstance(event, events.Joined) and event.into == run_id)
+
+
+def end_by_joining(run: events.Accepted, into: str, number: int, moment: float) -> events.Joined:
+    """Return the end of a run whose messages the run `into` takes before its model call of that number."""
+    error = errors.RunJoinedError(f"The message joined run {into}, which was at work and answers it.")
+    status = {"run_id": run.run_id, "created_at": iso(moment), "status": "cancelled"}
+    entry = stored_failure(**status, code=error.code, message=error.detail)
+    return events.Joined(
+        at=moment,
+        run_id=run.run_id,
+        into=into,
+        number=number,
+        messages=run.request.messages,
+        code=error.code,
+        detail=error.detail,
+        entry=entry,
+    )
 
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args
 
@@ -134,6 +134,11 @@ class UserMessage(_Value):
     role: str = "user"
 
 
+def messages_text(messages: Iterable[UserMessage]) -> str:
+    """Return the text of messages, joined by a blank line."""
+    return "\n\n".join(message.message for message in messages if message.message)
+
+
 class RunRequest(UserMessage):
     """A caller's request to an agent: parsed, checked, free of transport (no Accept, no wait).
 
@@ -159,6 +164,18 @@ class RunRequest(UserMessage):
         """
         identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True)]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def messages(self) -> tuple[UserMessage, ...]:
+        """All its messages, the newest last."""
+        own = UserMessage(message=self.message, contents=self.contents, role=self.role)
+        return (*self.earlier, own)
+
+    @property
+    def may_steer(self) -> bool:
+        """Whether its messages can join another run: it has nothing else that only a run of its own could do."""
+        alone = (self.response_format, self.orchestration_id, self.retry)
+        return self.enable_tool_calls and not self.decisions and not self.is_json and not any(alone)
 
     @property
     def notifies(self) -> Notified:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, Reset, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
@@ -221,6 +221,8 @@ def task_update(run: Run, end: Terminal) -> dict[str, Any]:
 def _state_after(end: Terminal) -> str:
     if isinstance(end, Completed):
         return INPUT_REQUIRED if end.approvals else COMPLETED
+    if isinstance(end, Joined):
+        return COMPLETED
     return CANCELED if isinstance(end, Cancelled) else FAILED
 
 

@@ -17,7 +17,18 @@ from typing import Any
 from hosting.client_tools import result_text
 from hosting.core import transcript
 from hosting.core.outcome import run_error, usage_of
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
+from hosting.core.thread.events import (
+    Accepted,
+    Cancelled,
+    Claimed,
+    Completed,
+    Failed,
+    Joined,
+    ModelResult,
+    NoAnswer,
+    Terminal,
+    TimedOut,
+)
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval
@@ -127,10 +138,8 @@ class RunFold(ItemFold[WireEvent]):
                 self._show_result(position, self._calls[item.key], "".join(item.outcome.values()))
             case Completed():
                 self._complete(item)
-            case Cancelled() if self._run_input.is_versioned:
-                self._finish(item, {"type": "cancelled"})
-            case Failed() | TimedOut() | Cancelled():
-                self._events.append({**error_event(run_error(item)), **_usage(item)})
+            case Failed() | TimedOut() | Cancelled() | Joined() if item.run_id == self.run.run_id:
+                self._end_unanswered(item)
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields})
@@ -140,6 +149,14 @@ class RunFold(ItemFold[WireEvent]):
 
     def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
+
+    def _end_unanswered(self, end: NoAnswer) -> None:
+        if isinstance(end, Joined):
+            self._send("RUN_FINISHED", **self._ids, outcome={"type": "success"}, result={"joined": end.into})
+        elif isinstance(end, Cancelled) and self._run_input.is_versioned:
+            self._finish(end, {"type": "cancelled"})
+        else:
+            self._events.append({**error_event(run_error(end)), **_usage(end)})
 
     def _add_text(self, item: transcript.TextAdded) -> None:
         if not self._open:

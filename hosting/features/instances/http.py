@@ -16,7 +16,7 @@ from hosting import errors
 from hosting.core.outcome import completed_text
 from hosting.core.request.contents import limits_of
 from hosting.core.runs import Runs
-from hosting.core.thread.events import Cancelled, Completed, Terminal
+from hosting.core.thread.events import Cancelled, Completed, Joined, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
 from hosting.core.threads import Threads
@@ -252,7 +252,7 @@ def runtime_status(run: Run) -> RuntimeStatus:
     match run.end:
         case None:
             return "Running" if run.claim else "Pending"
-        case Completed():
+        case Completed() | Joined():
             return "Completed"
         case Cancelled():
             return "Terminated"

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
-from hosting.core.thread.events import TERMINALS, Accepted, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Joined, Terminal
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.features.overview.figures import Day
@@ -55,6 +55,8 @@ REST = 10.0
 """The next read waits this many times as long as the last read took."""
 _PAGE = 200
 _AT_ONCE = 16
+_ENDS = tuple(kind for kind in TERMINALS if kind is not Joined)
+"""A run that joined another one is counted with that."""
 _UNWRITTEN_SECONDS = 600.0
 """The most by which written changes may be older than a process assumes."""
 
@@ -253,7 +255,7 @@ class Overview:
         for position, event in await self._log.events(address, max(since, head.trimmed), head):
             if isinstance(event, Accepted):
                 accepted[event.run_id] = event.at
-            elif isinstance(event, TERMINALS) and position > counted and (known or event.at > state.head.horizon):
+            elif isinstance(event, _ENDS) and position > counted and (known or event.at > state.head.horizon):
                 ends.append((event, max(0.0, event.at - accepted.get(event.run_id, event.at))))
         thread = KnownThread(
             counted=head.position,

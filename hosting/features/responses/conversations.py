@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hosting.core.thread.events import Completed, Event
+from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.head import NEW, Head
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
@@ -147,7 +147,8 @@ class ConversationVerbs:
         folds = fold_runs(address, conversation.events, lambda run, _: ResponseFold(agent, run, names_causes=causes))
         items: list[dict[str, Any]] = []
         for fold in folds.values():
-            if fold.run.end is None or isinstance(fold.run.end, Completed):
+            answering = folds.get(end.into) if isinstance(end := fold.run.end, Joined) else fold
+            if answering is not None and isinstance(answering.run.end, Completed | None):
                 items += [*input_items(fold.run), *fold.output()]
         return items
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core import transcript
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, Joined, ModelResult, TimedOut
 from hosting.core.thread.finish import is_incomplete
 from hosting.core.thread.run import Run
 from hosting.features.responses.objects import approval_item, response_object
@@ -114,7 +114,7 @@ class ResponseFold(ItemFold[WireEvent]):
                 for approval in item.approvals:
                     self._ask(approval_item(self._agent, approval))
                 self._end()
-            case Failed() | TimedOut() | Cancelled():
+            case Failed() | TimedOut() | Cancelled() | Joined() if item.run_id == self.run.run_id:
                 for call in self._calls_at_work():
                     self._done(call, "incomplete")
                 self._end()

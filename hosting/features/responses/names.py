@@ -34,9 +34,9 @@ class IdParts(Struct, frozen=True):
         return Address.of(self.agent, self.thread_id, owner)
 
 
-def response_id(run: Run) -> str:
-    """Return the id of a run's response."""
-    return f"resp_{run.run_id}~{run.accepted.agent.lower()}~{run.accepted.thread_id}"
+def response_id(run: Run, run_id: str | None = None) -> str:
+    """Return the id of a run's response, or of the response of another run of its thread."""
+    return f"resp_{run_id or run.run_id}~{run.accepted.agent.lower()}~{run.accepted.thread_id}"
 
 
 def conversation_id(agent: str, thread_id: str) -> str:

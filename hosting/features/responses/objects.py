@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hosting.client_tools import result_text
-from hosting.core.thread.events import Cancelled, Completed, Terminal
+from hosting.core.thread.events import Cancelled, Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, ResponseFormat
@@ -37,7 +37,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "background": bool(wire.get("background")),
         "conversation": conversation if wire.get("in_conversation") else None,
         "error": _error(end),
-        "incomplete_details": _incomplete_details(end),
+        "incomplete_details": _incomplete_details(run, end),
         "metadata": wire.get("metadata") or {},
         "model": agent,
         "output": output,
@@ -53,13 +53,18 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
 def _status(run: Run, end: Terminal | None) -> str:
     if end is None:
         return "queued" if run.claim is None else "in_progress"
-    if isinstance(end, Completed):
-        return "incomplete" if is_incomplete(end) else "completed"
+    if isinstance(end, Completed | Joined):
+        return "incomplete" if isinstance(end, Joined) or is_incomplete(end) else "completed"
     return "cancelled" if isinstance(end, Cancelled) else "failed"
 
 
-def _incomplete_details(end: Terminal | None) -> dict[str, Any] | None:
-    """Return why an answer is no whole one; where the protocol has no word for it, `type` is the model's own."""
+def _incomplete_details(run: Run, end: Terminal | None) -> dict[str, Any] | None:
+    """Return why an answer is no whole one; where the protocol has no word for it, `type` is the model's own.
+
+    One whose message joined the response before has no output: that one has the id `response_id`.
+    """
+    if isinstance(end, Joined):
+        return {"reason": "steered", "type": end.code, "response_id": response_id(run, end.into)}
     if not is_incomplete(end):
         return None
     reason = finish_reason(end)
@@ -68,7 +73,7 @@ def _incomplete_details(end: Terminal | None) -> dict[str, Any] | None:
 
 def _error(end: Terminal | None) -> dict[str, Any] | None:
     """Return why a run failed; `type` is our own code, for the protocol has a list of its own."""
-    if end is None or isinstance(end, Completed | Cancelled):
+    if end is None or isinstance(end, Completed | Cancelled | Joined):
         return None
     return {"code": "server_error", "message": end.detail, "type": end.code}
 

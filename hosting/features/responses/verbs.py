@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 
 from hosting.core.request.fields import read_truth
-from hosting.core.thread.events import RunEvent
+from hosting.core.thread.events import Joined, RunEvent
 from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, UnknownRunError
@@ -76,6 +76,8 @@ class ResponsesVerbs:
         if create.previous is None:
             return (await self._runs.start(agent.name, start, caller)).run
         previous = await self._find(request, create.previous)
+        while isinstance(previous.end, Joined):
+            previous = await self._runs.find(previous.address, previous.end.into, caller.client)
         return await self._older_runs.continued(previous, agent, start, caller, scope=names.FUNCTION)
 
     async def _decide(self, request: HttpRequest, create: Create) -> Run:

@@ -31,7 +31,7 @@ from msgspec.structs import asdict, replace
 from hosting.core.agent.held_run import read_run
 from hosting.core.clocks import start_clock
 from hosting.core.stores.stores import Stores
-from hosting.core.thread.events import Accepted, Completed, Terminal
+from hosting.core.thread.events import Accepted, Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Ended, Run
@@ -328,6 +328,8 @@ class Webhooks:
             shown["approvals"] = [approval.id for approval in terminal.approvals]
             shown["kinds"] = [approval.kind for approval in terminal.approvals]
             shown["approvals_url"] = f"{thread}/approvals"
+        elif isinstance(terminal, Joined):
+            shown["joined"] = terminal.into
         elif not isinstance(terminal, Completed):
             shown["code"] = terminal.code
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}

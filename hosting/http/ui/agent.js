@@ -4,7 +4,7 @@ import { paths, read } from "./api.js"
 import { byId, el, icon, plural, valueNode, visible } from "./dom.js"
 import { length } from "./times.js"
 
-const BUSY = { queue: "waits for its turn", reject: "is refused", interrupt: "interrupts the run", rollback: "replaces the run" }
+const BUSY = { queue: "waits for its turn", reject: "is refused", interrupt: "interrupts the run", rollback: "replaces the run", steer: "joins the run" }
 const PER = { run: "a run", thread: "a thread", "owner/day": "an owner and day" }
 const LIMITS = { requests_per_minute: ["request", "a minute"], tokens_per_minute: ["token", "a minute"], runs_at_once: ["run", "at once in a process"] }
 const offline = new Map() // whether the built-in model answers, by the agents' names

@@ -2,7 +2,7 @@
 
 import { Problem, Unreachable, checked, send } from "./api.js"
 
-const LAST = new Set(["completed", "failed", "cancelled"])
+const LAST = new Set(["completed", "failed", "cancelled", "joined"])
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 4000
 

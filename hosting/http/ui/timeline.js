@@ -7,10 +7,10 @@ import { inFull, length } from "./times.js"
 
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
-const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
+const ICONS = { accepted: "inbox", message_joined: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
 export const CUT_OFF = "cut_off" // the code of a call whose attempt ended while the tool was running
 const LEFT = { lost: "its process was lost", released: "handed over" }
-const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
+const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped", joined: "Joined the run that was at work" }
 
 /** Return the button and the panel of a run's timeline; `read()` reads it from the app.
  *
@@ -174,6 +174,8 @@ function named(step) {
       return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
       return [el("del", {}, step.text)]
+    case "message_joined":
+      return ["A message joined"]
     case "cancel_requested":
       return ["Cancel requested"]
     case "approval_answered":
@@ -197,6 +199,7 @@ function details(step) {
     const told = [`${plural(taken ?? 0, "input token")}, ${plural(given ?? 0, "output token")}`, step.model, step.cost && `cost ${step.cost}`]
     return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
   }
+  if (step.kind === "message_joined") return [el("p", {}, step.text)]
   if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]
   return []
 }

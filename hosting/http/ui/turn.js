@@ -279,6 +279,11 @@ export class Turn {
     this._say(`Stopped. The agent remembers ${kept}`, "quiet")
   }
 
+  _on_joined() {
+    this._end("joined")
+    this._say("Joined the run that was at work, which answers it", "quiet")
+  }
+
   _on_unavailable() {
     this._say("The app cannot reach its store. Reconnecting", "busy")
   }

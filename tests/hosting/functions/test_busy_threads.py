@@ -157,5 +157,5 @@ async def test_the_document_has_the_policies_and_where_a_rejected_request_is_sen
 
     assert parameter["in"] == "query"
     assert member["anyOf"] == [parameter["schema"], {"type": "null"}]
-    assert parameter["schema"]["enum"] == ["queue", "reject", "interrupt", "rollback"]
+    assert parameter["schema"]["enum"] == ["queue", "reject", "interrupt", "rollback", "steer"]
     assert {"Location", "x-ms-run-id", "Retry-After"} <= run["responses"]["409"]["headers"].keys()

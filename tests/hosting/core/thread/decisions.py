@@ -15,7 +15,7 @@ from hosting.core.thread.decide import decide
 from hosting.core.thread.events import Claimed, Event, ToolResult
 from hosting.core.thread.head import NEW, Head
 from hosting.core.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
-from hosting.core.thread.run import unanswered
+from hosting.core.thread.run import end_by_joining, unanswered
 from hosting.core.thread.run_request import Decision
 from hosting.errors import RunCancelledError, RunRolledBackError
 from hosting.names import Busy
@@ -111,7 +111,7 @@ def _accept(  # noqa: PLR0917 - as the search names them
 ) -> Command:
     name, kept = key or (None, None)
     return commands.AcceptRun(
-        accepted(run, key=name),
+        accepted(run, key=name, steers=busy == "steer"),
         queue_limit=32,
         terms=_terms(head, owner, run) if owner else None,
         key=kept and _read(head, KeyRow(epoch=kept.epoch, run_id=kept.run or None, fingerprint="f")),
@@ -161,6 +161,9 @@ _COMMANDS: dict[str, Callable[..., Command]] = {
     "record": lambda head, held, run, step: commands.RecordSteps(held, (_STEPS[step](run),)),
     "renew": lambda head, held: commands.RecordSteps(held),
     "retry": lambda head, held, run: commands.RetryRun(NOW, held, token(head, held.split(".")[0], run), "agent_failed"),
+    "join": lambda head, held, runs: commands.JoinRuns(
+        held, tuple(end_by_joining(accepted(run), head.runs[0].id, 2, NOW) for run in runs)
+    ),
     "release": lambda head, held, signalled: commands.ReleaseRun(NOW, held, signalled),
     "end": _end,
     "cancel": lambda head, run: commands.CancelRun(NOW, run),
@@ -207,6 +210,7 @@ _DETAIL: dict[str, Callable[[Any], str]] = {
     "claimed": lambda event: str(event.token),
     "retried": lambda event: str(event.token),
     "failed": lambda event: str(event.code),
+    "joined": lambda event: str(event.into),
     "completed": lambda event: " ".join(approval.id for approval in event.approvals),
     "approval_answered": lambda event: str(event.decision.id),
 }

@@ -124,6 +124,21 @@ def _ended(history: History, run: str, detail: str) -> Told:
     return ended, broken
 
 
+def _joined(history: History, run: str, into: str) -> Told:
+    """End a run that leaves no mark of its own: the one that took its message has it."""
+    broken = None
+    if run not in history.open:
+        broken = "a run joins another that is not open: it has two ends"
+    elif not history.token or history.open[0] != into or run == into:
+        broken = "a run joins one that is not at work"
+    elif run in history.cancelled:
+        broken = "a run joins another that is to be cancelled"
+    elif into in history.cancelled or into in history.void:
+        broken = "a message joins a run that leaves nothing"
+    others = tuple(other for other in history.open if other != run)
+    return history._replace(open=others, void=history.void - {run}, cancelled=history.cancelled - {run}), broken
+
+
 def _failed(history: History, run: str, code: str) -> Told:
     return _ended(history, run, "RunCrashed" if code == "run_crashed" else "")
 
@@ -195,6 +210,7 @@ EVENTS: dict[str, Callable[[History, str, str], Told]] = {
     "completed": _completed,
     "failed": _failed,
     "cancelled": _ended,
+    "joined": _joined,
     "cancel_requested": _cancel_requested,
     "approval_answered": _approval_answered,
     "reset": _reset,

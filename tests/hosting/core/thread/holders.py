@@ -50,11 +50,20 @@ class Holders:
         elif not held.signalled:
             return
         elif held.run not in self._world.tools or held.run in history.resulted:
+            if held.run in history.resulted and (waiting := self._steering(state)):
+                joined = self._world.decide(state.head, "join", held.token, waiting)
+                if joined.kind is Change:
+                    yield from self._append(state, held, joined, "go")
             yield from self._end(state, held, self._world.approvals.get(held.run, ()))
         elif held.run in history.started:
             yield from self._record(state, held, "interrupted", "go")
         else:
             yield from self._record(state, held, "started", "call")
+
+    def _steering(self, state: State) -> tuple[str, ...]:
+        """Return the runs that were to join whichever run is at work, also those that are to end by now."""
+        head = self._world.decide.heads[state.head]
+        return tuple(run.id for run in head.runs[1:] if run.steers)
 
     def _record(self, state: State, held: Holder, step: str, then: str) -> Iterator[Step]:
         decided = self._world.decide(state.head, "record", held.token, held.run, step)

@@ -50,6 +50,11 @@ QUICK = {
         Faults(deaths=1, stops=1, failed_signals=1),
         TOOL,
     ),
+    "a message joins a run of another process, and is cancelled": World(
+        (waits("A", "r1"), b("open", "r2", waits=True, busy="steer"), a("cancel", "r2")),
+        Faults(deaths=1, sleeps=1),
+        TOOL,
+    ),
     "a run that ends in approvals is rolled back from another process": World(
         (waits("A", "r1"), b("open", "r2", busy="rollback")), Faults(deaths=1, sleeps=1), approvals=ONE
     ),
@@ -107,6 +112,21 @@ WHOLE = {
             a("open", "r4", busy="rollback"),
         ),
         Faults(deaths=1),
+    ),
+    "messages join a run that is reset, interrupted or loses its process": World(
+        (
+            waits("A", "r1"),
+            b("open", "r2", busy="steer"),
+            b("reset"),
+            a("open", "r3", waits=True, busy="interrupt"),
+        ),
+        Faults(deaths=1, lost_answers=1),
+        TOOL,
+    ),
+    "two messages join a run behind one that waits for its turn": World(
+        (waits("A", "r1"), b("open", "r2"), b("open", "r3", waits=True, busy="steer"), a("open", "r4", busy="steer")),
+        Faults(deaths=1),
+        TOOL,
     ),
     "an interrupted run loses processes, fails, and was cancelled before": World(
         (waits("A", "r1"), b("open", "r2", waits=True, busy="interrupt"), a("cancel", "r1")),

@@ -72,6 +72,16 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
         "a run is claimed that is to be cancelled",
     ),
+    "a message that is to be cancelled joins": (
+        weakened.cancelled_joins,
+        World((waits("A", "r1"), b("open", "r2", busy="steer"), b("cancel", "r2")), Faults(), TOOL),
+        "a run joins another that is to be cancelled",
+    ),
+    "a message joins a run that was reset": (
+        weakened.joins_what_was_reset,
+        World((waits("A", "r1"), b("reset"), b("open", "r2", busy="steer")), Faults(), TOOL),
+        "a message joins a run that leaves nothing",
+    ),
     "an interrupted run that is let go of ends as a cancelled one": (
         weakened.interrupted_is_cancelled,
         World((waits("A", "r1"), b("open", "r2", busy="interrupt")), Faults(stops=1)),

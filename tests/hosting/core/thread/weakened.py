@@ -18,6 +18,7 @@ from hosting.core.thread.commands import (
     EndRun,
     ExpireRun,
     FinishDelete,
+    JoinRuns,
     Outcome,
     RecordInstances,
     RecordSteps,
@@ -109,6 +110,16 @@ def cancelled_at_once(head: Head, command: Command) -> Outcome:
 def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
     """Claim a run that is to be cancelled."""
     return decide(_with_runs(head, cancelled=None) if isinstance(command, ClaimRun | RetryRun) else head, command)
+
+
+def cancelled_joins(head: Head, command: Command) -> Outcome:
+    """Have a run join another that is to be cancelled."""
+    return decide(_with_runs(head, cancelled=None) if isinstance(command, JoinRuns) else head, command)
+
+
+def joins_what_was_reset(head: Head, command: Command) -> Outcome:
+    """Have a run join one that began before a reset."""
+    return decide(head.model_copy(update={"reset_at": 0}) if isinstance(command, JoinRuns) else head, command)
 
 
 def interrupted_is_cancelled(head: Head, command: Command) -> Outcome:

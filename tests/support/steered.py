@@ -1,0 +1,110 @@
+"""An agent that works in rounds of a tool, whose model says at last what it was shown: for messages that join a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+)
+
+from hosting.tools import idempotent
+
+ROUNDS = 2
+
+
+class RoundsModel(BaseChatClient[Any]):
+    """Asks for the tool so many `rounds`, then answers with all that it was shown; `shown` has that of each call.
+
+    It stands at its `gate` before each answer while that is closed.
+    """
+
+    rounds: int = ROUNDS
+    shown: list[list[str]]
+    gate: threading.Event
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
+
+    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages)).messages:
+            for content in message.contents:
+                yield ChatResponseUpdate(contents=[content], role=message.role, message_id=str(len(messages)))
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        shown = [*map(said, messages)]
+        self.shown.append(shown)
+        while not await asyncio.to_thread(self.gate.wait, 0.005):
+            pass
+        results = 0
+        for word in shown:
+            results = 0 if word.startswith("assistant:") else results + (word == "tool")
+        if results == self.rounds:
+            return ChatResponse(messages=Message("assistant", [json.dumps(shown)]))
+        call = Content.from_function_call(call_id=f"call-{len(shown)}", name="work", arguments="{}")
+        return ChatResponse(messages=Message("assistant", [call]))
+
+
+class RoundsClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], RoundsModel):
+    """The model with function invocation and middleware."""
+
+
+def said(message: Message) -> str:
+    """Return a message as a word: `tool` and `call` for a tool's result and its call, else its role and text."""
+    kinds = {content.type for content in message.contents}
+    if "function_result" in kinds:
+        return "tool"
+    return "call" if "function_call" in kinds else f"{message.role}: {message.text}"
+
+
+class Working:
+    """The agent, and its tool, which stands at its `gate` in each `round`, counted from 1, while that is closed."""
+
+    def __init__(self, name: str = "Echo", rounds: int = ROUNDS, **options: Any) -> None:
+        self.gate = threading.Event()
+        self.round = 0
+        self.client = RoundsClient()
+        self.client.rounds, self.client.shown, self.client.gate = rounds, [], threading.Event()
+        self.client.gate.set()
+
+        @idempotent
+        async def work() -> str:
+            self.round += 1
+            while not await asyncio.to_thread(self.gate.wait, 0.005):
+                pass
+            return "worked"
+
+        self.agent = Agent(self.client, name=name, tools=[work], **options)
+
+    def open(self) -> None:
+        """Let the tool and the model go on."""
+        self.gate.set()
+        self.client.gate.set()
+
+    async def at_work(self, number: int = 1) -> None:
+        """Wait until the tool is in that round."""
+        await until(lambda: self.round == number)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait until it is so, under a guard of five seconds."""
+
+    async def look() -> None:
+        while not is_so():  # noqa: ASYNC110 - the agent works in another loop
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(look(), 5)
