@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, Unknown
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Cancelled, Completed, Joined
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
+from hosting.names import Address
 from hosting.principal import Caller, Principal
 from state.codec import read
 from state.conversation import response_text
@@ -296,3 +298,50 @@ async def test_an_agent_that_keeps_its_history_with_each_call_has_the_message_on
         assert answer(following).count("user: and this") == 1
     finally:
         two.close()
+
+
+class DyingStore:
+    """The store of a process that dies at an append of events: `before` it was carried out, or `after` that."""
+
+    def __init__(self, process: Process, point: str) -> None:
+        self._store, self._process = process.store._store, process
+        self._when, number = point.split()
+        self._left = int(number)
+        process.store._store = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        """Append, or die."""
+        self._left -= bool(append.events)
+        if self._left or not append.events:
+            return await self._store.append(address, known, append)
+        if self._when == "after":
+            await self._store.append(address, known, append)
+        self._process.die()
+        return Unknown()
+
+
+APPENDS = 5  # the tool's result, the message that joins, the model's answer, the tool's second result, the end
+POINTS = [f"{when} {number}" for number in range(1, APPENDS + 1) for when in ("before", "after")]
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_message_is_given_once_wherever_the_process_dies(two: Two, point: str) -> None:
+    """Another process goes on, with the message at the call at which it was recorded."""
+    first = await two.steered(by=two.other)
+    DyingStore(two.one, point)
+    two.works[1].gate.set()
+
+    two.works[0].gate.set()
+    while not two.one.store.is_away:  # noqa: ASYNC110 - under the guard of the test
+        await asyncio.sleep(0.005)
+    await two.other.deliver(first.run_id)
+    first, word = await two.ended(first, two.other), await two.ended(two.word, two.other)
+
+    assert answer(first) == SHOWN
+    assert isinstance(word.end, Joined)
+    assert (word.end.into, [joined.run_id for joined in first.joined]) == (first.run_id, [word.run_id])
+    assert (await two.other.kinds()).count("joined") == 1
+    assert all(shown.count("user: and this") <= 1 for working in two.works for shown in working.client.shown)
