@@ -6,6 +6,7 @@ import { Problem, graphs, paths, read, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
 import { showCalls } from "./calls.js"
+import { chatClient } from "./chat.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
@@ -65,7 +66,7 @@ const views = {
   webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
 const share = worded(iconButton("share", "Share the thread", () => act(() => showSharing(conversation.agent, conversation.threadId)), "quiet of-thread"), "Share")
-const code = worded(iconButton("code", "Call it from your code", () => showCalls(shown, [openaiClient, mcpClient, a2aClient])), "Code")
+const code = worded(iconButton("code", "Call it from your code", () => showCalls(shown, [openaiClient, chatClient, mcpClient, a2aClient])), "Code")
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)
