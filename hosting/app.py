@@ -94,14 +94,12 @@ class AgentFunctionApp(df.DFApp):
 
     A workflow is given as it is, or as the function that builds it (docs/guides/workflows.md).
     `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
-    `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
-    `agent-framework-azurefunctions` does.
+    `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of the other package does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/reference/responses.md).
     `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
     and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (budgets.md).
-    `webhook` is the address that is notified of each run's end (docs/guides/notifications.md).
-    `client_tools`: requests may bring tools that their caller runs (docs/guides/client-tools.md).
+    `webhook` is notified of each run's end (notifications.md), `client_tools` lets requests bring tools (client-tools).
     `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
 

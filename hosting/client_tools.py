@@ -31,17 +31,16 @@ class ClientTool(BaseModel):
 Tools = Sequence[ClientTool]
 
 
-def declarations(tools: Tools, agent: object, *, are_on: bool) -> list[FunctionTool]:
-    """Return the tools as agent-framework has them; none where tools are switched off.
+def declarations(tools: Tools, agent: object) -> list[FunctionTool]:
+    """Return the tools as agent-framework has them.
 
     Raises `InvalidInputError` where one has the name of a tool of the agent that was not known before.
     """
-    if tools and (taken := names_of_tools(agent) & {tool.name for tool in tools}):
+    if taken := names_of_tools(agent) & {tool.name for tool in tools}:
         raise InvalidInputError(f"The tool {min(taken)!r} of the request is a tool of the agent, too. Rename it.")
-    offered = tools if are_on else ()
     return [
         FunctionTool(name=tool.name, description=tool.description, func=None, input_model=tool.parameters)
-        for tool in offered
+        for tool in tools
     ]
 
 

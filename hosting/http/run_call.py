@@ -140,7 +140,8 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
     named = [source[name] for source, names in sources for name in names if source.get(name)]
     thread_id = one_thread_id([*named, *(unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name))])
     if limits.workflow is None:
-        tools = read_client_tools(fields.get(CLIENT_TOOLS), limits)
+        tools = fields.get(CLIENT_TOOLS)
+        tools = () if tools is None else read_client_tools(tools, limits)
         request = RunRequest(**read_members(fields, limits), client_tools=tools)
     else:
         request = workflow_request(fields, limits, limits.workflow)

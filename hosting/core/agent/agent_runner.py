@@ -314,7 +314,8 @@ class AgentRunner:
             response_format = request.response_format or self._own_format
             if response_format is not None and response_format.json_schema is not None and self._has_layer:
                 middleware.append(SchemaInInstructions(self._fallback, response_format))
-        tools = declarations(request.client_tools, self._agent, are_on=request.enable_tool_calls)
+        offers = bool(request.client_tools) and request.enable_tool_calls
+        tools = declarations(request.client_tools, self._agent) if offers else []
         chosen = {"options": options, "middleware": middleware, "tools": tools}
         return {name: value for name, value in chosen.items() if value}
 
