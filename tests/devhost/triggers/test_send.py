@@ -32,7 +32,7 @@ class Sent:
         """Send a message and return what its function printed."""
         finished = self.command(function, *arguments)
         assert finished.returncode == 0, finished.stderr
-        return json.loads(self.host.wait_for(f"{function} ").partition(" ")[2])
+        return json.loads(self.host.wait_for(f"{function} {{").partition(" ")[2])
 
 
 @pytest.fixture(scope="module")
