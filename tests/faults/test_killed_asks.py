@@ -58,6 +58,37 @@ async def last_answer(http: httpx.AsyncClient, thread_id: str) -> str:
         await asyncio.sleep(0.02)
 
 
+async def code_of_end(http: httpx.AsyncClient, thread: str) -> str:
+    """Return why the thread's run failed, once it has."""
+    while True:
+        (run,) = (await http.get(f"{thread}/runs")).json()["runs"]
+        end = (await http.get(f"{thread}/runs/{run['run_id']}")).json()
+        if end["status"] == "failed":
+            return str(end["error"]["code"])
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.behaviour("asks.survives-kill")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=["stores"])
+async def test_a_step_that_was_cut_off_is_not_made_again_and_the_run_ends_by_it(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """Append 4 has its result: nobody knows whether it did its work."""
+    app, thread_id = ClerksApp(tmp_path, stores, ASKER), new_id()
+    thread = f"/api/agents/Clerk/threads/{thread_id}"
+    with app.host(KILL="before 4") as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with contextlib.suppress(httpx.TransportError):
+                await http.post("/api/agents/Clerk/run", json={"message": "call ship 5", "thread_id": thread_id})
+        assert await until_dead(host) != 0
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=4 * GUARD_SECONDS) as http:
+            code = await asyncio.wait_for(code_of_end(http, thread), 4 * GUARD_SECONDS)
+
+    assert (code, app.said()) == ("run_interrupted", ["reserve 5"])
+
+
 @pytest.mark.behaviour("asks.survives-kill")
 @pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
 async def test_a_host_killed_around_a_question_asks_once_and_makes_the_step_once(

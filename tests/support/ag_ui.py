@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from tests.support.app.scripted import scripted_agent
+from tests.support.asker import asker
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
 from tests.support.direct import DirectHost
@@ -23,7 +24,7 @@ class Wired:
 
     def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append))
+        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"))
         self.app = app_of(*agents, wires=["ag-ui"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)

@@ -1,4 +1,4 @@
-"""An agent "Clerk" with a tool that asks a person, after a step that must not be made twice."""
+"""An agent with a tool that asks a person, after a step that must not be made twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hosting.tools import current, idempotent
 from tests.support.clerk import ClerksClient
 
 
-def asker(note: Callable[[str], None]) -> Agent[Any]:
+def asker(note: Callable[[str], None], name: str = "Clerk") -> Agent[Any]:
     """Return the agent; `note` is told of each step, and of each answer that the tool has."""
 
     def reserve(n: str) -> str:
@@ -26,4 +26,4 @@ def asker(note: Callable[[str], None]) -> Agent[Any]:
         number = await current().ask(f"Which number in {street}?", schema={"type": "integer"})
         return f"{n} from {shelf} to {street} {number}"
 
-    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[ship])
+    return Agent(ClerksClient(), "Do as told.", name=name, tools=[ship])

@@ -173,3 +173,15 @@ async def test_an_answer_that_somebody_else_gave_is_refused(wired: Wired) -> Non
     assert (status, error["code"]) == (409, "approval_answered")
     assert text_of(events) == "told: refunded 7"
     assert len(wired.notes) == 1
+
+
+async def test_a_question_of_a_tool_is_an_interrupt_that_takes_a_value(wired: Wired) -> None:
+    """With the schema of the answer."""
+    (street,) = interrupts(await wired.run(wanted("call ship 5"), "Asker"))
+    (number,) = interrupts(await wired.run(resume(answer(street["id"], value="Elm")), "Asker"))
+    events = await wired.run({**resume(answer(number["id"], value=3)), "runId": "r-3"}, "Asker")
+
+    assert (street["reason"], street["message"]) == ("input_required", "Which street?")
+    assert number["responseSchema"]["properties"] == {"value": {"type": "integer"}}
+    assert events[-1]["type"] == "RUN_FINISHED"
+    assert "5 from shelf of 5 to Elm 3" in text_of(events)

@@ -87,7 +87,15 @@ async def refund(n: str) -> str:
     return f"refunded {n}: {await current().ask('Why?')}"
 
 
-TOOLS = [ship, deliver, careless, blocking, look, refund]
+@idempotent
+@tool
+async def wavering(n: str) -> str:
+    """Ask something else each time."""
+    NOTES.append("wavering")
+    return str(await current().ask(f"Question {len(NOTES)}?"))
+
+
+TOOLS = [ship, deliver, careless, blocking, look, refund, wavering]
 
 
 @pytest.fixture
@@ -186,6 +194,17 @@ async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
     assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
 
 
+@pytest.mark.behaviour("asks.checked")
+async def test_an_answer_is_given_to_no_other_question(http: httpx.AsyncClient) -> None:
+    """The run ends where the tool asks something else than it did."""
+    (asked,) = (await say(http, "call wavering 5"))["pending_approvals"]
+
+    end = await give(http, asked, "yes")
+
+    assert end["code"] == "run_diverged"
+    assert "question 1 of tool 'wavering'" in end["detail"]
+
+
 @pytest.mark.behaviour("asks.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
     """The others are refused, and the call is made again once."""
@@ -225,3 +244,16 @@ async def test_no_standing_approval_answers_a_question() -> None:
         end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
 
     assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_the_timeline_says_that_the_call_asks_and_who_was_answered(http: httpx.AsyncClient) -> None:
+    """The call is not shown as cut off."""
+    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
+    await give(http, asked, "Elm")
+
+    steps = (await http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
+
+    (call,) = (step for step in steps if step["kind"] == "tool_call")
+    (answer,) = (step for step in steps if step["kind"] == "approval_answered")
+    assert (call["code"], answer["tool"], answer["value"]) == ("asks", "ship", "Elm")
