@@ -52,6 +52,7 @@ app = AgentFunctionApp(
     agents=[guide], workflows=[text_flow, order_flow], wires=WIRES, enable_mcp_tool_trigger=IS_TOOL, principal=PRINCIPAL
 )
 """
+WIRES = "['responses', 'chat-completions', 'a2a']"
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"mcp_extension": "t"}}
 SHOWN = ["Run", "Stream", "OpenAI client", "Chat Completions", "MCP client", "A2A"]
 REFUSED = "Failed to load resource: the server responded"
@@ -60,7 +61,7 @@ pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.calls")]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the command uses curl")
 
 
-def app_in(folder: Path, *, wires: str = "['responses', 'chat-completions', 'a2a']", is_tool: bool = True, principal: str = "None") -> Path:
+def app_in(folder: Path, *, wires: str = WIRES, is_tool: bool = True, principal: str = "None") -> Path:
     """Return the folder with the app in it."""
     source = APP.replace("WIRES", wires).replace("IS_TOOL", str(is_tool)).replace("PRINCIPAL", principal)
     return make_app(folder, source, host=HOST)
