@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from hosting.features.metering.budgets import Budget as Budget
     from hosting.features.metering.budgets import Price as Price
     from hosting.features.metering.limits import Limit as Limit
+    from hosting.features.triggers.client import AgentRun as AgentRun
+    from hosting.features.triggers.trigger import SKIP as SKIP
+    from hosting.features.triggers.trigger import AgentRequest as AgentRequest
     from hosting.features.workflows.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.options import Retry as Retry
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from hosting.principal import easy_auth as easy_auth
     from hosting.settings import report_misspelt as report_misspelt
     from hosting.tools import current as current
+    from hosting.tools import destructive as destructive
     from hosting.tools import idempotent as idempotent
 
 # Imported at the first use: a tool needs no app, a console worker no Functions SDK, and a command neither.
@@ -37,7 +41,9 @@ _MODULES = {
     "AgentCallbackContext": "hosting.features.callbacks.callbacks",
     "AgentClient": "hosting.console.client",
     "AgentFunctionApp": "hosting.app",
+    "AgentRequest": "hosting.features.triggers.trigger",
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
+    "AgentRun": "hosting.features.triggers.client",
     "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.features.metering.budgets",
@@ -49,19 +55,24 @@ _MODULES = {
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
     "Retry": "hosting.options",
+    "SKIP": "hosting.features.triggers.trigger",
     "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
+    "destructive": "hosting.tools",
     "easy_auth": "hosting.principal",
     "idempotent": "hosting.tools",
     "report_misspelt": "hosting.settings",
 }
 
 __all__ = [
+    "SKIP",
     "AgentCallbackContext",
     "AgentClient",
     "AgentFunctionApp",
+    "AgentRequest",
     "AgentResponseCallbackProtocol",
+    "AgentRun",
     "AgentRunError",
     "AgentWorker",
     "Budget",
@@ -76,6 +87,7 @@ __all__ = [
     "WorkflowHitlContext",
     "bearer_token",
     "current",
+    "destructive",
     "easy_auth",
     "idempotent",
     "report_misspelt",

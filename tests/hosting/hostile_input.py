@@ -38,6 +38,7 @@ from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
+from hosting.http.client_tools import read_client_tools
 from hosting.http.parameters import (
     OWNER,
     read_cursor,
@@ -357,11 +358,16 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: read_window({"limit": text}), runs("1"), ("hosting.http.parameters._NUMBER",)
     ),
     "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ()),
+    "a client tool's name": Parser(
+        lambda text: read_client_tools([{"name": text}], replace(LIMITS, own_tools=frozenset)),
+        runs("a", "a-"),
+        ("hosting.http.client_tools._NAME",),
+    ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
         runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."),
-        ("hosting.features.schedules.times._TIME", "hosting.features.schedules.times._FRACTION"),
+        ("hosting.features.schedules.times._TIME",),
     ),
     "a cron expression": Parser(lambda text: read_times(text, "UTC", None), runs("1", "1,", "*/", "1-", "* * * * ")),
     "a time zone": Parser(lambda text: read_times("* * * * *", text, None), runs("Europe/", "../")),

@@ -219,10 +219,8 @@ def task_update(run: Run, end: Terminal) -> dict[str, Any]:
 
 
 def _state_after(end: Terminal) -> str:
-    if isinstance(end, Completed):
-        return INPUT_REQUIRED if end.approvals else COMPLETED
-    if isinstance(end, Joined):
-        return COMPLETED
+    if isinstance(end, Completed | Joined):
+        return INPUT_REQUIRED if isinstance(end, Completed) and end.approvals else COMPLETED
     return CANCELED if isinstance(end, Cancelled) else FAILED
 
 
