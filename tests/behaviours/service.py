@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "where that process has died; the next run begins with what the interrupted one said (issue 51).",
     "service.steering": "A message with `busy` steer joins the run at work at its next model call behind a "
     "tool's result, once and in order, also after a takeover; else it is a run of its own (issue 87).",
+    "service.steering-killed": "A message that joins a run is given once and at one model call, wherever the process "
+    "of the run or that of the message is killed, over each store (issue 87).",
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "

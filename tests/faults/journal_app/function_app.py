@@ -1,15 +1,21 @@
 """Agents that follow a plan, in a process whose runs stop where a test wants them to stand when it is killed.
 
-With STANDS, a run's message says where it stops: `before 3` just before the third append behind its acceptance,
-`after 3` just after it. It stands there until the process dies, or until there is the file that STANDS names. NOTES is
-the file that the outside counts by: a line for each thing that was done, with the process and the run that did it.
+With STANDS, the first message of a thread says where its run stops, or the thread's id, whichever process accepted it:
+`before 3` (`before-3.` in an id) just before the third append behind an acceptance, `after 3` just after it, and 0 is
+an acceptance. It stands there until the process dies, or until there is the file that STANDS names. NOTES is the file
+that the outside counts by: a line for each thing that was done, with the process and the run that did it. A run that
+stands is named by its thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import sys
+import threading
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -23,11 +29,13 @@ from hosting.core.agent.agent_loop import RUN
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
 from hosting.core.thread.events import Accepted, decode
 from hosting.names import Address
+from tests.support.steered import Working
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")
 NOTES = Path(os.environ["NOTES"])
 STANDS = os.environ.get("STANDS")
+POINT = re.compile(r"(before|after)-(\d+)(\.|$)")
 
 
 class StandingStore:
@@ -35,31 +43,32 @@ class StandingStore:
 
     def __init__(self, store: ThreadStore) -> None:
         self._store = store
-        self._runs: dict[Address, Accepted] = {}
+        self._messages: dict[Address, str] = {}
         self._appends: Counter[Address] = Counter()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        for event in map(decode, append.events):
-            if isinstance(event, Accepted):
-                self._runs[address] = event
-                return await self._store.append(address, known, append)
         if not append.events:  # it renews a lease, at any moment
             return await self._store.append(address, known, append)
-        self._appends[address] += 1
-        number = self._appends[address]
+        number = 0
+        accepted = [event for event in map(decode, append.events) if isinstance(event, Accepted)]
+        if accepted:
+            self._messages.setdefault(address, accepted[0].request.message)
+        else:
+            self._appends[address] += 1
+            number = self._appends[address]
         await self._stand(address, f"before {number}")
         outcome = await self._store.append(address, known, append)
         await self._stand(address, f"after {number}")
         return outcome
 
     async def _stand(self, address: Address, point: str) -> None:
-        run = self._runs.get(address)
-        if STANDS is None or run is None or run.request.message != point:
+        named = POINT.match(address.thread_id)
+        if STANDS is None or point != (f"{named[1]} {named[2]}" if named else self._messages.get(address)):
             return
-        report(run.run_id, "stands")
+        report(address.thread_id, "stands")
         while not Path(STANDS).exists():  # noqa: ASYNC110 - another process makes the file
             await asyncio.sleep(0.01)
 
@@ -73,6 +82,31 @@ def report(run_id: str, what: str) -> None:
 def note(what: str) -> None:
     """Tell the outside what the run around does."""
     report(RUN.get(), what)
+
+
+class FileGate(threading.Event):
+    """A gate that is open once there is the file."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not Path(os.environ["GATE"]).exists():
+            time.sleep(timeout or 0)
+            return False
+        return True
+
+
+class Noted(list[list[str]]):
+    """What a model is shown, told to the outside."""
+
+    def append(self, shown: list[str]) -> None:
+        note(f"model {json.dumps(shown)}")
+
+
+def steered_agent() -> Agent[Any]:
+    """Return an agent that works in rounds of a tool, the first of which lasts until there is the file `GATE`."""
+    working = Working("Steered")
+    working.client.shown = Noted()
+    working.gate = FileGate()
+    return working.agent
 
 
 def served_agent() -> Agent[Any]:
@@ -101,6 +135,7 @@ app = hosting.app.AgentFunctionApp(
         planned_agent(note, (*PLAN[:-1], f"signed {os.getpid()}"), name="Signer", harmless=True, speaks=True),
         served_agent(),
         asking_agent(),
+        steered_agent(),
     ],
     wires=["responses", "a2a", "ag-ui"],
 )
