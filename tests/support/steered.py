@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agent_framework import (
@@ -69,6 +71,21 @@ def said(message: Message) -> str:
     if "function_result" in kinds:
         return "tool"
     return "call" if "function_call" in kinds else f"{message.role}: {message.text}"
+
+
+class FileGate(threading.Event):
+    """A gate that is open once there is the file, which another process makes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return whether it is open; after so long, if it is not."""
+        if not self._path.exists():
+            time.sleep(timeout or 0)
+            return False
+        return True
 
 
 class Working:

@@ -7,7 +7,13 @@ import { length } from "./times.js"
 const BUSY = { queue: "waits for its turn", reject: "is refused", interrupt: "interrupts the run", rollback: "replaces the run", steer: "joins the run" }
 const PER = { run: "a run", thread: "a thread", "owner/day": "an owner and day" }
 const LIMITS = { requests_per_minute: ["request", "a minute"], tokens_per_minute: ["token", "a minute"], runs_at_once: ["run", "at once in a process"] }
-const offline = new Map() // whether the built-in model answers, by the agents' names
+const descriptions = new Map()
+
+/** What the app says of an agent; null where it cannot be read now. */
+export function described(name) {
+  if (!descriptions.has(name)) descriptions.set(name, read(paths.agent(name)).catch(() => descriptions.delete(name) && null))
+  return descriptions.get(name)
+}
 
 /** Say beside the title that the built-in model answers, where it does. */
 export async function showModel(agent) {
@@ -15,9 +21,8 @@ export async function showModel(agent) {
   shown.hidden = true
   shown.dataset.agent = agent?.name ?? ""
   if (!agent) return
-  if (!offline.has(agent.name)) offline.set(agent.name, read(paths.agent(agent.name)).then((told) => partsOf(told).some(({ model }) => model?.offline), () => offline.delete(agent.name) && false))
-  const isOffline = await offline.get(agent.name)
-  if (shown.dataset.agent === agent.name) shown.hidden = !isOffline
+  const told = await described(agent.name)
+  if (shown.dataset.agent === agent.name) shown.hidden = !told || !partsOf(told).some(({ model }) => model?.offline)
 }
 
 /** The view of one agent or workflow; `ofThread(agent, threadId)` makes what a feature shows of an agent's thread, or null. */

@@ -17,6 +17,7 @@ export class Composer {
     this.submit = byId("submit")
     this.meanwhile = byId("meanwhile")
     this.busy = byId("busy")
+    this.policy = "queue"
     this.input = byId("input")
     this.shape = null
     this.attached = []
@@ -50,6 +51,13 @@ export class Composer {
     if (!isSame) this._shape()
     if (schema) this.attached = []
     this._showFiles()
+  }
+
+  /** Offer what the agent does with a message during a run, unless the user has chosen already. A refusal is no offer. */
+  prefer(policy) {
+    const offered = policy === "reject" ? "queue" : policy
+    if (this.busy.value === this.policy) this.busy.value = offered
+    this.policy = offered
   }
 
   _shape(given) {
@@ -176,7 +184,7 @@ export class Composer {
 
   _clear() {
     this.text.value = ""
-    this.busy.value = "queue"
+    this.busy.value = this.policy
     this.attached = []
     this._showFiles()
     this._fit()

@@ -1,7 +1,7 @@
 // The page put together: the agent and thread in the address, and the parts around the conversation.
 
 import { a2aClient } from "./a2a.js"
-import { AgentView, showModel } from "./agent.js"
+import { AgentView, described, showModel } from "./agent.js"
 import { Problem, graphs, paths, read, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
@@ -168,6 +168,8 @@ async function route() {
   showTop()
   listThreads()
   const opened = conversation
+  composer.prefer("queue")
+  described(agent.name).then((told) => told && conversation === opened && composer.prefer(told.rules.busy))
   await opened.open()
   if (conversation !== opened) return
   if (opened.isEmpty) byId("conversation").append(emptyThread(agent, thread, (text) => composer.write(text)))

@@ -14,8 +14,6 @@ import json
 import os
 import re
 import sys
-import threading
-import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -29,7 +27,7 @@ from hosting.core.agent.agent_loop import RUN
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
 from hosting.core.thread.events import Accepted, decode
 from hosting.names import Address
-from tests.support.steered import Working
+from tests.support.steered import FileGate, Working
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")
@@ -84,16 +82,6 @@ def note(what: str) -> None:
     report(RUN.get(), what)
 
 
-class FileGate(threading.Event):
-    """A gate that is open once there is the file."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if not Path(os.environ["GATE"]).exists():
-            time.sleep(timeout or 0)
-            return False
-        return True
-
-
 class Noted(list[list[str]]):
     """What a model is shown, told to the outside."""
 
@@ -105,7 +93,7 @@ def steered_agent() -> Agent[Any]:
     """Return an agent that works in rounds of a tool, the first of which lasts until there is the file `GATE`."""
     working = Working("Steered")
     working.client.shown = Noted()
-    working.gate = FileGate()
+    working.gate = FileGate(Path(os.environ.get("GATE", os.devnull)))
     return working.agent
 
 
