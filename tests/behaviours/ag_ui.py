@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "ag-ui.cancel": "A cancelled run ends as cancelled, and as an error to a client from before 1.0.",
     "ag-ui.client-tools": "A tool of the client is called as AG-UI has it, and the message with its result goes on. "
     "The official clients run one to the end.",
+    "ag-ui.steering": "A message that joined a run stands in the snapshots of pages once, at its place, under the id "
+    "that its client gave it; a page that has it agrees with the thread (issue 87).",
     "ag-ui.interrupts": "A call that waits for a person is an interrupt, answered once, all together, by `resume`.",
     "ag-ui.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
     "ag-ui.spellings": "Fields are taken in the protocol's spelling and in Python's.",

@@ -17,10 +17,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from hosting.core.thread.events import Completed, Event
+from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.run import Ended, Over, Run, keeps_words
 from hosting.features.ag_ui.fold import RunFold
-from hosting.features.ag_ui.messages import Message, asked_message, conversation_mark, mark
+from hosting.features.ag_ui.messages import Message, asked_messages, conversation_mark, mark
 from hosting.features.ag_ui.requests import RunInput, own_prefix
 from hosting.http.wire_runs import fold_runs, made_calls
 from hosting.names import Address
@@ -53,8 +53,13 @@ class Turn(Struct, frozen=True):
 
     @property
     def left_nothing(self) -> bool:
-        """Whether it is over, and the model sees nothing of it."""
-        return isinstance(self.run.state, Over) and not self.is_kept
+        """Whether it is over, and the model sees nothing of it, nor of its messages in another run."""
+        return isinstance(self.run.state, Over) and not self.is_kept and not self.has_joined
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether its messages are those of the run that took it."""
+        return isinstance(self.run.end, Joined)
 
     @property
     def is_kept(self) -> bool:
@@ -71,23 +76,25 @@ class Turn(Struct, frozen=True):
 def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes: bool = False) -> list[Turn]:
     """Return the turns of these events of a thread; `names_causes` as in `RunFold`."""
 
+    asked: dict[str, Sequence[Message]] = {}
+
     def begin(run: Run, before: dict[str, RunFold]) -> RunFold:
+        asked[run.run_id] = asked_messages(run)
         asking = (fold.run for fold in reversed(before.values()) if fold.run.requested_approvals)
         waited = next(map(waited_calls, asking), {}) if run.accepted.request.decisions else {}
         nobody = RunInput(run.accepted.thread_id, run.run_id, (), (), (), is_versioned=True)
-        return RunFold(nobody, run, waited, names_causes=names_causes)
+        return RunFold(nobody, run, waited, asked, names_causes=names_causes)
 
     return [_turn(fold) for fold in fold_runs(address, log, begin).values()]
 
 
 def _turn(fold: RunFold) -> Turn:
     run = fold.run
-    wire, request = run.accepted.wire or {}, run.accepted.request
+    wire = run.accepted.wire or {}
     prefix = own_prefix(wire.get("run_id") or run.run_id)
-    messages = [] if request.decisions else [*request.earlier, request]
-    logged = wire.get("asked") or [[f"{run.run_id}:asked-{number}", None] for number in range(len(messages))]
-    asked = [asked_message(name, message) for (name, _), message in zip(logged, messages, strict=False)]
-    marks = [stored or mark(message) for (_, stored), message in zip(logged, asked, strict=False)]
+    asked = asked_messages(run)
+    stored = [known for _, known in wire.get("asked") or ()] or [None] * len(asked)
+    marks = [known or mark(message) for known, message in zip(stored, asked, strict=False)]
     return Turn(run, prefix, asked, marks, fold.shown, wire.get("page"))
 
 
@@ -109,11 +116,10 @@ class LoggedThread(Struct, frozen=True):
             messages.append(message)
             marks.append(mark(message))
         for turn in turns[-MOST_TURNS:]:
-            for number, message in enumerate(turn.asked):
+            for number, message in enumerate((*turn.asked, *turn.shown)):
                 is_taken = message["id"] in ids
                 messages.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
                 ids.add(message["id"])
-            messages += turn.shown
             marks += [*turn.marks, *map(mark, turn.shown)]
         return messages, marks
 
@@ -145,7 +151,7 @@ class LoggedThread(Struct, frozen=True):
         The first of the turns was asked what is asked again; there are none where the request brings a next message,
         and then those before it may be known. A client that names its version gives each message an id of its own, as
         the protocol has it. Of another one the first message again, with another text, may be its second under the only
-        id that it knows.
+        id that it knows. A message that joined a run is no turn of its own: again, it is a next message.
         """
         later = self._later(run_input)
         repeats = self._repeats(later, run_input)
@@ -159,8 +165,8 @@ class LoggedThread(Struct, frozen=True):
             )
         if is_edited and not run_input.is_versioned and not run_input.past and len(later) == 1:
             return [], 0
-        first = min(turn.run.first for turn, _ in repeats.values())
-        return [turn for turn in later if turn.run.first >= first], 0
+        own = [turn.run.first for turn, _ in repeats.values() if not turn.has_joined]
+        return [turn for turn in later if own and turn.run.first >= min(own) and not turn.has_joined], 0
 
     def _later(self, run_input: RunInput) -> list[Turn]:
         """Return the turns after the last answer that the client has, without turns that left nothing."""

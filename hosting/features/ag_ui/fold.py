@@ -4,7 +4,8 @@ Theory. The id of a message is made of the run's and of the position of its log 
 a tool call of the position at which it began. The run's id is the client's own, or ours for a run that goes on after
 an approval: clients may give both runs the same. A client puts events together to messages and keeps them. So when text
 counts no more, because another attempt writes it anew or the answer was changed, all messages are sent as they stand
-(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits is shown by the run that
+(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. So it is when a message joins the run, which
+keeps the id that its client gave it: no other event has a user's words. A call that waits is shown by the run that
 asks, and its result belongs to the run that goes on, under the same id.
 """
 
@@ -33,8 +34,9 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval
 from hosting.errors import HostingError
+from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
-from hosting.features.ag_ui.requests import RunInput, own_prefix
+from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
 from hosting.http.wire import object_schema
 from hosting.http.wire_runs import ItemFold
 from hosting.ports import iso
@@ -58,21 +60,28 @@ WireEvent = dict[str, Any]
 class RunFold(ItemFold[WireEvent]):
     """One run, for the client that sent `run_input`: `start` returns its first events, `next` those of an update.
 
-    `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
-    developer reads it, and learns what a tool raised.
+    `waited` has the ids of the calls for which the run before waited, by the model's own, and `asked` what runs that
+    joined this one were asked, by their ids, once they did. `names_causes`: the app's developer reads it, and learns
+    what a tool raised.
     """
 
-    def __init__(self, run_input: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
+    def __init__(
+        self,
+        run_input: RunInput,
+        run: Run,
+        waited: Mapping[str, str],
+        asked: Mapping[str, Sequence[Message]],
+        *,
+        names_causes: bool = False,
+    ) -> None:
         super().__init__(run, names_causes=names_causes)
         self._run_input = run_input
         self._ids = {"threadId": run_input.thread_id, "runId": run_input.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
-        self._history: list[Mapping[str, Any]] = [
-            message
-            for message in run_input.sent
-            if not (message["id"].startswith(self._prefix) or run_input.stands_in(message))
-        ]
+        before = without_own(run_input.sent, self._prefix).values()
+        self._history: list[Message] = [message for message in before if not run_input.stands_in(message)]
         self._waited = waited
+        self._asked = asked
         self._shown: list[dict[str, Any]] = []
         self._texts: dict[transcript.AgentMessage, dict[str, Any]] = {}
         self._open = ""
@@ -96,7 +105,7 @@ class RunFold(ItemFold[WireEvent]):
             for message in self._shown
         ]
 
-    def restate(self, history: Sequence[Mapping[str, Any]]) -> list[WireEvent]:
+    def restate(self, history: Sequence[Message]) -> list[WireEvent]:
         """Return the events that say which messages the thread has before this run's own.
 
         Clients keep what they have where it is, and put what they lack behind it. So what is out of its place goes
@@ -140,6 +149,11 @@ class RunFold(ItemFold[WireEvent]):
                 self._complete(item)
             case Failed() | TimedOut() | Cancelled() | Joined() if item.run_id == self.run.run_id:
                 self._end_unanswered(item)
+            case Joined():
+                names = (f"{self._prefix}{position}.{number}" for number in range(len(item.messages)))
+                unknown = [asked_message(*each) for each in zip(names, item.messages, strict=True)]
+                self._shown += [{**message} for message in self._asked.get(item.run_id, unknown)]
+                self._restate()
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields})

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
 from state.conversation import exchanges, is_unanswered
 from state.json_values import parse
@@ -79,6 +80,16 @@ def _call(content: Mapping[str, Any]) -> dict[str, Any]:
 def asked_message(name: str, message: UserMessage) -> Message:
     """Return a run's request as the protocol has it."""
     return {"id": name, "role": message.role, "content": _content(message.message, message.contents)}
+
+
+def asked_messages(run: Run) -> list[Message]:
+    """Return what a run was asked, under the ids that its client gave; an answer to approvals asks nothing."""
+    request = run.accepted.request
+    messages = [] if request.decisions else request.messages
+    logged = (run.accepted.wire or {}).get("asked") or [
+        [f"{run.run_id}:asked-{number}", None] for number in range(len(messages))
+    ]
+    return [asked_message(name, message) for (name, _), message in zip(logged, messages, strict=False)]
 
 
 def _content(text: str, contents: Iterable[Mapping[str, Any]]) -> str | list[dict[str, Any]]:

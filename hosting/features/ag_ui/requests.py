@@ -88,6 +88,17 @@ def own_prefix(run_id: str) -> str:
     return f"{run_id}:"
 
 
+def without_own(sent: Iterable[Mapping[str, Any]], own: str | tuple[str, ...]) -> dict[int, Mapping[str, Any]]:
+    """Return messages by their places, without those of the run with that prefix, and a user's that joined it."""
+    before, is_begun = dict[int, Mapping[str, Any]](), False
+    for number, message in enumerate(sent):
+        if message["id"].startswith(own):
+            is_begun = True
+        elif not (is_begun and message["role"] == "user"):
+            before[number] = message
+    return before
+
+
 def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
     """Return the run that a body asks for; raises `HostingError`s that name the field."""
     fields = _one_spelling(object_fields(call, _SPELLINGS.keys(), limits.body_bytes))
@@ -106,7 +117,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
     tools = _tools(fields.get("tools"), limits)
     resumed = _decisions(fields.get("resume"))
     own = () if resumed else own_prefix(run_id)
-    before = {number: message for number, message in enumerate(sent) if not message["id"].startswith(own)}
+    before = without_own(sent, own)
     newest = max((number for number, message in before.items() if message["role"] in _OF_THE_AGENT), default=-1)
     new = {f"messages[{number}]": message for number, message in before.items() if number > newest}
     messages = tuple(read_message(where, message, "text", _content, limits) for where, message in new.items())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
+from hosting.core.agent.held_run import read_run
 from hosting.core.archiving import Archiver
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.request.contents import limits_of
-from hosting.core.thread.events import Claimed
+from hosting.core.thread.events import Claimed, Joined
+from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.features.ag_ui.agreement import waited_calls
 from hosting.features.ag_ui.beginning import Beginning, Begun
 from hosting.features.ag_ui.fold import RunFold, WireEvent
+from hosting.features.ag_ui.messages import Message, asked_messages
 from hosting.features.ag_ui.names import UnservedInputError
 from hosting.features.ag_ui.requests import RunInput, parse_input
 from hosting.http.replies import Streamed, run_headers
@@ -42,8 +45,9 @@ class AgUiVerbs:
             begun, waited = await self._decide(request, agent, run_input)
         else:
             begun, waited = await self._beginning.begin(request, agent, run_input), {}
-        fold = RunFold(run_input, begun.run, waited, names_causes=self._wire.names_causes)
-        events = self._events(request, fold, begun)
+        asked: dict[str, Sequence[Message]] = {}
+        fold = RunFold(run_input, begun.run, waited, asked, names_causes=self._wire.names_causes)
+        events = self._events(request, fold, begun, asked)
         name = f"run {begun.run.run_id}"
         frames = framed(name, events, fold.broken, "Send the same run again.")
         return streamed(frames, run_headers(begun.run))
@@ -68,8 +72,10 @@ class AgUiVerbs:
         requested, resumed = await record_answers(self._wire, request, address, answers, unfinished)
         return Begun(resumed, run_input, agrees=True), waited_calls(requested)
 
-    async def _events(self, request: HttpRequest, fold: RunFold, begun: Begun) -> AsyncGenerator[list[WireEvent], None]:
-        """Yield the run's events to its end, deltas as they come.
+    async def _events(
+        self, request: HttpRequest, fold: RunFold, begun: Begun, asked: dict[str, Sequence[Message]]
+    ) -> AsyncGenerator[list[WireEvent], None]:
+        """Yield the run's events to its end, deltas as they come; `asked` gets what joins it.
 
         Once all runs before it have ended, those of a client that may not have what the thread has begin with that.
         """
@@ -83,5 +89,8 @@ class AgUiVerbs:
                         history = await self._beginning.history_before(begun, request)
                         events += [] if history is None else fold.restate(history)
                         is_compared = True
+                    if isinstance(update, LoggedEvent) and isinstance(update.event, Joined):
+                        joined = await read_run(self._wire.log, begun.run.address, update.event.run_id)
+                        asked |= {joined.run_id: asked_messages(joined)} if isinstance(joined, Run) else {}
                     events += fold.next(update)
                 yield events

@@ -29,7 +29,7 @@ def events_of(given: Iterable[Update]) -> Events:
     """Return all events for a client that begins with a message of its user."""
     updates = list(given)
     wanted = RunInput("t", "r", (), (), HISTORY, is_versioned=True)
-    fold = RunFold(wanted, run_of(updates), {})
+    fold = RunFold(wanted, run_of(updates), {}, {})
     return [*fold.start(), *(event for update in updates for event in fold.next(update))]
 
 
