@@ -6,6 +6,7 @@ BEHAVIOURS = {
     "chat.messages": "The messages of a request are the whole conversation, and nothing of it is kept.",
     "chat.thread": "A request that names a thread continues it with the messages behind the assistant's last one.",
     "chat.stream": "A completion is streamed as the agent speaks, and ends with an error if sent text stands no more.",
+    "chat.steering": "A message that joined a run gets the answer of that run, streamed or not (issue 87).",
     "chat.ignored": "What the agent's author decides is ignored, and named in the answer.",
     "chat.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
     "chat.client": "OpenAI's clients for Python and JavaScript chat, stream, parse formats and list models.",

@@ -2,7 +2,8 @@
 
 Theory. A chunk cannot be taken back. So the text that was sent is compared with the text as it stands: what continues
 it is sent, and where it stands no more (another attempt, or middleware, has another text) the stream ends with an
-error. Nothing is sent between the two, so a reader never has a text that the thread does not have.
+error. Nothing is sent between the two, so a reader never has a text that the thread does not have. A run whose message
+joined another one has no text: the chunks under its id go on with that of the other, `answered_by` it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from hosting.core import transcript
 from hosting.core.outcome import completed_text, run_error
-from hosting.core.thread.events import Completed, Terminal
+from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, HostingError, RunFailedError
@@ -31,14 +32,23 @@ class ChatFold(ItemFold[Chunk]):
 
     def __init__(self, agent: str, run: Run, *, names_causes: bool, counts_usage: bool) -> None:
         super().__init__(run, names_causes=names_causes)
-        self._agent = agent
+        self._agent, self._names_causes = agent, names_causes
         self._counts_usage = counts_usage
         self._texts: list[transcript.AgentMessage] = []
         self._sent: str | None = None
+        self._chunk_of = _object("chat.completion.chunk", agent, run)
+
+    def answered_by(self, run: Run) -> ChatFold:
+        """Return the fold of the run that this one's message joined, whose chunks continue the same completion."""
+        fold = ChatFold(self._agent, run, names_causes=self._names_causes, counts_usage=self._counts_usage)
+        fold._sent, fold._chunk_of = self._sent, self._chunk_of
+        return fold
 
     def chunks(self) -> list[Chunk]:
         """Return the chunks that continue what was sent; raises the error that the stream ends with."""
         end = self.run.end
+        if isinstance(end, Joined):
+            return []
         if end is not None and not isinstance(end, Completed):
             raise run_error(end)
         if end is None:
@@ -58,9 +68,7 @@ class ChatFold(ItemFold[Chunk]):
         if end is not None:
             chunks.append(self._chunk({}, _reason(end)))
             if self._counts_usage:
-                chunks.append(
-                    {**_object("chat.completion.chunk", self._agent, self.run), "choices": [], "usage": _usage(end)}
-                )
+                chunks.append({**self._chunk_of, "choices": [], "usage": _usage(end)})
         return chunks
 
     def _project(self, position: str, item: transcript.Item) -> None:
@@ -70,7 +78,7 @@ class ChatFold(ItemFold[Chunk]):
     def _chunk(self, delta: Mapping[str, Any], reason: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": reason}
         usage = {"usage": None} if self._counts_usage else {}
-        return {**_object("chat.completion.chunk", self._agent, self.run), "choices": [choice], **usage}
+        return {**self._chunk_of, "choices": [choice], **usage}
 
 
 def completion(agent: str, run: Run, ignored: Sequence[str]) -> dict[str, Any]:

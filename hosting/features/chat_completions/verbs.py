@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
+from hosting.core.thread.events import Joined
 from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, RunError
@@ -78,16 +79,20 @@ class ChatVerbs:
             await forget(self._threads, run, request.caller.client)
 
     def _streamed(self, request: HttpRequest, create: Completion, run: Run, headers: Mapping[str, str]) -> Streamed:
-        """Return the chunks up to the run's end, text as it comes."""
-        following, causes = self._wire.following, self._wire.names_causes
-        fold = ChatFold(create.agent.name, run, names_causes=causes, counts_usage=create.counts_usage)
+        """Return the chunks up to the run's end, text as it comes; those of the run that it joined, if it did."""
+        wire, client = self._wire, request.caller.client
 
         async def batches() -> AsyncGenerator[list[Chunk], None]:
-            async with aclosing(following.follow(run, request.caller.client)) as lists:
-                async for updates in lists:
-                    for update in updates:
-                        fold.next(update)
-                    yield fold.chunks()
+            fold = ChatFold(create.agent.name, run, names_causes=wire.names_causes, counts_usage=create.counts_usage)
+            while True:
+                async with aclosing(wire.following.follow(fold.run, client)) as lists:
+                    async for updates in lists:
+                        for update in updates:
+                            fold.next(update)
+                        yield fold.chunks()
+                if not isinstance(fold.run.end, Joined):
+                    break
+                fold = fold.answered_by(await wire.runs.find(run.address, fold.run.end.into, client))
             await self._forget(create, fold.run, request)
 
         def broken(error: HostingError) -> list[Chunk]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from openai.types.chat import ChatCompletion
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.thread.events import Accepted, Claimed, Delta
@@ -10,8 +13,11 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
 from hosting.features.chat_completions.fold import ChatFold, RewrittenError
 from hosting.names import Address
-from tests.hosting.features.chat_completions.chats import Chats
+from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.chat_chunks import chunks, frames, joined
+from tests.support.made_app import app_of, ask, served
+from tests.support.steered import Working
+from tests.support.strictly import strictly
 
 
 @pytest.mark.behaviour("chat.stream")
@@ -97,3 +103,31 @@ async def test_the_official_client_streams(chats: Chats) -> None:
         final = await accumulated.get_final_completion()
 
     assert (joined(plain), final.choices[0].message.content) == ("one two", "one two")
+
+
+@pytest.mark.behaviour("chat.steering")
+@pytest.mark.parametrize("streams", [False, True], ids=["plain", "streamed"])
+async def test_a_message_that_joined_a_run_gets_the_answer_of_that_run(streams: bool) -> None:
+    """As one completion, whose stream begins when the message was sent."""
+    working = Working("Joker")
+    app = app_of(wires=["chat-completions"])
+    app.add_agent(working.agent, busy="steer")
+    async with served(app) as (_, http):
+        first = asyncio.ensure_future(ask(http, "first", thread_id="t"))
+        await working.at_work()
+        body = {"messages": [said("user", "and this")], "metadata": {"thread_id": "t"}, "stream": streams}
+        answer = asyncio.ensure_future(http.post("/api/chat/v1/chat/completions", json=body))
+        while len((await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        working.open()
+        whole, completion = (await first).json()["response"], await answer
+
+    if streams:
+        streamed = chunks(completion.text)
+        assert joined(streamed) == whole
+        assert {chunk.id for chunk in streamed} == {streamed[0].id}
+        assert [chunk.choices[0].delta.role for chunk in streamed if chunk.choices[0].delta.role] == ["assistant"]
+        assert streamed[-1].choices[0].finish_reason == "stop"
+    else:
+        assert strictly(ChatCompletion, completion.json()).choices[0].message.content == whole
+    assert '"user: and this"' in whole
