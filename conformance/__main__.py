@@ -79,6 +79,15 @@ def command_line() -> argparse.ArgumentParser:
         "--approval", default="", metavar="MESSAGE", help="a message that leads to a tool call with approval"
     )
     parser.add_argument(
+        "--work", default="", metavar="MESSAGE", help="a message that leads to a tool call of some seconds"
+    )
+    parser.add_argument(
+        "--tool",
+        default="",
+        metavar="MESSAGE",
+        help="a message that leads to a call of the caller's conformance_lookup",
+    )
+    parser.add_argument(
         "--patience", type=float, default=60.0, metavar="SECONDS", help="longest wait for one answer (default: 60)"
     )
     parser.add_argument(
@@ -168,6 +177,8 @@ async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Resul
             [headers_of([owner]) for owner in options.owner],
             kill_by(options.kill) if options.kill else None,
             options.patience,
+            work=options.work,
+            tool=options.tool,
         )
         return [await result_of(check, trial) for check in ALL_CHECKS if check.name in names]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from conformance.port import End, NotOffered, Refused, Run, Service
@@ -158,15 +158,43 @@ async def approval_once(trial: Trial) -> None:
     """Approve and refuse one call at once, send the second decision once more later, and read the conversation."""
     thread = await trial.service.new_thread()
     approval = await trial.waiting(thread)
-    decided = [trial.service.decide(thread, approval, approved) for approved in (True, False)]
-    answers = await asyncio.gather(*decided, return_exceptions=True)
-    taken = [answer for answer in answers if isinstance(answer, Run)]
-    expect(len(taken) == 1, f"{len(taken)} of 2 decisions were taken: {answers}")
+
+    await _expect_answered_once(trial, thread, lambda is_first: trial.service.decide(thread, approval, is_first))
+
+
+async def steer_once(trial: Trial) -> None:
+    """Send a message that is to join a run at work, wait for both, and read the conversation."""
+    if type(trial.service).steer is Service.steer:
+        await trial.service.steer("", "")  # not offered, whatever a slow run is
+    thread, first, word = await trial.service.new_thread(), trial.message(trial.work or trial.slow), trial.message()
+    run = await trial.slow_run(thread, message=first)
+    ends = [await trial.end(each) for each in (run, await trial.service.steer(thread, word))]
+    sent = "".join(entry.text for entry in await trial.service.conversation(thread) if entry.by == "user")
+
+    expect({end.status for end in ends} == {"completed"}, f"the run ended as {ends[0]}, the message's as {ends[1]}")
+    expect(sent == f"{first}{word}", f"sent {first!r} and {word!r}, and the conversation has {sent!r}")
+
+
+async def client_tool_once(trial: Trial) -> None:
+    """Give a call of the caller's tool two results at once, the second once more later, and read the conversation."""
+    thread = await trial.service.new_thread()
+    call = await trial.called(thread)
+
+    await _expect_answered_once(
+        trial, thread, lambda is_first: trial.service.give(thread, call, "here" if is_first else "there")
+    )
+
+
+async def _expect_answered_once(trial: Trial, thread: str, answer: Callable[[bool], Awaitable[Run]]) -> None:
+    """Give two answers to one call at once: one is taken, and the other neither then nor later."""
+    answers = await asyncio.gather(answer(True), answer(False), return_exceptions=True)
+    taken = [given for given in answers if isinstance(given, Run)]
+    expect(len(taken) == 1, f"{len(taken)} of 2 answers were taken: {answers}")
     end = await trial.end(taken[0])
     expect(end.status == "completed", f"the run that went on ended as {end}")
     turns = await _readable_turns(trial, thread)
     try:
-        late = await trial.service.decide(thread, approval, answers[0] is not taken[0])
+        late = await answer(answers[0] is not taken[0])
         await trial.end(late)
     except Refused as refusal:
         expect(refusal.status < 500, str(refusal))
@@ -174,7 +202,7 @@ async def approval_once(trial: Trial) -> None:
             return
     later = await trial.turns(thread)
 
-    expect(later == turns, f"a second decision, later, made {turns} {later}")
+    expect(later == turns, f"a second answer, later, made {turns} {later}")
 
 
 async def delete_gone(trial: Trial) -> None:
@@ -299,6 +327,8 @@ CHECKS = tuple(
         ("cancel.queued", "A run that is cancelled while it waits never starts.", cancel_queued),
         ("cancel.ended", "Cancelling an ended run changes nothing.", cancel_ended),
         ("approval.once", "A tool call that waits for a person is decided once.", approval_once),
+        ("steer.once", "A message that is to join the run at work is given once.", steer_once),
+        ("client-tool.once", "A call of a tool that the caller runs takes one result.", client_tool_once),
         ("delete.gone", "Of a deleted thread nothing can be read.", delete_gone),
         ("delete.running", "A run does not bring its deleted thread back.", delete_running),
         ("delete.again", "A thread can be deleted twice, and its name has nothing of it.", delete_again),

@@ -81,6 +81,16 @@ async def kill_approval(trial: Trial) -> None:
     expect(end.status == "completed", f"the run that went on ended as {end}")
 
 
+async def kill_client_tool(trial: Trial) -> None:
+    """Kill the service while a call of the caller's tool waits, and give its result."""
+    thread = await trial.service.new_thread()
+    call = await trial.called(thread)
+    await trial.killed()
+    end = await trial.end(await trial.service.give(thread, call, "here"))
+
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+
+
 KILL_CHECKS = tuple(
     Check(name, promise, " ".join((run.__doc__ or "").split()), run)
     for name, promise, run in (
@@ -90,5 +100,6 @@ KILL_CHECKS = tuple(
         ("kill.stream", "A stream that a kill broke is resumed without loss and without doubling.", kill_stream),
         ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
         ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
+        ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),
     )
 )

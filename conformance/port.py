@@ -38,7 +38,7 @@ class Run:
 
 @dataclass(frozen=True)
 class End:
-    """How a run ended. Only a completed one has a text, and the calls that wait for a person."""
+    """How a run ended. Only a completed one has a text, and the calls that wait for a person or for their caller."""
 
     status: Literal["completed", "cancelled", "failed"]
     text: str = ""
@@ -121,6 +121,18 @@ class Service:
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
         """Answer one approval and return the run that goes on."""
         raise NotOffered("tool calls that wait for a person's approval")
+
+    async def steer(self, thread: str, message: str) -> Run:
+        """Send a message that is to join the run at work, and return once it is accepted."""
+        raise NotOffered("messages that join the run at work")
+
+    async def start_with_tool(self, thread: str, message: str, tool: Mapping[str, Any]) -> Run:
+        """Send a message with a tool that the caller runs (name, description, parameters)."""
+        raise NotOffered("tools that the caller runs")
+
+    async def give(self, thread: str, call: str, result: str) -> Run:
+        """Give the result of a call of the caller's tool, and return the run that goes on."""
+        raise NotOffered("tools that the caller runs")
 
     async def delete(self, thread: str) -> None:
         """Delete a thread with all that it has, and wait until it is gone."""

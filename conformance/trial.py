@@ -17,6 +17,13 @@ BETWEEN_TRIES_SECONDS = 0.1
 UNREADABLE = (httpx.HTTPError, AttributeError, LookupError, TypeError, ValueError)
 """What is raised where a service gives no answer, or one that is no JSON or JSON of another shape."""
 
+TOOL = {
+    "name": "conformance_lookup",
+    "description": "Looks up a subject.",
+    "parameters": {"type": "object", "properties": {"subject": {"type": "string"}}},
+}
+"""The tool that the pack runs as a caller."""
+
 Outcome = Literal["passed", "failed", "not offered", "not tried"]
 
 
@@ -60,15 +67,17 @@ class Trial:
     patience: float = 60.0
     open_seconds: float = 0.3
     """A run that is meant to be slow is still open then."""
+    work: str = ""
+    tool: str = ""
 
     def message(self, text: str = "") -> str:
         """Return a message that was never sent before, and that is recognized in a conversation."""
         return f"{text or self.plain} ({uuid.uuid4().hex[:8]})"
 
-    async def slow_run(self, thread: str, service: Service | None = None) -> Run:
+    async def slow_run(self, thread: str, service: Service | None = None, message: str = "") -> Run:
         """Start a run that takes a while, and return it while it is open."""
         service = service or self.service
-        run = await service.start(thread, self.message(self.slow))
+        run = await service.start(thread, message or self.message(self.slow))
         end = asyncio.ensure_future(service.end(run))
         await asyncio.wait({end}, timeout=self.open_seconds)
         if end.done():
@@ -87,6 +96,22 @@ class Trial:
         _, end = await self.service.ask(thread, self.message(self.approval))
         if not end.approvals:
             raise NotTried(f"the message of --approval led to no waiting call; the answer was {end.text[:200]!r}")
+        return end.approvals[0]
+
+    async def called(self, thread: str) -> str:
+        """Have a tool of the caller's called, and return the call."""
+        if type(self.service).start_with_tool is Service.start_with_tool:
+            await self.service.start_with_tool(thread, "", TOOL)  # not offered, whatever the user gave for it
+        if not self.tool:
+            raise NotTried(f"no --tool MESSAGE, which makes the agent call the tool {TOOL['name']} of the caller")
+        try:
+            end = await self.end(await self.service.start_with_tool(thread, self.message(self.tool), TOOL))
+        except Refused as refusal:
+            if refusal.status != httpx.codes.BAD_REQUEST:
+                raise
+            raise NotOffered(f"tools that the caller runs, of this agent: {refusal}") from None
+        if not end.approvals:
+            raise NotTried(f"the message of --tool led to no call of {TOOL['name']}; the answer was {end.text[:200]!r}")
         return end.approvals[0]
 
     async def killed(self) -> None:

@@ -38,12 +38,12 @@ class FoundryService(ResponsesService):
         """The platform makes conversations; the container takes the id that it is given."""
         return f"conv_{uuid.uuid4().hex}"
 
-    async def _started(self, thread: str, given: Any) -> Run:
+    async def _started(self, thread: str, given: Any, **fields: Any) -> Run:
         """Nothing waits: a second response of a conversation runs beside the first, or is refused."""
         runs = self._runs.setdefault(thread, [])
         if runs and await self.is_open(runs[-1]):
             raise NotOffered("a message that waits behind another run of its thread")
-        runs.append(await super()._started(thread, given))
+        runs.append(await super()._started(thread, given, **fields))
         return runs[-1]
 
     async def conversation(self, thread: str) -> list[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -51,7 +51,8 @@ class OurService(Service):
         while True:
             answer = await self.call("GET", f"{self._thread(run.thread)}/runs/{run.id}")
             if answer.status_code != 202:
-                return _end(answer.json())
+                state = answer.json()
+                return await self.end(Run(run.thread, state["joined"])) if "joined" in state else _end(state)
             await asyncio.sleep(POLL_SECONDS)
 
     async def conversation(self, thread: str) -> list[Entry]:
@@ -80,6 +81,22 @@ class OurService(Service):
         """The answer is the run that goes on."""
         path = f"{self._thread(thread)}/approvals/{approval}"
         body = {"approved": approved, "wait_for_response": False}
+        return Run(thread, (await self.call("POST", path, json=body)).json()["run_id"])
+
+    async def steer(self, thread: str, message: str) -> Run:
+        """202. The run ends as `joined`, and the one that took the message has the answer."""
+        sent = await self._send(thread, message, "", busy="steer", wait_for_response=False)
+        return Run(sent["thread_id"], sent["run_id"])
+
+    async def start_with_tool(self, thread: str, message: str, tool: Mapping[str, Any]) -> Run:
+        """202, where the agent takes tools of its callers."""
+        sent = await self._send(thread, message, "", client_tools=[tool], wait_for_response=False)
+        return Run(sent["thread_id"], sent["run_id"])
+
+    async def give(self, thread: str, call: str, result: str) -> Run:
+        """As an approval is answered, by a value."""
+        path = f"{self._thread(thread)}/approvals/{call}"
+        body = {"value": result, "wait_for_response": False}
         return Run(thread, (await self.call("POST", path, json=body)).json()["run_id"])
 
     async def delete(self, thread: str) -> None:

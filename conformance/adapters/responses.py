@@ -14,6 +14,8 @@ from conformance.port import End, Entry, NotOffered, Piece, Run, Service
 
 OPEN = ("queued", "in_progress")
 POLL_SECONDS = 0.1
+WAITING = {"mcp_approval_request": "id", "function_call": "call_id"}
+"""The items of calls that wait, with the member that names the call."""
 
 
 class ResponsesService(Service):
@@ -33,9 +35,16 @@ class ResponsesService(Service):
         body = {"metadata": {"agent_id": self.agent}}
         return str((await self.call("POST", "conversations", json=body)).json()["id"])
 
-    async def _started(self, thread: str, given: Any) -> Run:
+    async def _started(self, thread: str, given: Any, **fields: Any) -> Run:
         """Started as a stream, which is what can be read later, and left at its first event."""
-        body = {"model": self.agent, "conversation": thread, "input": given, "background": True, "stream": True}
+        body = {
+            "model": self.agent,
+            "conversation": thread,
+            "input": given,
+            "background": True,
+            "stream": True,
+            **fields,
+        }
         async with aclosing(events_of(self.http, "POST", "responses", json=body, headers=self.headers)) as events:
             async for event in events:
                 return Run(thread, event.json()["response"]["id"])
@@ -60,8 +69,8 @@ class ResponsesService(Service):
             await asyncio.sleep(POLL_SECONDS)
         if response["status"] != "completed":
             return End("cancelled" if response["status"] == "cancelled" else "failed", str(response.get("error")))
-        waiting = tuple(item["id"] for item in response["output"] if item["type"] == "mcp_approval_request")
-        return End("completed", "".join(map(text_of, response["output"])), waiting)
+        names = (item.get(WAITING.get(item["type"], "")) for item in response["output"])
+        return End("completed", "".join(map(text_of, response["output"])), tuple(filter(None, names)))
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Its messages among the items."""
@@ -99,6 +108,14 @@ class ResponsesService(Service):
         """A response to an item that answers the request."""
         answer = {"type": "mcp_approval_response", "approval_request_id": approval, "approve": approved}
         return await self._started(thread, [answer])
+
+    async def start_with_tool(self, thread: str, message: str, tool: Mapping[str, Any]) -> Run:
+        """A function tool."""
+        return await self._started(thread, message, tools=[{"type": "function", **tool}])
+
+    async def give(self, thread: str, call: str, result: str) -> Run:
+        """A response to an item with the function's output."""
+        return await self._started(thread, [{"type": "function_call_output", "call_id": call, "output": result}])
 
     async def delete(self, thread: str) -> None:
         """200."""

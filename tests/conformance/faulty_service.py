@@ -34,6 +34,9 @@ FAULTS = {
     "cancelling reaches ended runs": "cancel.ended",
     "approvals are taken twice": "approval.once",
     "approvals are taken again later": "approval.once",
+    "messages that join are lost": "steer.once",
+    "messages that join are runs too": "steer.once",
+    "results are taken twice": "client-tool.once",
     "deleting keeps the runs": "delete.gone",
     "deleting keeps the conversation": "delete.gone",
     "runs bring their thread back": "delete.running",
@@ -48,6 +51,7 @@ FAULTS = {
     "a kill begins streams anew": "kill.stream",
     "a kill takes the last answer": "kill.conversation",
     "a kill forgets approvals": "kill.approval",
+    "a kill forgets calls": "kill.client-tool",
 }
 """Each fault with the check that has to find it."""
 
@@ -64,6 +68,8 @@ class Run:
     pieces: list[str] = field(default_factory=list)
     approval: str = ""
     attempt: int = 0
+    joined: str = ""
+    words: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -140,7 +146,7 @@ class FaultyService:
                 run.attempt += 1  # another try of a model has other words
         if self.has("a kill forgets keys"):
             self.keys.clear()
-        if self.has("a kill forgets approvals"):
+        if self.has("a kill forgets approvals") or self.has("a kill forgets calls"):
             self.approvals.clear()
         for (owner, name), thread in self.threads.items():
             if self.has("a kill takes the last answer"):
@@ -193,12 +199,12 @@ class FaultyService:
             if run.status == "cancelled" and not self.has("cancelling does nothing"):
                 return
             run.pieces.append(word)
-        if run.message.startswith("refund"):
+        if run.message.startswith(("refund", "lookup")):
             run.approval = uuid.uuid4().hex
             self.approvals[run.approval] = run
         if self.has("runs bring their thread back"):
             self.threads.setdefault((run.owner, run.thread), thread)
-        thread.entries += [("request", run.message), ("response", run.text)]
+        thread.entries += [("request", "".join([run.message, *run.words])), ("response", run.text)]
         run.status = "success"
 
     async def _agents(self, request: web.Request) -> web.Response:
@@ -215,9 +221,15 @@ class FaultyService:
             thread = self.threads.setdefault((owner, body["thread_id"]), Thread())
             thread.is_hidden = False
             run = self._new(owner, body["thread_id"], body["message"])
-            is_idle = all(other.status not in OPEN for other in thread.runs)
-            thread.runs.append(run)
-            if is_idle:
+            at_work = [other for other in thread.runs if other.status in OPEN]
+            if body.get("busy") == "steer" and at_work:
+                run.status, run.joined = "joined", at_work[0].id
+                at_work[0].words += [] if self.has("messages that join are lost") else [run.message]
+            else:
+                thread.runs.append(run)
+            if self.has("messages that join are runs too") and run.joined:
+                thread.runs.append(self._new(owner, body["thread_id"], run.message))
+            if not at_work:
                 self._work(thread)
         if self.has("keys are stored behind the run"):
             await _until(lambda: run.status not in OPEN)
@@ -231,7 +243,8 @@ class FaultyService:
 
     def _shown(self, run: Run) -> web.Response:
         waiting = [{"id": run.approval}] if run.approval in self.approvals else []
-        shown = {"thread_id": run.thread, "run_id": run.id, "status": run.status, "response": run.text}
+        joined = {"joined": run.joined} if run.joined else {}
+        shown = {**joined, "thread_id": run.thread, "run_id": run.id, "status": run.status, "response": run.text}
         return web.json_response(
             {**shown, "error": "", "pending_approvals": waiting}, status=202 if run.status in OPEN else 200
         )
@@ -296,7 +309,7 @@ class FaultyService:
         run = self.approvals.get(approval)
         if run is None:
             return web.json_response({"code": "approval_answered"}, status=409)
-        if self.has("approvals are taken twice"):
+        if self.has("approvals are taken twice") or self.has("results are taken twice"):
             self.deciding += 1
             if self.deciding > 1:
                 self.two_decide.set()

@@ -18,7 +18,7 @@ FOUNDRY_KILLS = ("kill.conversation", "kill.approval")
 FOUNDRY: Mapping[str, str] = {
     **dict.fromkeys(("stream.resumed", "stream.again", "cancel.running", "cancel.ended"), "passed"),
     **dict.fromkeys(("delete.gone", "delete.again", "owners.read", "owners.change", *FOUNDRY_KILLS), "passed"),
-    **dict.fromkeys(("kill.running", "kill.stream"), "not tried"),
+    **dict.fromkeys(("kill.running", "kill.stream", "client-tool.once", "kill.client-tool"), "not tried"),
     "approval.once": "failed",
 }
 

@@ -1,4 +1,4 @@
-"""The model of the agents to be tried: `slow` takes three seconds, `refund` calls a tool, all else echoes."""
+"""The model of the agents to be tried: `slow` takes 3 s, `refund`, `work` and `lookup` call tools, else an echo."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ class Model(BaseChatClient[Any]):
             yield Content.from_text("It is paid back.")
         elif newest.text.startswith("refund"):
             yield Content.from_function_call(call_id="call-1", name="refund", arguments={})
+        elif newest.text.startswith("work"):
+            yield Content.from_function_call(call_id="call-1", name="work", arguments={})
+        elif newest.text.startswith("lookup"):
+            yield Content.from_function_call(call_id="call-1", name="conformance_lookup", arguments={"subject": "x"})
         elif newest.text.startswith("slow"):
             for number in range(WORDS):
                 await asyncio.sleep(WORD_SECONDS)
@@ -60,3 +64,10 @@ class Client(FunctionInvocationLayer[Any], Model):
 def refund() -> str:
     """Pay money back."""
     return "paid"
+
+
+@tool
+async def work() -> str:
+    """Work for a second."""
+    await asyncio.sleep(1)
+    return "worked"

@@ -18,6 +18,8 @@ SUBJECTS = {
     "Runs of a thread keep their order": "order",
     "A run can be cancelled": "cancel",
     "An approval is decided once": "approval",
+    "A message joins the run at work once": "steer",
+    "A call of the caller's tool is answered once": "client-tool",
     "A deleted thread stays deleted": "delete",
     "Other owners cannot read or change a thread": "owners",
     "Work survives `kill -9`": "kill",

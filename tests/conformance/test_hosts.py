@@ -48,7 +48,8 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
     try:
         async with httpx.AsyncClient(base_url=f"{killed.host.origin}{path}", timeout=30.0) as http:
             service = ADAPTERS[adapter](http, "Assistant")
-            trial = Trial(service, "hello", "slow", "refund", [{"x-user": "ada"}, {"x-user": "bob"}], killed.kill)
+            owners = [{"x-user": "ada"}, {"x-user": "bob"}]
+            trial = Trial(service, "hello", "slow", "refund", owners, killed.kill, work="work", tool="lookup")
             return [await result_of(check, trial) for check in ALL_CHECKS]
     finally:
         await asyncio.to_thread(killed.host.__exit__)
@@ -56,6 +57,7 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
 
 KEYS = {"key.again", "key.at-once", "key.reused", "key.broken", "kill.key"}
 STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
+OURS = {"steer.once", "client-tool.once", "kill.client-tool"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
 
@@ -64,8 +66,8 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {*KEYS, "state.version"}),
-        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, "state.version"}),
+        ("responses", "/api/openai/v1", {*KEYS, "steer.once", "state.version"}),
+        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *OURS, "state.version"}),
         ("ag-ui", "/api/ag-ui/Assistant", {check.name for check in ALL_CHECKS} - {"approval.once", "kill.approval"}),
     ],
 )
