@@ -212,7 +212,7 @@ async def test_the_arguments_of_a_call_are_a_form_and_the_call_is_made_with_what
         page = await browser.open("#/clerk/edited")
         await ask(page, REFUND)
         card = page.locator(".card.ask")
-        await card.get_by_role("button", name="Edit").click()
+        await card.get_by_role("button", name="Edit arguments").click()
         await card.get_by_label("Amount").fill("100")
         await card.get_by_role("button", name="Approve as changed").click()
         await ended(page, number=2)

@@ -16,7 +16,7 @@ export function approvalCard(approval, answer) {
   if (approval.kind !== "approve") return questionCard(approval, answer)
   const form = approval.arguments_schema && new Form(approval.arguments_schema, "Arguments", () => decide(true), approval.arguments)
   const asked = valueNode("Arguments", approval.arguments)
-  const edit = form ? button("Edit", () => change(), "quiet") : null
+  const edit = form ? button("Edit arguments", () => change(), "quiet") : null
   const reason = el("input", { type: "text", placeholder: "Reason to refuse (optional)", title: "The agent sees it", "aria-label": "Reason to refuse" })
   const refuse = button("Refuse", () => decide(false))
   const approve = button("Approve", () => decide(true), approval.destructive ? "danger" : "primary")
