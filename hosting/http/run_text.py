@@ -8,7 +8,7 @@ from hosting.core.outcome import RunStatus, completed_text, open_status
 from hosting.core.thread.events import Completed
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import PauseKind
+from hosting.core.thread.run_request import PauseKind, PendingApproval
 from hosting.visible import visible, visible_json, visible_line
 
 _ANSWERS: Mapping[PauseKind, tuple[str, str]] = {
@@ -27,13 +27,17 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
     if not (approvals := run.requested_approvals):
         return completed_text(terminal)
     waits = [
-        f"Waits for {_ANSWERS[approval.kind][0]} {approval.id}: "
-        f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
-        for approval in approvals
+        f"Waits for {_ANSWERS[approval.kind][0]} {approval.id}: {asked_in_words(approval)}" for approval in approvals
     ]
     choice = " or ".join(dict.fromkeys(_ANSWERS[approval.kind][1] for approval in approvals))
     how = f"To answer, POST {choice} as application/json to {url}" if url else ""
     return "\n\n".join(part for part in (visible(completed_text(terminal)), "\n".join(waits), how) if part)
+
+
+def asked_in_words(approval: PendingApproval) -> str:
+    """Return the question in its words, or the call that waits."""
+    call = f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
+    return call if approval.question is None else visible_line(approval.question)
 
 
 def incomplete_note(terminal: Completed) -> str:

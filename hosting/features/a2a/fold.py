@@ -118,7 +118,7 @@ class TaskFold:
         """Have a task with late approvals fail, and return the messages."""
         end = self.run.end
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
-            return self._give_up(end.expires_at, "The tool calls were not approved in time.")
+            return self._give_up(end.expires_at, "Nobody answered in time.")
         return []
 
     def _fold(self, update: LoggedEvent) -> list[Payload]:

@@ -194,7 +194,7 @@ def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
     assert [one["messageId"] for one in tasks[0]["history"]] == ["r.in0", "r.3", "s.in0"]
 
 
-LATE = "The tool calls were not approved in time."
+LATE = "Nobody answered in time."
 
 
 @pytest.mark.behaviour("a2a.approvals")
