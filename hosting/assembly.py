@@ -14,7 +14,6 @@ from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
-from hosting.features.approvals.standing import StandingApprovals
 from hosting.features.background.feature import BackgroundFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.chat_completions.feature import ChatCompletionsFeature
@@ -149,7 +148,7 @@ def make_features(
         CallbacksFeature(log, own(CallbacksFeature.settings)),
         webhooks,
         overview,
-        ApprovalsFeature(approvals, StandingApprovals(log, threads, holders), runs, Starting(services), most_bytes),
+        ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         FilesFeature(cells, stores, log, holders.held, plan),

@@ -37,6 +37,8 @@ from hosting.principal import Principal
 MCP_CALL_KEY = "durable-agents/call-key"
 IDEMPOTENT = "__durable_idempotent__"
 DESTRUCTIVE = "__durable_destructive__"
+NO_DEFAULT: Any = object()
+"""The default of a question that has none: None may be one."""
 _ID_LENGTH = 32
 _CLASS_KEY = '"__class__"'
 M = TypeVar("M", bound=Callable[..., Any])
@@ -51,7 +53,7 @@ class CallPausedError(BaseException):
 class Pauses(Protocol):
     """The questions and steps of a tool call."""
 
-    def ask(self, question: str, schema: Any) -> Awaitable[Any]:
+    def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Awaitable[Any]:
         """See `ToolCall.ask`."""
 
     def step(
@@ -77,13 +79,17 @@ class ToolCall:
     thread_key: str = ""
     pauses: Pauses | None = dataclasses.field(default=None, repr=False, compare=False)
 
-    def ask(self, question: str, *, schema: Any = str) -> Awaitable[Any]:
+    def ask(
+        self, question: str, *, schema: Any = str, seconds: float | None = None, default: Any = NO_DEFAULT
+    ) -> Awaitable[Any]:
         """Return a person's answer, now or in a week: the run ends with the question, and a later one has the answer.
 
         That run calls the tool again from its beginning, so it must be `idempotent`; the n-th question of the call has
         the n-th answer. The answer is of `schema`, a JSON Schema or a type. Await it in an asynchronous tool.
+
+        After so many `seconds` without an answer the run goes on with the `default`. Without one the question expires.
         """
-        return self._pauses("ask").ask(question, schema)
+        return self._pauses("ask").ask(question, schema, seconds, default)
 
     def step(self, name: str, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
         """Return the function's result, which is recorded once: a call that is made again gets it from the record.

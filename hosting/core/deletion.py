@@ -350,8 +350,8 @@ class ThreadDeletion:
         names = sorted(await self._stores.attachments.names(store_key))
         counts = dict[str, int]()
         for data in self._thread_data:
-            counts |= (counted := data.counted(names))
-            if any(counted.values()):
+            counts |= data.counted(names)
+            if any(name.startswith(data.prefixes) for name in names):
                 carrying += await data.clocks(address, head.epoch)
         return Receipt(
             deleted_at=self._log.clocks.wall(),

@@ -144,8 +144,9 @@ class ThreadData(Struct, frozen=True):
     are those of the thread's export with their types, lists or dicts, and `counts` members of the deletion's receipt,
     each with the prefix of the names that it counts. A feature that is off has this too: it may have been on.
 
-    Where anything is counted, `clocks` returns the instances of the engine that wait for the thread, whose ids begin
-    with `clock_prefix`, and `erase` removes what stands elsewhere. All raise `AttachmentsUnavailableError`.
+    Where there are any, `clocks` returns the instances of the engine that wait for the thread, whose ids begin with
+    `clock_prefix`. Where any is counted, `erase` removes what stands elsewhere. All raise
+    `AttachmentsUnavailableError`.
     """
 
     prefixes: tuple[str, ...]

@@ -5,6 +5,7 @@ The types of these bodies are here, too; those that HTTP alone has are in `http.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Literal, NotRequired, cast
@@ -77,7 +78,8 @@ class Approval(TypedDict):
     `approve`: may `tool` be called with these arguments? `ask`: `tool`, or a workflow's executor of that name, asks a
     person: the `question` if it is a text, and `arguments`. `client_tool`: you make the call and send its result. The
     last two have the schema of the answer as `answer_schema`. The first has that of the arguments as `arguments_schema`
-    if you may change them, and is `destructive` if the tool's author says that a call cannot be taken back.
+    if you may change them, and is `destructive` if the tool's author says that a call cannot be taken back. A question
+    with a `default` has that as its answer from `expires_at` on.
     """
 
     id: str
@@ -91,6 +93,7 @@ class Approval(TypedDict):
     answer_schema: NotRequired[dict[str, Any]]
     arguments_schema: NotRequired[dict[str, Any]]
     destructive: NotRequired[Literal[True]]
+    default: NotRequired[Any]
 
 
 class CompletedRun(RunIds):
@@ -223,9 +226,9 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
     terminal = run.end
     if not isinstance(terminal, Completed):
         return []
-    expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
     shown: list[Approval] = []
     for approval in approvals:
+        end = approval.end(terminal.expires_at)
         item: Approval = {
             "id": approval.id,
             "run_id": run.run_id,
@@ -233,7 +236,7 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             "tool": approval.tool,
             "arguments": approval.arguments,
             "requested_at": iso(terminal.at),
-            "expires_at": expires_at,
+            "expires_at": None if end is None else iso(end),
         }
         if approval.question is not None:
             item["question"] = approval.question
@@ -243,6 +246,8 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             item["arguments_schema"] = approval.arguments_schema
         if approval.destructive:
             item["destructive"] = True
+        if approval.default is not None:
+            item["default"] = json.loads(approval.default)
         shown.append(item)
     return shown
 

@@ -80,6 +80,7 @@ class TimelineStep(TypedDict):
     text: NotRequired[str]
     approved: NotRequired[bool]
     value: NotRequired[Any]
+    default: NotRequired[Literal[True]]
     reason: NotRequired[str]
     by: NotRequired[StepAuthor]
     task: NotRequired[OtherThread]
@@ -248,6 +249,8 @@ class _Timeline:
             step["tool"], step["arguments"] = asked.tool, asked.arguments
         if decision.value is not None:
             step["value"] = json.loads(decision.value)
+        if decision.default:
+            step["default"] = True
         if decision.arguments is not None:
             step["edited_arguments"] = json.loads(decision.arguments)
         if decision.reason is not None:

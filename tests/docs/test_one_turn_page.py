@@ -12,8 +12,8 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
-MOST_FUNCTIONS = 358
-MOST_FILES = 74
+MOST_FUNCTIONS = 360
+MOST_FILES = 75
 GUARD_SECONDS = 120
 COSTS = {
     # The log: two appends, each a commit, and no read. The head that `write_append` compares is read by it.

@@ -27,3 +27,16 @@ def asker(note: Callable[[str], None], name: str = "Clerk") -> Agent[Any]:
         return f"{n} from {shelf} to {street} {number}"
 
     return Agent(ClerksClient(), "Do as told.", name=name, tools=[ship])
+
+
+def hurried(note: Callable[[str], None], name: str = "Clerk") -> Agent[Any]:
+    """Return an agent whose tool asks for a moment only, and is told the default then."""
+
+    @idempotent
+    @tool
+    async def ship(n: str) -> str:
+        street = await current().ask("Which street?", seconds=1.0, default="the depot")
+        note(f"ship {n} to {street}")
+        return f"{n} to {street}"
+
+    return Agent(ClerksClient(), "Do as told.", name=name, tools=[ship])

@@ -32,9 +32,10 @@ from hosting.core.thread.messages import ASKED
 from hosting.core.thread.run_request import json_member
 from hosting.errors import InvalidInputError, RunFailedError
 from hosting.names import STEP
-from hosting.tools import CallPausedError, StepCutOffError, ToolCall, enter, leave
+from hosting.tools import NO_DEFAULT, CallPausedError, StepCutOffError, ToolCall, enter, leave
 from state.portable import portable_text
 
+_MOST_SECONDS = 31_536_000
 MOST_QUESTIONS = 20
 """Of one call: a tool in a loop would ask for ever."""
 _LONGEST_QUESTION = 2_000
@@ -59,15 +60,15 @@ class CallAsks:
         self._steps: dict[str, Any] = dict(known.get("steps") or {})
         self._asked = 0
 
-    async def ask(self, question: str, schema: Any) -> Any:
+    async def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Any:
         """Return the recorded answer to the call's next question, or pause the call."""
-        self._check(question)
+        self._check(question, seconds, default)
         self._asked += 1
         adapter = None if isinstance(schema, Mapping) else TypeAdapter(schema)
         form: dict[str, Any] = dict(schema) if isinstance(schema, Mapping) else _schema_of(adapter)
         identity = digest([question, form])
         if self._asked > len(self._answers):
-            self._pause(question, form, identity)
+            self._pause(question, form, identity, await self._deadline(question, form, adapter, seconds, default))
         answer = self._answers[self._asked - 1]
         if answer["digest"] != identity:
             raise self._recorder.ended(diverged(f"question {self._asked} of tool {self._context.function.name!r}"))
@@ -76,7 +77,7 @@ class CallAsks:
             raise self._recorder.ended(InvalidInputError(f"The answer to {question[:200]!r} does not fit: {fault}."))
         return value if adapter is None else adapter.validate_python(value)
 
-    def _check(self, question: str) -> None:
+    def _check(self, question: str, seconds: float | None, default: Any) -> None:
         """End the run where the tool may not ask."""
         tool = self._context.function
         if not is_idempotent(tool):
@@ -90,11 +91,38 @@ class CallAsks:
             why = f"Tool {tool.name!r} asks more than {MOST_QUESTIONS} questions in one call. Ask for more at once."
         elif not question.strip() or len(question) > _LONGEST_QUESTION:
             why = f"Tool {tool.name!r} asks with {len(question)} characters. Ask with 1 to {_LONGEST_QUESTION}."
+        elif seconds is None and default is not NO_DEFAULT:
+            why = f"Tool {tool.name!r} asks with a default, and not for how long. Give 'seconds' too."
+        elif seconds is not None and not 0 < seconds <= _MOST_SECONDS:
+            why = f"Tool {tool.name!r} asks for {seconds:g} seconds. Ask for more than 0, and at most {_MOST_SECONDS}."
         else:
             return
         raise self._recorder.ended(RunFailedError(why))
 
-    def _pause(self, question: str, schema: dict[str, Any], identity: str) -> None:
+    async def _deadline(
+        self,
+        question: str,
+        schema: dict[str, Any],
+        adapter: TypeAdapter[Any] | None,
+        seconds: float | None,
+        default: Any,
+    ) -> dict[str, Any]:
+        """Return until when the question waits, and its answer then; end the run by a default that is no answer."""
+        if seconds is None:
+            return {}
+        if default is NO_DEFAULT:
+            return {"seconds": float(seconds)}
+        value = (
+            to_jsonable_python(default)
+            if adapter is None
+            else adapter.dump_python(default, mode="json", warnings=False)
+        )
+        if (fault := await asyncio.to_thread(_fault, schema, value)) is not None:
+            why = f"The default of {question[:200]!r} does not fit: {fault}. Give one of the question's schema."
+            raise self._recorder.ended(RunFailedError(why))
+        return {"seconds": float(seconds), "default": json_member(value)}
+
+    def _pause(self, question: str, schema: dict[str, Any], identity: str, deadline: dict[str, Any]) -> None:
         """Make the framework's request of the question, and leave the tool."""
         metadata, name = self._context.metadata, self._context.function.name
         call_id, occurrence = str(metadata.get("call_id")), metadata.get("function_call_occurrence_id")
@@ -117,6 +145,7 @@ class CallAsks:
             "digest": identity,
             "answers": self._answers,
             "steps": self._steps,
+            **deadline,
         }
         self.request = Content.from_function_approval_request(
             id=occurrence or call_id, function_call=call, additional_properties={ASKED: asked}

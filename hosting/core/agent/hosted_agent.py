@@ -28,7 +28,7 @@ from hosting.core.hooks import Listen, Meter
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Delta, Terminal
 from hosting.core.thread.events import encode as encode_event
-from hosting.core.thread.messages import call_notes, pending_approvals, run_messages
+from hosting.core.thread.messages import call_notes, expiry, pending_approvals, run_messages
 from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import RETRIED
 from hosting.core.thread_log import PATIENCE_SECONDS
@@ -182,7 +182,7 @@ class HostedAgent:
             )
             count = messages_before + len(sent)
             requests, tools = outcome.requests, attempt.request.client_tools
-            approvals = pending_approvals(run_id, outcome.response, tools) if requests is None else requests
+            approvals = pending_approvals(run_id, outcome.response, tools, now) if requests is None else requests
             if approvals and requests is None and attempt.steps is not None:
                 approvals = with_rules(approvals, attempt.steps.agent, attempt.steps.recorder.tools)
             completed = Completed(
@@ -192,7 +192,7 @@ class HostedAgent:
                 session=outcome.session,
                 message_count=count + len(entry["messages"]),
                 approvals=approvals,
-                expires_at=now + settings.approval_seconds if approvals and settings.approval_seconds else None,
+                expires_at=expiry(approvals, now, settings.approval_seconds) if approvals else None,
             )
             kept_bytes = len(encode_event(completed)) - external_bytes(completed.response, settings.attachment_bytes)
             if kept_bytes > settings.state_limit_bytes:

@@ -63,14 +63,18 @@ def call_id(run_id: str, request: Content) -> str:
     return approval_id(run_id, request.id or request.call_id)
 
 
-def pending_approvals(run_id: str, response: AgentResponse[Any], tools: Tools) -> tuple[PendingApproval, ...]:
+def pending_approvals(
+    run_id: str, response: AgentResponse[Any], tools: Tools, now: float
+) -> tuple[PendingApproval, ...]:
     """Return the calls of the run's response that wait, in the order of the model; `tools` are the caller's."""
     schemas = {tool.name: tool.answer_schema for tool in tools}
-    return tuple(pending_approval(call_id(run_id, call), call, schemas) for call in waiting_calls(response))
+    return tuple(pending_approval(call_id(run_id, call), call, schemas, now) for call in waiting_calls(response))
 
 
-def pending_approval(pending_id: str, request: Content, schemas: Mapping[str, Any] | None = None) -> PendingApproval:
-    """Return a request for the approval of a call, or a call of a caller's tool, as a run ends with it."""
+def pending_approval(
+    pending_id: str, request: Content, schemas: Mapping[str, Any] | None = None, now: float = 0.0
+) -> PendingApproval:
+    """Return a request for the approval of a call, or a call of a caller's tool, as a run ends with it `now`."""
     kind: PauseKind = "client_tool" if request.type == "function_call" else "approve"
     call = request if kind == "client_tool" else request.function_call
     name = portable_text((call.name if call is not None else None) or "")
@@ -80,6 +84,8 @@ def pending_approval(pending_id: str, request: Content, schemas: Mapping[str, An
     if (asked := request.additional_properties.get(ASKED)) is None:
         return pending
     question = {"kind": "ask", "question": asked["question"], "answer_schema": asked["schema"]}
+    if (seconds := asked.get("seconds")) is not None:
+        question |= {"expires_at": now + seconds, "default": asked.get("default")}
     return pending.model_copy(update=question)
 
 
@@ -95,6 +101,7 @@ def _arguments(arguments: object) -> Any:
 
 
 _NOT_MADE = "This call was not made: it was not approved in time."
+_NOT_ANSWERED = "This call did not end: nobody answered its question in time."
 _UNKNOWN = "The run that was to make this call ended before its outcome was recorded. The call may have been made."
 
 
@@ -138,6 +145,17 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
         return {}
     requests = waiting_calls(_paused_response(pause, conversation))
     return {call_id(pause.run_id, request): request for request in requests}
+
+
+def expiry(approvals: Iterable[PendingApproval], now: float, seconds: float) -> float | None:
+    """Return when nobody can answer any more what a run that ends `now` waits for; None for never.
+
+    It is the first time at which something without a default expires: the run cannot go on without it. `seconds` is
+    the time of what has none of its own, 0 for ever.
+    """
+    general = now + seconds if seconds else None
+    ends = [approval.expires_at or general for approval in approvals if approval.default is None]
+    return min((end for end in ends if end is not None), default=None)
 
 
 class CallNotes(Struct, frozen=True):
@@ -214,11 +232,15 @@ def called_with(call: Content, decision: Decision) -> Content:
 
 
 def _closing(pause: Pause, conversation: Conversation) -> Message:
-    outcome = _UNKNOWN if pause.is_over else _NOT_MADE
     contents = [content for message in _paused_response(pause, conversation).messages for content in message.contents]
     ended = {content.call_id for content in contents if content.type == "function_result"}
     calls = [content for content in contents if content.type == "function_call" and content.call_id not in ended]
-    results = [Content.from_function_result(str(call.call_id), result=outcome, id=call.id) for call in calls]
+    asking = {one.function_call.call_id for one in contents if one.function_call and ASKED in one.additional_properties}
+
+    def outcome(call: Content) -> str:
+        return _UNKNOWN if pause.is_over else _NOT_ANSWERED if call.call_id in asking else _NOT_MADE
+
+    results = [Content.from_function_result(str(call.call_id), result=outcome(call), id=call.id) for call in calls]
     return Message("tool", results)
 
 

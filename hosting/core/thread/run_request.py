@@ -75,7 +75,8 @@ class Decision(_Value):
     """A person's decision on the tool call with this approval's id.
 
     Or their answer to an executor that asked under that id, or a caller's result of a tool of its own: the JSON text of
-    the `value`, as it is always written here. Instead of a result there may be the `error` of the caller's tool.
+    the `value`, as it is always written here. Instead of a result there may be the `error` of the caller's tool. A
+    `default` is the answer that a tool gave for the case that no person answers in time.
     `always`: the approval stands for later calls in the thread, too. `arguments` is the JSON text of those with which
     the approved call is made in place of the model's.
     """
@@ -87,6 +88,7 @@ class Decision(_Value):
     value: str | None = None
     arguments: str | None = Field(default=None, exclude_if=lambda arguments: arguments is None)
     error: str | None = Field(default=None, exclude_if=lambda error: error is None)
+    default: bool = Field(default=False, exclude_if=lambda default: not default)
 
     @classmethod
     def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
@@ -228,7 +230,8 @@ class PendingApproval(_Value):
     is a text, and a workflow has its content in `arguments`. A `client_tool` is called by the caller, who sends the
     result. `answer_schema` is the JSON Schema of the answer to one that is no decision, `arguments_schema` that of the
     arguments with which a decision may have the call made, None where they cannot be changed. A `destructive` call
-    cannot be taken back.
+    cannot be taken back. A question may have a time of its own at which it `expires_at`, and the JSON text of the
+    `default` that is its answer then.
     """
 
     id: str
@@ -239,6 +242,12 @@ class PendingApproval(_Value):
     answer_schema: dict[str, Any] | None = None
     arguments_schema: dict[str, Any] | None = Field(default=None, exclude_if=lambda schema: schema is None)
     destructive: bool = Field(default=False, exclude_if=lambda destructive: not destructive)
+    expires_at: float | None = Field(default=None, exclude_if=lambda moment: moment is None)
+    default: str | None = Field(default=None, exclude_if=lambda default: default is None)
+
+    def end(self, of_run: float | None) -> float | None:
+        """Return when it expires, or has its default as the answer; all of its run expire at the end `of_run`."""
+        return min((end for end in (of_run, self.expires_at) if end is not None), default=None)
 
 
 class ExecutorCall(_Value):

@@ -103,7 +103,7 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
         call = f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})"
         calls[approval["kind"]].append(visible_line(approval.get("question", call)))
     texts = [f"Waits for {of}: {', '.join(calls[kind])}. {how}" for kind, (of, how) in _HOW.items() if calls[kind]]
-    shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema")
+    shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema", "default")
     fields = [{name: value for name, value in approval.items() if name in shown} for approval in approvals]
     parts = [{"text": " ".join(texts)}, _data({"approvals": fields})]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})

@@ -248,11 +248,14 @@ class RunFold(ItemFold[WireEvent]):
         for approval in end.approvals:
             self._show_call(approval.id, approval.tool, approval.arguments)
         if asked := [approval for approval in end.approvals if approval.kind != "client_tool"]:
-            expires = {} if end.expires_at is None else {"expiresAt": iso(end.expires_at)}
-            interrupts = [{**_interrupt(approval), **expires} for approval in asked]
+            interrupts = [{**_interrupt(approval), **_expires(approval.end(end.expires_at))} for approval in asked]
             self._finish(end, {"type": "interrupt", "interrupts": interrupts})
         else:
             self._finish(end, {"type": "success"})
+
+
+def _expires(end: float | None) -> dict[str, str]:
+    return {} if end is None else {"expiresAt": iso(end)}
 
 
 def _interrupt(approval: PendingApproval) -> dict[str, Any]:

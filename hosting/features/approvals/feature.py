@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hosting.core.runs import Runs
-from hosting.feature import Feature
+from hosting.core.hooks import AgentHooks, ThreadData
+from hosting.core.services import Services
+from hosting.feature import EntityOperation, Feature, Orchestration
 from hosting.features.approvals.approvals import Approvals
+from hosting.features.approvals.deadlines import Deadlines
 from hosting.features.approvals.http import ApprovalHandlers
 from hosting.features.approvals.standing import StandingApprovals
 from hosting.http.request import Bound
@@ -26,12 +28,11 @@ class ApprovalsFeature(Feature):
     name = "approvals"
     page = Path(__file__).with_name("ui")
 
-    def __init__(
-        self, approvals: Approvals, standing: StandingApprovals, runs: Runs, starting: Starting, most_bytes: int
-    ) -> None:
+    def __init__(self, approvals: Approvals, services: Services, most_bytes: int) -> None:
         """The body of an answer has `most_bytes` at most."""
-        self._handlers = ApprovalHandlers(approvals, runs, starting, most_bytes)
-        self._standing = standing
+        self._deadlines = Deadlines(services.log, services.stores, approvals)
+        self._handlers = ApprovalHandlers(approvals, services.runs, Starting(services), most_bytes)
+        self._standing = StandingApprovals(services.log, services.threads, services.holders)
 
     def rules_of(self, agent: AgentPlan) -> Mapping[str, Any]:
         """Return whether a person may approve later calls of a tool too."""
@@ -39,6 +40,18 @@ class ApprovalsFeature(Feature):
 
         middleware = getattr(agent.agent, "middleware", None) or ()
         return {"standing_approvals": any(isinstance(item, ToolApprovalMiddleware) for item in middleware)}
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return what has questions answered by their defaults in time."""
+        return AgentHooks(on_end=[self._deadlines.signals])
+
+    def durable(self) -> Sequence[Orchestration | EntityOperation]:
+        """Return the clock of such questions."""
+        return self._deadlines.durable()
+
+    def thread_data(self) -> ThreadData:
+        """Return the records of those clocks."""
+        return self._deadlines.thread_data()
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of a thread's approvals."""

@@ -55,7 +55,7 @@ export function timelineButton(read, deliveriesOf, openCall) {
 }
 
 /** Return the decision on a call, with its person if known. */
-export const saidOf = ({ approved, by, value }) => `${value !== undefined ? "answered" : approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
+export const saidOf = ({ approved, by, value, default: isDefault }) => `${value !== undefined ? "answered" : approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}${isDefault ? " by its default" : ""}`
 
 /** The rows of a run's steps. Those that did not change stay when they are drawn again, as a person opened them. */
 class Rows {

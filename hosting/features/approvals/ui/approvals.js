@@ -85,7 +85,8 @@ function questionCard(approval, answer) {
     }
   }
 
-  const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
+  const then = "default" in approval ? `, then the answer is ${JSON.stringify(approval.default)}` : ""
+  const limit = approval.expires_at ? el("p", { class: "note" }, visible(`Expires ${until(approval.expires_at)}${then}.`)) : null
   const title = el("h3", {}, el("code", {}, visible(approval.tool)), isCall ? " is called by the agent and run by its caller" : " asks")
   const words = approval.question ? el("p", { class: "question" }, visible(approval.question)) : null
   const rest = approval.question === approval.arguments ? null : valueNode(words || isCall ? "Arguments" : "Question", approval.arguments)

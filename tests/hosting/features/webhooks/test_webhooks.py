@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
 from hosting.features.webhooks.client import is_outside, post
+from hosting.features.webhooks.delivery import WEBHOOK_CLOCK
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -231,7 +232,7 @@ async def test_the_document_says_which_addresses_are_taken() -> None:
 
 
 async def test_without_a_secret_a_webhook_is_refused_at_the_border_and_at_start_up() -> None:
-    """And there is nothing to pay for: no entity, no timer."""
+    """And there is nothing to pay for: no clock."""
     app = app_of(scripted_agent("Joker"))
     async with served(app) as (host, http):
         refused = await ask(http, "say hello", webhook="https://example.com/")
@@ -240,7 +241,7 @@ async def test_without_a_secret_a_webhook_is_refused_at_the_border_and_at_start_
 
     assert refused.json()["code"] == "invalid_field"
     assert "AGENT_WEBHOOK_SECRET" in refused.json()["detail"]
-    assert host.functions.keys().isdisjoint({ENTITY, "agents_webhooks"})
+    assert WEBHOOK_CLOCK not in host.functions
 
 
 @pytest.mark.parametrize("secret", ["whsec_c2hvcnQ=", "c" * 44, f"{SECRET} x", f"whsec_{'a' * 33}"])
