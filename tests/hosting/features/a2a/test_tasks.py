@@ -19,6 +19,7 @@ from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message, taken
 from tests.support.app.scripted import scripted_agent
+from tests.support.asker import asker
 from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, triggers
 
@@ -373,6 +374,27 @@ async def test_a_tool_of_the_caller_is_answered_by_a_data_part(wired: Wired, sen
     assert (call["kind"], call["tool"], call["arguments"]) == ("client_tool", "where", {"n": "7"})
     assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
     assert ended["artifacts"][-1]["parts"] == [{"text": f"told: {result}"}]
+
+
+@pytest.mark.behaviour("asks.answered")
+async def test_what_a_tool_asks_is_answered_by_a_data_part(wired: Wired) -> None:
+    """The task shows the question in its words, and goes on as the same task with the next one."""
+    wired.app.agents["Clerk"].default_options["tools"] += asker(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    task = await wired.send("call ship 7", "Clerk")
+    shown = list[str]()
+    for value in ("Elm", 5):
+        text, data = task["status"]["message"]["parts"]
+        shown.append(text["text"].partition(" Send ")[0])
+        (asked,) = data["data"]["approvals"]
+        given = {"approvals": [{"id": asked["id"], "value": value}]}
+        answer = message("", parts=[{"data": given}], taskId=task["id"])
+        task = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
+
+    asks = "Waits for a person's answer to: "
+    assert shown == [f"{asks}Which street?.", f"{asks}Which number in Elm?."]
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert task["artifacts"][-1]["parts"] == [{"text": "told: 7 from shelf of 7 to Elm 5"}]
+    assert wired.notes == ["reserve 7"]
 
 
 @pytest.mark.behaviour("workflows.asks")

@@ -137,6 +137,18 @@ async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.Asy
 
 
 @pytest.mark.behaviour("asks.answered")
+async def test_a_reader_of_plain_text_reads_the_question(http: httpx.AsyncClient) -> None:
+    """In its words, with how it is answered."""
+    answer = await http.post(
+        "/api/agents/Clerk/run?thread_id=t", content="call ship 5", headers={"content-type": "text/plain"}
+    )
+    (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]
+
+    assert f"Waits for an answer {asked['id']}: Where does 5 go?\n" in answer.text
+    assert 'POST {"value": ...} as application/json' in answer.text
+
+
+@pytest.mark.behaviour("asks.answered")
 async def test_a_tool_asks_again_and_has_each_answer(http: httpx.AsyncClient) -> None:
     """By a type or a JSON Schema; no `except` of its own catches a question."""
     (first,) = (await say(http, "call deliver 5"))["pending_approvals"]
