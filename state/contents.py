@@ -224,6 +224,11 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
     return value if parts is None else {"mediaType": parts[0], **value}
 
 
+def is_exchange(value: object) -> bool:
+    """Return whether a content is a tool call or the result of one."""
+    return isinstance(value, dict) and value.get("$type") in ("functionCall", "functionResult")
+
+
 def without_unknown(value: object) -> object:
     """Return a given content without the properties that this version does not know: a later one may have kept it."""
     type_name = value.get("$type") if isinstance(value, dict) else None

@@ -26,6 +26,7 @@ from state.contents import (
     TextContent,
     UnknownContent,
     checked_content,
+    is_exchange,
     without_unknown,
 )
 from state.conversation import INTERRUPTED, UNANSWERED, is_unanswered
@@ -230,9 +231,13 @@ def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:
 def content_values_to_framework(values: Sequence[object]) -> list[Content]:
     """Return the contents of a stored request, without additions of later versions.
 
-    Raises `BadContentError` for the first that cannot be accepted.
+    Calls and results of a caller's own conversation were checked by the wire that took them. Raises `BadContentError`
+    for the first that cannot be accepted.
     """
-    checked = [checked_content(index, without_unknown(value)) for index, value in enumerate(values)]
+    checked = [
+        value if is_exchange(value) else checked_content(index, without_unknown(value))
+        for index, value in enumerate(values)
+    ]
     return [cast(Content, framework_content(_MODEL_OF.validate_python(value))) for value in checked]
 
 

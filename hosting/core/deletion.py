@@ -243,9 +243,9 @@ class ThreadDeletion:
         return head.state != "open" and await self.delete(address, stored)
 
     async def forget(self, address: Address, stored: str | None) -> bool:
-        """Erase a thread that is not stored and whose run has ended; return and raise as `delete` does."""
+        """Erase a thread that is not stored and has its last answer; return and raise as `delete` does."""
         head = await self._log.head(address)
-        if not head.temporary or head.runs:
+        if not head.is_answered(self._log.clocks.wall()):
             return False
         await self._log.execute(address, DeleteThread(self._log.clocks.wall(), position=head.position))
         return await self.delete(address, stored)

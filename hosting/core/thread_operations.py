@@ -169,8 +169,8 @@ class ThreadOperations:
                 document = work.document
                 so_far = Store(document, head, work.ended) if isinstance(document, Snapshot) else Keep()
                 return GoOn(so_far, patience.queued_seconds, step.is_spent)
-        if head.temporary:
-            return await self._until_answered(work, head)
+        if head.is_answered(self._log.clocks.wall()):
+            return await self._until_forgotten(work, head)
         if isinstance(work.document, UnreadableStateError):
             run = await self.find_run(address, run_id)
             return Keep(() if run is None or run.end is None else (run.end,))
@@ -210,7 +210,7 @@ class ThreadOperations:
                     self._log_interrupted(address, newest)
         raise AssertionError("A thread always has another head.")
 
-    async def _until_answered(self, work: _Work, head: Head) -> GoOn | Forget:
+    async def _until_forgotten(self, work: _Work, head: Head) -> GoOn | Forget:
         """Return once an ended run was answered, and its thread is deleted by the process that answered.
 
         If it takes longer than a holder's lease, that process may be dead: the thread is to be deleted all the same.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.client_tools import ClientTool
@@ -45,8 +45,13 @@ def tools_schema(limits: Limits) -> Schema:
     return {"type": "array", "maxItems": 0} if limits.own_tools is None else TOOLS_SCHEMA
 
 
-def read_client_tools(value: object, limits: Limits, field: str = CLIENT_TOOLS) -> tuple[ClientTool, ...]:
-    """Return the tools of a request; `field` is where they stand in it. Raises `InvalidFieldError`."""
+def read_client_tools(
+    value: object, limits: Limits, field: str = CLIENT_TOOLS, member: str = ""
+) -> tuple[ClientTool, ...]:
+    """Return the tools of a request; `field` is where they stand in it, and `member` in which part of an item.
+
+    Raises `InvalidFieldError`.
+    """
     if value is None or value == []:
         return ()
     if not isinstance(value, list):
@@ -65,13 +70,12 @@ def read_client_tools(value: object, limits: Limits, field: str = CLIENT_TOOLS) 
     tools: dict[str, ClientTool] = {}
     own = limits.own_tools()
     for number, item in enumerate(value):
-        tool = _tool(f"{field}[{number}]", item)
+        where = f"{field}[{number}]{member}"
+        tool = _tool(where, item)
         if tool.name in own:
-            raise InvalidFieldError(
-                f"{field}[{number}].name is {tool.name!r}, which is a tool of the agent. Rename it."
-            )
+            raise InvalidFieldError(f"{where}.name is {tool.name!r}, which is a tool of the agent. Rename it.")
         if tool.name in tools:
-            raise InvalidFieldError(f"{field}[{number}].name is {tool.name!r}, which another one has. Rename one.")
+            raise InvalidFieldError(f"{where}.name is {tool.name!r}, which another one has. Rename one.")
         tools[tool.name] = tool
     return tuple(tools.values())
 
@@ -110,10 +114,10 @@ def _check_answers(where: str, schema: object) -> None:
         raise InvalidFieldError(f"{where} {error}") from None
 
 
-def read_functions(value: object, limits: Limits) -> tuple[ClientTool, ...]:
+def read_functions(value: object, limits: Limits, member: str = "") -> tuple[ClientTool, ...]:
     """Return the tools of a request in OpenAI's form, which says of each that it is a function.
 
-    Raises `InvalidFieldError`.
+    The function is the item itself, or its `member`. Raises `InvalidFieldError`.
     """
     items: list[Any] = value if isinstance(value, list) else [] if value is None else [value]
     for number, item in enumerate(items):
@@ -122,8 +126,13 @@ def read_functions(value: object, limits: Limits) -> tuple[ClientTool, ...]:
             raise InvalidFieldError(
                 f"tools[{number}] is of type {str(kind)[:60]!r}. Send functions; others are the agent's."
             )
-    tools = [{name: member for name, member in item.items() if name not in ("type", "strict")} for item in items]
-    return read_client_tools(tools, limits, "tools")
+    functions = [item.get(member) if member else item for item in items]
+    tools = [_without_form(function) if isinstance(function, dict) else function for function in functions]
+    return read_client_tools(tools, limits, "tools", f".{member}" if member else "")
+
+
+def _without_form(function: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in function.items() if name not in ("type", "strict")}
 
 
 def shown_functions(tools: Sequence[ClientTool]) -> list[dict[str, Any]]:
@@ -132,10 +141,13 @@ def shown_functions(tools: Sequence[ClientTool]) -> list[dict[str, Any]]:
     return [{"type": "function", **tool.model_dump(include=own), "strict": False} for tool in tools]
 
 
-def read_output(where: str, output: object) -> str:
-    """Return the result of a function as a text, which OpenAI's form may have in parts; raises `InvalidFieldError`."""
-    parts = output if isinstance(output, list) else [{"type": "input_text", "text": output}]
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "input_text"]
+def read_output(where: str, output: object, part_type: str = "input_text") -> str:
+    """Return the result of a function as a text, which OpenAI's form may have in parts of the `part_type`.
+
+    Raises `InvalidFieldError`.
+    """
+    parts = output if isinstance(output, list) else [{"type": part_type, "text": output}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == part_type]
     if len(texts) < len(parts) or not all(isinstance(text, str) for text in texts):
-        raise InvalidFieldError(f"{where} is neither a text nor a list of input_text. Send a text.")
+        raise InvalidFieldError(f"{where} is neither a text nor a list of {part_type}. Send a text.")
     return "".join(map(str, texts))

@@ -21,7 +21,14 @@ from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.core.transcript import Item, Transcript
-from hosting.errors import HostingError, UnknownRunError
+from hosting.errors import (
+    ApprovalAnsweredError,
+    ApprovalExpiredError,
+    HostingError,
+    InvalidInputError,
+    UnknownApprovalError,
+    UnknownRunError,
+)
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.names import Address
@@ -64,13 +71,20 @@ SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 
 
 class Answers(Struct, frozen=True):
-    """The decisions of one request, and how its caller waits for the run that goes on; see `Answering`."""
+    """The decisions of one request, and how its caller waits for the run that goes on; see `Answering`.
+
+    `places` are where they stand in the request, by their ids: what is wrong with one is said with its place.
+    """
 
     decisions: Iterable[Decision]
     wait: Wait
     streamed: bool = False
     wire: Mapping[str, Any] | None = None
     gives_up: bool = False
+    places: Mapping[str, str] = {}
+
+
+_OF_AN_ANSWER = (UnknownApprovalError, ApprovalAnsweredError, ApprovalExpiredError, InvalidInputError)
 
 
 async def record_answers(
@@ -84,7 +98,12 @@ async def record_answers(
     last = None
     for decision in answers.decisions:
         answering = Answering(decision, request.caller, waits, answers.streamed, answers.wire, answers.gives_up)
-        answered = await verbs.approvals.answer(address, answering)
+        try:
+            answered = await verbs.approvals.answer(address, answering)
+        except _OF_AN_ANSWER as error:
+            if (place := answers.places.get(decision.id)) is not None:
+                error.detail = f"{place}: {error.detail}"
+            raise
         last = last if answered.resumed is None else (answered.requested, answered.resumed)
     if last is None:
         raise unfinished

@@ -11,5 +11,10 @@ BEHAVIOURS = {
     "chat.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
     "chat.client": "OpenAI's clients for Python and JavaScript chat, stream, parse formats and list models.",
     "chat.approvals": "A completion that would wait for a person is an error that says where to answer.",
+    "chat.tools": "Where the agent takes tools of its caller, a completion has the model's calls of them; the request "
+    "with all their results goes on with that run, once, in any process (issue 90).",
+    "chat.agent": "agent-framework's OpenAIChatCompletionClient runs an agent's local tools to the end.",
+    "chat.survives-kill": "A host killed around a call of the caller's tool, its result or its end loses none of them: "
+    "the caller repeats what got no answer.",
     "chat.owners": "Each caller has threads of their own; another's are not there.",
 }

@@ -60,7 +60,7 @@ BEHAVIOURS = {
     "service.thread-operations": "The entity applies all ended runs in their order, runs what nobody holds, watches "
     "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice.",
     "service.temporary": "The thread of a temporary run is deleted by its entity once whoever answers has had a lease "
-    "for it.",
+    "for it, and waits for results of its caller's tools before that.",
     "service.dead-processes": "On one machine a run whose process is dead is taken over at once; one that is stopped "
     "is not dead (why-it-is-safe.md).",
     "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never.",

@@ -258,7 +258,9 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
     if row.decision is not None:
-        if row.resumed_by is not None and row.decision == decision.receipt():
+        if row.decision == decision.receipt():  # a repeat: with several answers the first ones begin no run
+            if row.resumed_by is None:
+                return commands.Unchanged("")
             return attach(head, commands.AttachToRun(command.at, row.resumed_by))
         went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} continues from there."
         return commands.Refused(

@@ -41,7 +41,7 @@ class Head(HeadPart):
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
     first of the open runs used so far, `spent_within` those of agents that are its tools, and `unrecorded` what its
     attempts that failed or were released used besides. `append_id` is of the append that wrote it. `temporary`: the
-    thread has one run, and is to go once that is answered. `has_receivers`: one of its tasks has had a receiver.
+    thread takes one request, and is to go once that is answered. `has_receivers`: one of its tasks has had a receiver.
     """
 
     v: int = VERSION
@@ -120,6 +120,11 @@ class Head(HeadPart):
     def is_waiting_for_approval(self, now: float) -> bool:
         """Return whether the thread takes no message before approvals are decided, or their time has passed."""
         return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
+
+    def is_answered(self, now: float) -> bool:
+        """Return whether a temporary thread has its last answer: it waits for no result of its caller's tools."""
+        waits = self.waiting is not None and self.waiting.of_caller and self.is_waiting_for_approval(now)
+        return self.temporary and not self.runs and not waits
 
 
 NEW = Head()
@@ -228,7 +233,12 @@ def _completed(head: Head, event: events.Completed) -> Head:
     if event.approvals and head.reset_at < first:
         undecided = tuple(approval.id for approval in event.approvals)
         waiting = PendingApprovals(
-            run_id=event.run_id, first=first, asked=len(undecided), undecided=undecided, expires_at=event.expires_at
+            run_id=event.run_id,
+            first=first,
+            asked=len(undecided),
+            undecided=undecided,
+            expires_at=event.expires_at,
+            of_caller=all(approval.kind == "client_tool" for approval in event.approvals),
         )
     changed = _with(_ended(head, event), waiting=waiting)
     if not changed.is_waiting_for_approval(event.at):

@@ -72,7 +72,7 @@ class Claim(HeadPart):
 class PendingApprovals(HeadPart):
     """The approvals that the thread waits for: the undecided ones of a run.
 
-    `first` is the position of that run's `accepted`.
+    `first` is the position of that run's `accepted`. `of_caller`: all of them are calls that the caller makes.
     """
 
     run_id: str
@@ -80,6 +80,7 @@ class PendingApprovals(HeadPart):
     asked: int
     undecided: tuple[str, ...]
     expires_at: float | None
+    of_caller: bool = Field(default=False, exclude_if=not_)
 
 
 class Grant(HeadPart):

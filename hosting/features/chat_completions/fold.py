@@ -17,6 +17,7 @@ from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, HostingError, RunFailedError
+from hosting.features.chat_completions.calls import awaits_results, shown_calls
 from hosting.http.wire_runs import ItemFold
 from state.contents import TOKEN_COUNTS
 
@@ -66,6 +67,8 @@ class ChatFold(ItemFold[Chunk]):
             chunks.append(self._chunk({"content": more}))
             self._sent = text
         if end is not None:
+            calls = shown_calls(self.run)
+            chunks += [self._chunk({"tool_calls": [{"index": at, **call}]}) for at, call in enumerate(calls)]
             chunks.append(self._chunk({}, _reason(end)))
             if self._counts_usage:
                 chunks.append({**self._chunk_of, "choices": [], "usage": _usage(end)})
@@ -90,7 +93,10 @@ def completion(agent: str, run: Run, ignored: Sequence[str]) -> dict[str, Any]:
     if not isinstance(end, Completed):
         raise RunFailedError("The run has no end.") if end is None else run_error(end)
     _refuse_waiting(end)
-    message = {"role": "assistant", "content": completed_text(end), "refusal": None}
+    text, calls = completed_text(end), shown_calls(run)
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    if calls:
+        message |= {"content": text or None, "tool_calls": calls}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(end)}
     metadata = {"metadata": {"ignored": ", ".join(ignored)}} if ignored else {}
     return {**_object("chat.completion", agent, run), "choices": [choice], "usage": _usage(end), **metadata}
@@ -102,8 +108,8 @@ def _object(kind: str, agent: str, run: Run) -> dict[str, Any]:
 
 def _refuse_waiting(end: Completed) -> None:
     """Raise `ApprovalsPendingError` for a run that waits for a person: the protocol has no words for that."""
-    if end.approvals:
-        tools = ", ".join(sorted({approval.tool for approval in end.approvals}))
+    if end.approvals and not awaits_results(end):
+        tools = ", ".join(sorted({approval.tool for approval in end.approvals if approval.kind != "client_tool"}))
         raise ApprovalsPendingError(
             f"A person must decide on {tools}, and Chat Completions cannot ask. Name a thread by 'metadata.thread_id', "
             "and answer its approvals on the page or over HTTP."
@@ -112,6 +118,8 @@ def _refuse_waiting(end: Completed) -> None:
 
 def _reason(end: Terminal) -> str:
     """Return why the answer ended, in the protocol's words; a whole answer has stopped."""
+    if awaits_results(end):
+        return "tool_calls"
     if not is_incomplete(end):
         return "stop"
     return "content_filter" if finish_reason(end) in ("content_filter", "refusal") else "length"

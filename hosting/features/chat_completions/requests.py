@@ -1,11 +1,11 @@
 """A request of the protocol, parsed and checked before anything is started.
 
-Theory. The protocol's caller sends the whole conversation each time, so its thread is a temporary one, which
-goes with the answer. A request that
-names a thread continues that: the thread has the conversation, and the messages behind the last one of the assistant
-are new. Every field that the protocol has is in one of four tables: served, ignored, without effect here, or refused.
-What an agent's author decides is ignored and named in the answer, because chat front ends send it unasked; what would
-change the meaning of the answer is refused.
+Theory. The protocol's caller sends the whole conversation each time, so its thread is a temporary one, which goes with
+the answer. A request that names a thread continues that: the thread has the conversation, and the messages behind the
+last one of the assistant are new. A request that ends with results of the caller's tools answers the thread that called
+them. Every field that the protocol has is in one of four tables: served, ignored, without effect here, or refused. What
+an agent's author decides is ignored and named in the answer, because chat front ends send it unasked; what would change
+the meaning of the answer is refused.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.chat_completions import names
+from hosting.features.chat_completions.calls import EarlierCalls, Result, read_results
+from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
@@ -44,6 +46,7 @@ FIELDS: Mapping[str, Schema] = {
     "response_format": {"type": ["object", "null"]},
     "metadata": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
     "tool_choice": {"enum": ["auto", "none", None]},
+    "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
 
@@ -64,9 +67,10 @@ IGNORED = frozenset(
 )
 """The options of a model, which its agent sets. An answer names those that its request had."""
 
-_OWN_TOOLS = "The agent has its own tools, which this app runs. Leave {!r} out."
+_OLDER = "OpenAI has 'tools' in place of {!r}. Send functions as 'tools', if the agent takes any."
 REFUSED: Mapping[str, str] = {
-    **{name: _OWN_TOOLS.format(name) for name in ("tools", "functions", "function_call", "web_search_options")},
+    **{name: _OLDER.format(name) for name in ("functions", "function_call")},
+    "web_search_options": "The agent has its own tools, which this app runs. Leave 'web_search_options' out.",
     "audio": "Answers are texts. Leave 'audio' out.",
     "logprobs": "Probabilities of tokens are not supported. Leave 'logprobs' out.",
     "top_logprobs": "Probabilities of tokens are not supported. Leave 'top_logprobs' out.",
@@ -77,20 +81,26 @@ REFUSED: Mapping[str, str] = {
 _NOTHING: tuple[Any, ...] = (None, False, [], {}, "", 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
 
-_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system", "developer": "system"}
 
 
 class Completion(Struct, frozen=True):
-    """A completion that a caller wants. `ignored` are the parts of the request that have no effect.
+    """A completion that a caller wants: a new run, or the one that goes on with `results` of the caller's tools.
 
-    `counts_usage`: its stream ends with the tokens.
+    `ignored` are the parts of the request that have no effect. `counts_usage`: its stream ends with the tokens.
     """
 
     agent: AgentPlan
     start: StartRun
+    results: tuple[Result, ...]
     ignored: Sequence[str]
     streams: bool
     counts_usage: bool
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the same request again finds the same run: by its key, or by the calls that it answers."""
+        return self.start.idempotency_key is not None or bool(self.results)
 
 
 def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: str) -> Completion:
@@ -112,30 +122,37 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
     thread_id = _thread_id(fields.get("metadata"), call.headers)
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent.name, owner)
-    messages, unread = _messages(fields.get("messages"), limits_of(agent, settings))
-    *earlier, last = messages if thread_id is None else _new(messages)
-    if last.role == "assistant":
-        raise NotServedError("The last message is the assistant's. End with one for it to answer.", "messages")
-    wanted = fields.get("response_format")
-    request = RunRequest(
-        **last.model_dump(),
-        earlier=tuple(earlier),
-        response_format=None if wanted is None else read_response_format(wanted),
-        enable_tool_calls=choice == "auto",
-    )
+    limits = limits_of(agent, settings)
+    tools = read_functions(fields.get("tools"), limits, "function")
+    messages = _objects(fields.get("messages"))
+    results = read_results(messages)
+    if results and thread_id not in (None, results[0].thread_id):
+        raise NotServedError(f"{results[0].where} is of another thread than the one that is named.", "messages")
+    request, unread = RunRequest(), list[str]()
+    if not results:
+        read, unread = _messages(messages, limits)
+        wanted = fields.get("response_format")
+        *earlier, last = read if thread_id is None else _new(read)
+        request = RunRequest(
+            **last.model_dump(),
+            earlier=tuple(earlier),
+            response_format=None if wanted is None else read_response_format(wanted),
+            enable_tool_calls=choice == "auto",
+            client_tools=tools,
+        )
     streams, counts_usage = _stream(fields)
     start = StartRun(
         request,
-        thread_id,
+        results[0].thread_id if results else thread_id,
         Wait(math.inf if streams else None, answer=True),
         read_idempotency_key(call.headers),
         call.headers.get("traceparent"),
         streams=streams,
         busy=agent.options.busy,
-        temporary=thread_id is None,
+        temporary=thread_id is None and not results,
     )
     ignored = sorted(name for name in IGNORED if fields.get(name) is not None)
-    return Completion(agent, start, [*ignored, *unread], streams, counts_usage)
+    return Completion(agent, start, results, [*ignored, *unread], streams, counts_usage)
 
 
 def _stream(fields: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -157,42 +174,57 @@ def _thread_id(metadata: object, headers: Mapping[str, str]) -> str | None:
     return one_thread_id([*([texts["thread_id"]] if texts.get("thread_id") else []), *named])
 
 
-def _messages(value: object, limits: Limits) -> tuple[list[UserMessage], list[str]]:
+def _objects(value: object) -> list[dict[str, Any]]:
+    """Return the messages as they are; raises `NotServedError` for one of the protocol's older form of calls."""
+    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
+    for number, message in enumerate(value):
+        if message.get("role") == "function" or message.get("function_call"):
+            advice = "Send 'tool_calls', and results of role 'tool'."
+            raise NotServedError(f"messages[{number}] is of OpenAI's older form of calls. {advice}", "messages")
+    return value
+
+
+def _messages(sent: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[list[UserMessage], list[str]]:
     """Return the messages, and the names of those that are ignored: the agent has instructions of its own.
 
     The conversation is the caller's, so the assistant's messages are taken whatever roles the settings allow.
     """
-    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
-        raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
     widened = replace(limits, roles=(*limits.roles, "assistant"))
-    messages, ignored = [], []
-    for number, message in enumerate(value):
+    messages, ignored, calls = list[UserMessage](), list[str](), EarlierCalls()
+    for number, message in enumerate(sent):
         where, role = f"messages[{number}]", _role(number, message)
         if role == "system" and "system" not in limits.roles:
             ignored.append(where)
-        elif role != "assistant" or message.get("content"):
-            messages.append(read_message(where, {**message, "role": role}, "text", _content, widened))
+        elif role == "tool":
+            messages.append(calls.ended(where, message))
+        else:
+            calls.check()
+            if message.get("content") or role != "assistant":
+                messages.append(read_message(where, {**message, "role": role}, "text", _content, widened))
+            if role == "assistant" and message.get("tool_calls"):
+                made = calls.made(where, message["tool_calls"])
+                messages.append(UserMessage(contents=tuple(made), role=role))
     if not messages:
         raise InvalidFieldError("The field 'messages' has nothing for the agent. Send a message of role 'user'.")
+    calls.check()
+    if (role := messages[-1].role) in ("assistant", "tool"):
+        raise NotServedError(f"The last message is the {role}'s. End with one for the agent to answer.", "messages")
     return messages, ignored
 
 
 def _role(number: int, message: Mapping[str, Any]) -> str:
-    """Return a message's role by the agent's words; raises `NotServedError` for one of the caller's own tools."""
+    """Return a message's role by the agent's words; raises `InvalidFieldError`."""
     role = message.get("role")
-    if role in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
-        raise NotServedError(
-            f"messages[{number}] is about a tool of the caller. The agent has its own tools.", "messages"
-        )
     if not isinstance(role, str) or role not in _ROLES:
         raise InvalidFieldError(f"messages[{number}].role is {str(role)[:80]!r}. Send {', '.join(map(repr, _ROLES))}.")
     return _ROLES[role]
 
 
 def _new(messages: Sequence[UserMessage]) -> Sequence[UserMessage]:
-    """Return the messages behind the last one of the assistant: those before it are the thread's."""
-    answers = [number for number, message in enumerate(messages) if message.role == "assistant"]
-    return messages[answers[-1] + 1 :] or messages[-1:] if answers else messages
+    """Return the messages behind the last one of the assistant or its tools: those before it are the thread's."""
+    answers = [number for number, message in enumerate(messages) if message.role in ("assistant", "tool")]
+    return messages[answers[-1] + 1 :] if answers else messages
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:

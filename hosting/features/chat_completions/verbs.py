@@ -10,6 +10,7 @@ from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, RunError
 from hosting.features.chat_completions import names
+from hosting.features.chat_completions.calls import awaits_results, call_id
 from hosting.features.chat_completions.fold import ChatFold, Chunk, completion
 from hosting.features.chat_completions.requests import Completion, parse_completion
 from hosting.http.replies import Reply, Streamed, json_reply, run_headers
@@ -25,7 +26,8 @@ from hosting.http.wire_openai import (
 )
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import forget
+from hosting.http.wire_runs import Answers, forget, record_answers
+from hosting.names import Address
 
 _LAST = b"data: [DONE]\n\n"
 
@@ -55,7 +57,7 @@ class ChatVerbs:
     async def _create(self, request: HttpRequest) -> Reply | Streamed:
         wire, caller = self._wire, request.caller
         create = await request.parsed(lambda raw: parse_completion(raw, wire.plan, wire.settings, caller.owner))
-        run = (await wire.runs.start(create.agent.name, create.start, caller)).run
+        run = await (self._go_on(request, create) if create.results else self._start(request, create))
         headers = run_headers(run) if create.start.thread_id else {"x-ms-run-id": run.run_id}
         if create.ignored:
             headers["x-ms-ignored"] = ", ".join(create.ignored)
@@ -71,11 +73,38 @@ class ChatVerbs:
                 )
             return json_reply(200, completion(create.agent.name, run, create.ignored), headers)
         except RunError as error:
-            return openai_refusal(error, is_vain=create.start.idempotency_key is None)
+            return openai_refusal(error, is_vain=not create.is_repeatable)
+
+    async def _start(self, request: HttpRequest, create: Completion) -> Run:
+        return (await self._wire.runs.start(create.agent.name, create.start, request.caller)).run
+
+    async def _go_on(self, request: HttpRequest, create: Completion) -> Run:
+        """Record the results, which must be of all calls that the thread waits for, and return the run that goes on.
+
+        A thread that waits for them no more has that run, or refuses them.
+        """
+        start, results = create.start, create.results
+        address = Address.of(create.agent.name, results[0].thread_id, request.caller.owner)
+        waiting = await self._wire.approvals.waiting(address)
+        places = {result.decision.id: result.where for result in results}
+        calls = {} if waiting is None else {approval.id: approval.tool for approval in waiting.requested_approvals}
+        if waiting is not None and places.keys() & calls.keys():
+            if unknown := [where for approval_id, where in places.items() if approval_id not in calls]:
+                raise NotServedError(f"{unknown[0]} is the result of no call that is open.", "messages")
+            if missing := [approval for approval in waiting.undecided if approval.id not in places]:
+                call = f"{missing[0].tool} ({call_id(missing[0], waiting)})"
+                raise NotServedError(f"The result of {call} is missing. Send all results together.", "messages")
+        answers = Answers([result.decision for result in results], start.wait, start.streams, places=places)
+        unfinished = NotServedError("These results are recorded; the thread waits for others. Send those.", "messages")
+        _, resumed = await record_answers(self._wire, request, address, answers, unfinished)
+        return resumed
 
     async def _forget(self, create: Completion, run: Run, request: HttpRequest) -> None:
-        """Delete the thread of a request without a key: with one, the request may come again for the same answer."""
-        if create.start.idempotency_key is None:
+        """Delete the thread of a request that nobody repeats: another one may come again for the same answer.
+
+        One that waits for results stays until it has its last answer.
+        """
+        if not (create.is_repeatable or awaits_results(run.end)):
             await forget(self._threads, run, request.caller.client)
 
     def _streamed(self, request: HttpRequest, create: Completion, run: Run, headers: Mapping[str, str]) -> Streamed:
@@ -84,15 +113,19 @@ class ChatVerbs:
 
         async def batches() -> AsyncGenerator[list[Chunk], None]:
             fold = ChatFold(create.agent.name, run, names_causes=wire.names_causes, counts_usage=create.counts_usage)
-            while True:
-                async with aclosing(wire.following.follow(fold.run, client)) as lists:
-                    async for updates in lists:
-                        for update in updates:
-                            fold.next(update)
-                        yield fold.chunks()
-                if not isinstance(fold.run.end, Joined):
-                    break
-                fold = fold.answered_by(await wire.runs.find(run.address, fold.run.end.into, client))
+            try:
+                while True:
+                    async with aclosing(wire.following.follow(fold.run, client)) as lists:
+                        async for updates in lists:
+                            for update in updates:
+                                fold.next(update)
+                            yield fold.chunks()
+                    if not isinstance(fold.run.end, Joined):
+                        break
+                    fold = fold.answered_by(await wire.runs.find(run.address, fold.run.end.into, client))
+            except HostingError:
+                await self._forget(create, fold.run, request)
+                raise
             await self._forget(create, fold.run, request)
 
         def broken(error: HostingError) -> list[Chunk]:

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.thread.commands import DeleteThread, ImportThread
-from hosting.core.thread.run_request import RunRequest
+from hosting.core.thread.commands import DeleteThread, EndRun, ImportThread
+from hosting.core.thread.run_request import PauseKind, PendingApproval, RunRequest
 from hosting.core.thread.sources import AssignedSource
 from hosting.core.thread_log import epoch_store_key
 from hosting.names import Address
 from state.codec import read
 from state.extension import host_of
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
-from tests.support.threads import accept, end
+from tests.support.threads import accept, completed, end
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
 
@@ -116,6 +116,26 @@ async def test_a_thread_that_was_not_to_be_stored_goes_too(bench: Bench) -> None
         states.append((await bench.services.log.head(ADDRESS)).state)
 
     assert states == ["open", "deleted"]
+
+
+@pytest.mark.behaviour("service.temporary")
+@pytest.mark.parametrize(
+    ("kind", "seconds", "state"),
+    [("client_tool", 60.0, "open"), ("client_tool", -1.0, "deleted"), ("approve", 60.0, "deleted")],
+)
+async def test_a_thread_that_was_not_to_be_stored_stays_while_it_waits_for_its_caller(
+    bench: Bench, kind: PauseKind, seconds: float, state: str
+) -> None:
+    """Until the time of the call has passed; for a person's decision nobody waits."""
+    now = time.time()
+    asks = {"approvals": (PendingApproval(id="a1", tool="where", arguments={}, kind=kind),)}
+    ends = completed("r1", at=now, expires_at=now + seconds).model_copy(update=asks)
+    await bench.services.log.execute(ADDRESS, accept("r1", claimed=True, temporary=True))
+    await bench.services.log.execute(ADDRESS, EndRun("token-r1", ends))
+
+    await trim(bench)
+
+    assert (await bench.services.log.head(ADDRESS)).state == state
 
 
 async def test_what_was_left_on_a_thread_that_has_nothing_else_goes(bench: Bench) -> None:

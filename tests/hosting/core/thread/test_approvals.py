@@ -136,12 +136,23 @@ def test_an_approval_that_nobody_asked_for_is_unknown() -> None:
 
 
 @pytest.mark.behaviour("thread.approvals")
-def test_an_answer_to_one_of_several_that_is_decided_says_that_it_is() -> None:
-    """Nobody goes on from there yet, so nobody is named."""
+def test_an_answer_to_one_of_several_is_the_same_again_when_it_is_repeated() -> None:
+    """The process may have died between two of them, and the caller sends all again."""
     thread = waiting("a1", "a2")
     answer(thread, YES_1)
 
     outcome = answer(thread, YES_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
+
+    assert outcome == Unchanged("")
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_another_answer_to_one_of_several_that_is_decided_says_that_it_is() -> None:
+    """Nobody goes on from there yet, so nobody is named."""
+    thread = waiting("a1", "a2")
+    answer(thread, YES_1)
+
+    outcome = answer(thread, NO_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
 
     assert refusal(outcome) is ApprovalAnsweredError
     assert outcome.error.detail == "Approval 'a1' is answered already; the first answer stands."  # type: ignore[union-attr]

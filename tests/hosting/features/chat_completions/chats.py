@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -22,9 +23,9 @@ URL = "http://app.example/api/chat/v1"
 class Chats:
     """The app; `http` sends plain requests below the wire's path, `openai` is the official client."""
 
-    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
+    def __init__(self, environ: dict[str, str] | None = None, agents: Sequence[Any] = (), **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append))
+        agents = agents or (scripted_agent("Joker"), clerk(self.notes.append))
         self.app = app_of(*agents, wires=["chat-completions"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)

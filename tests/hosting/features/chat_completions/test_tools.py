@@ -1,0 +1,323 @@
+"""Tools of the caller: declared with a request, called by the model, answered with the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from agent_framework import Agent, FunctionTool, tool
+from agent_framework.openai import OpenAIChatCompletionClient
+from openai.types.chat import ChatCompletionMessage
+
+from tests.hosting.features.chat_completions.chats import Chats, said
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.chat_chunks import chunks, joined
+from tests.support.clerk import ClerksClient
+from tests.support.owned_app import signed_in
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False}
+WHERE: Any = {
+    "type": "function",
+    "function": {"name": "where", "description": "Where the person is.", "parameters": SCHEMA, "strict": True},
+}
+NO_CALL = "which is no call of this app. Send the ids of 'tool_calls' as they are."
+NAMED: Any = {"type": "function", "function": {"name": "where"}}
+
+
+@pytest.fixture
+async def open_chats() -> AsyncIterator[Chats]:
+    """One process of the app, whose agents take tools of their callers."""
+    chats = Chats(client_tools=True)
+    async with chats.http, chats.openai:
+        yield chats
+
+
+def result(call: Any, content: object = "here") -> dict[str, Any]:
+    """Return the message with a call's result."""
+    return {"role": "tool", "tool_call_id": call if isinstance(call, str) else call.id, "content": content}
+
+
+def as_sent(message: ChatCompletionMessage) -> dict[str, Any]:
+    """Return an answer as clients send it back."""
+    return dict(message.model_dump(exclude_unset=True))
+
+
+async def asked(chats: Chats, message: str = "call where 1", **fields: Any) -> ChatCompletionMessage:
+    """Return the answer to a message, which calls tools."""
+    completion = await chats.create(message, model="Clerk", tools=[WHERE], **fields)
+    assert completion.choices[0].finish_reason == "tool_calls"
+    return completion.choices[0].message
+
+
+async def to_the_end(chats: Chats, messages: list[Any]) -> str:
+    """Run each tool that is called, as the documentation of the client shows it; return the last text."""
+    while True:
+        completion = await chats.openai.chat.completions.create(model="Clerk", messages=messages, tools=[WHERE])
+        message = completion.choices[0].message
+        messages.append(message)
+        if not message.tool_calls:
+            return message.content or ""
+        for call in message.tool_calls:
+            assert call.type == "function"
+            messages.append(result(call, f"at {json.loads(call.function.arguments)['n']}"))
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_openais_client_runs_its_tools_to_the_end_and_talks_on(open_chats: Chats) -> None:
+    """One, several at once beside the agent's own, and a message behind them, whose model has all results."""
+    messages: list[Any] = [said("user", "call where 1")]
+    first = await to_the_end(open_chats, messages)
+    messages.append(said("user", "call where 2, look 3, where 4"))
+    second = await to_the_end(open_chats, messages)
+    messages.append(said("user", "thanks"))
+    third = await to_the_end(open_chats, messages)
+
+    assert (first, second, third) == ("told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks")
+    assert open_chats.notes == ["look 3"]
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_completion_has_the_calls_as_openais_has_them(open_chats: Chats) -> None:
+    """With the text before them."""
+    message = await asked(open_chats)
+
+    (call,) = message.tool_calls or []
+    assert call.type == "function"
+    assert (call.function.name, call.function.arguments, message.content) == ("where", '{"n": "1"}', "One moment.")
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_stream_has_the_calls_by_index(open_chats: Chats) -> None:
+    """The client's own accumulation of them is the answer; the run that goes on streams too."""
+    async with open_chats.openai.chat.completions.stream(
+        model="Clerk", messages=[{"role": "user", "content": "call where 1, where 2"}], tools=[WHERE]
+    ) as stream:
+        final = (await stream.get_final_completion()).choices[0]
+    calls = final.message.tool_calls or []
+    going_on = await open_chats.post(
+        as_sent(final.message), *map(result, calls), model="Clerk", tools=[WHERE], stream=True
+    )
+    streamed = chunks(going_on.text)
+
+    assert (final.finish_reason, [call.function.arguments for call in calls]) == (
+        "tool_calls",
+        ['{"n": "1"}', '{"n": "2"}'],
+    )
+    assert joined(streamed) == "told: here | here"
+    assert streamed[-1].choices[0].finish_reason == "stop"
+
+
+@pytest.mark.behaviour("chat.agent")
+async def test_an_agent_of_agent_framework_runs_its_local_tools_to_the_end(open_chats: Chats) -> None:
+    """An agent with a tool of its own, whose model is our agent."""
+    places: list[str] = []
+
+    @tool
+    def where(n: str) -> str:
+        """Where the person is."""
+        places.append(n)
+        return f"at {n}"
+
+    client = OpenAIChatCompletionClient(model="Clerk", async_client=open_chats.openai)
+    agent = Agent(client, name="Local", tools=[where])
+    session = agent.create_session()
+    answers = [(await agent.run(text, session=session)).text for text in ("call where 1, where 2", "thanks")]
+    words = [update.text async for update in agent.run("call where 3", stream=True)]
+
+    assert answers[0].endswith("told: at 1 | at 2")
+    assert answers[1] == "echo: thanks"
+    assert "".join(words).endswith("told: at 3")
+    assert places == ["1", "2", "3"]
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_tool_that_the_agent_declares_for_its_caller_is_called_too() -> None:
+    """Whether or not the agent takes tools of callers."""
+    nowhere = FunctionTool(name="where", func=None, description="Where the person is.", input_model=SCHEMA)
+    chats = Chats(agents=(Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[nowhere]),))
+    async with chats.http:
+        calls = (await chats.create("call where 1", model="Clerk")).choices[0].message.tool_calls or ()
+        answer = await chats.text(*map(result, calls), model="Clerk")
+
+    assert answer == "told: here"
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_repeated_result_finds_the_run_that_goes_on(open_chats: Chats) -> None:
+    """Also all of several; another result than the first one is refused with its place."""
+    message = await asked(open_chats, "call where 1, where 2")
+    results = [result(call) for call in message.tool_calls or ()]
+    first = await open_chats.create("call where 1, where 2", as_sent(message), *results, model="Clerk")
+    again = await open_chats.create(as_sent(message), *results, model="Clerk", tools=[WHERE])
+    status, error = await open_chats.refused(*results[:1], result(results[1]["tool_call_id"], "else"), model="Clerk")
+
+    assert again == first
+    assert (status, error["code"]) == (409, "approval_answered")
+    assert error["message"].startswith("messages[1]: ")
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_answer(open_chats: Chats) -> None:
+    """What is left of the call is refused then."""
+    message = await asked(open_chats)
+    await asyncio.wait_for(open_chats.host.entities.idle(), GUARD_SECONDS)
+    (waiting,) = open_chats.host.entities.states
+    answer = await open_chats.text(*map(result, message.tool_calls or ()), model="Clerk")
+
+    assert (answer, waiting[:12]) == ("told: here", "@dafx-clerk@")
+    assert list(open_chats.host.entities.states) == [waiting]
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_a_named_thread_goes_on_with_the_results_too(open_chats: Chats) -> None:
+    """By the ids alone, or with its name; another name is refused."""
+    thread = {"thread_id": "t"}
+    first = await asked(open_chats, metadata=thread)
+    by_id = await open_chats.text(*map(result, first.tool_calls or ()), model="Clerk")
+    second = await asked(open_chats, "call where 2", metadata=thread)
+    results = [result(call) for call in second.tool_calls or ()]
+    status, error = await open_chats.refused(*results, model="Clerk", metadata={"thread_id": "u"})
+    by_name = await open_chats.text(*results, model="Clerk", metadata=thread)
+    talk = [said("user", "call where 2"), as_sent(second), *results, said("assistant", by_name), "thanks"]
+
+    assert (by_id, by_name) == ("told: here", "told: here")
+    assert (status, error["message"][:11]) == (400, "messages[0]")
+    assert await open_chats.text(*talk, model="Clerk", metadata=thread) == "echo: thanks"
+
+
+@pytest.mark.behaviour("chat.owners")
+async def test_a_call_is_answered_by_its_own_caller_alone() -> None:
+    """Its id does not say whose it is: of another caller it is unknown."""
+    chats = Chats(client_tools=True, principal=signed_in)
+    async with chats.http:
+        asks = {"model": "Clerk", "tools": [WHERE]}
+        answer = await chats.post("call where 1", **asks, headers={"x-user": "ada"})
+        (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
+        other, own = [await chats.post(result(call["id"]), **asks, headers={"x-user": user}) for user in ("bob", "ada")]
+
+    assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
+    assert own.json()["choices"][0]["message"]["content"] == "told: here"
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_recorded(open_chats: Chats) -> None:
+    """Each by its place, and the right ones go on after that."""
+    first, second = (await asked(open_chats, "call where 1, where 2")).tool_calls or []
+    other = f"call_{'0' * 32}~{first.id.partition('~')[2]}"
+    refused = [
+        await open_chats.refused("call where 1, where 2", *results, model="Clerk")
+        for results in (
+            [result(first)],
+            [result(first), result(second), result(other)],
+            [result(other)],
+            [result(first), result(first)],
+            [result(first), result("call_abc")],
+            [result(first), result(f"call_{'0' * 32}~elsewhere")],
+            [{"role": "tool", "content": "x"}],
+            [result(first, [{"type": "image_url"}])],
+        )
+    ]
+
+    assert [error["message"] for _, error in refused] == [
+        f"The result of where ({second.id}) is missing. Send all results together.",
+        "messages[3] is the result of no call that is open.",
+        f"messages[1]: This thread has no approval '{'0' * 32}'.",
+        "messages[2] is a second result of the same call. Send one.",
+        f"messages[2].tool_call_id is 'call_abc', {NO_CALL}",
+        "messages[2] is of another conversation than the result before it.",
+        f"messages[1].tool_call_id is None, {NO_CALL}",
+        "messages[1].content is neither a text nor a list of text. Send a text.",
+    ]
+    parts = [{"type": "text", "text": "he"}, {"type": "text", "text": "re"}]
+    assert await open_chats.text(result(second, parts), result(first), model="Clerk") == "told: here | here"
+
+
+@pytest.mark.behaviour("chat.tools")
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "a", "type": "function"}]}, "and?"],
+            "messages[0].tool_calls[0] is no call of a function with id, name and arguments. Send it as it was.",
+        ),
+        (
+            [{"role": "tool", "tool_call_id": "a", "content": "x"}, "and?"],
+            "messages[0].tool_call_id is 'a', which is no open call of the message before it. Send results behind "
+            "their calls.",
+        ),
+        (
+            [
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "a", "type": "function", "function": {"name": "where", "arguments": "{}"}}],
+                },
+                "and?",
+            ],
+            "messages[0].tool_calls[0] has no result. Send one of role 'tool' before the next message.",
+        ),
+    ],
+)
+async def test_an_earlier_call_has_its_result(open_chats: Chats, messages: list[Any], said: str) -> None:
+    """No model takes a conversation without it."""
+    status, error = await open_chats.refused(*messages, model="Clerk")
+
+    assert (status, error["message"]) == (400, said)
+
+
+@pytest.mark.behaviour("chat.tools")
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"tools": [{"type": "custom"}]}, "tools[0] is of type 'custom'. Send functions; others are the agent's."),
+        (
+            {"tools": [{"type": "function"}]},
+            "tools[0].function is a JSON null. Send an object with 'name' and 'parameters'.",
+        ),
+        (
+            {"tools": [{"type": "function", "function": {"name": "look"}}]},
+            "tools[0].function.name is 'look', which is a tool of the agent. Rename it.",
+        ),
+        (
+            {"tools": [WHERE], "tool_choice": "required"},
+            "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
+        ),
+        (
+            {"tools": [WHERE], "tool_choice": NAMED},
+            "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
+        ),
+        (
+            {"functions": [WHERE["function"]]},
+            "OpenAI has 'tools' in place of 'functions'. Send functions as 'tools', if the agent takes any.",
+        ),
+    ],
+)
+async def test_what_is_no_tool_of_a_caller_is_refused(open_chats: Chats, fields: dict[str, Any], said: str) -> None:
+    """With its place or its name."""
+    status, error = await open_chats.refused("hello", model="Clerk", **fields)
+
+    assert (status, error["message"]) == (400, said)
+
+
+@pytest.mark.behaviour("chat.tools")
+async def test_an_agent_that_takes_no_tools_says_so(chats: Chats) -> None:
+    """An empty list asks for nothing."""
+    status, error = await chats.refused("hello", model="Clerk", tools=[WHERE])
+
+    assert (status, error["code"]) == (400, "invalid_field")
+    assert "client_tools=True" in error["message"]
+    assert await chats.text("hello", model="Clerk", tools=[]) == "echo: hello"
+
+
+@pytest.mark.behaviour("chat.approvals")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_person_who_must_decide_beside_a_callers_tool_is_an_error(open_chats: Chats, stream: bool) -> None:
+    """As without one; the thread of no name is gone."""
+    answer = await open_chats.post("call where 1, refund 2", model="Clerk", tools=[WHERE], stream=stream)
+    await asyncio.wait_for(open_chats.host.entities.idle(), GUARD_SECONDS)
+
+    assert '"code": "approvals_pending"' in answer.text
+    assert "A person must decide on refund, and" in answer.text
+    assert open_chats.host.entities.states == {}
