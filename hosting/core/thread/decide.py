@@ -151,20 +151,9 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
         if lost:
             draft.add(events.Released(at=command.at, run_id=claim.run_id, signalled=False, unrecorded=lost))
         return _end_unanswered(draft, command.at, ending)
-    claimed = events.Claimed(
-        at=command.at,
-        run_id=claim.run_id,
-        attempt=claim.attempt + 1,
-        token=command.new_token,
-        holder=claim.holder,
-        lease_seconds=claim.lease_seconds,
-        deadline=claim.deadline,
-        process=claim.process,
-        void_after=head.runs[0].settled,
-        failed=command.failed,
-        unrecorded=command.unrecorded,
-    )
-    return Draft(head).add(claimed).change(claim.run_id)
+    terms = commands.ClaimTerms(command.new_token, claim.holder, claim.lease_seconds, claim.deadline, claim.process)
+    before = {"failed": command.failed, "unrecorded": command.unrecorded}
+    return Draft(head).claim(command.at, terms, **before).change(claim.run_id)
 
 
 def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:

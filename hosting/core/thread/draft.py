@@ -9,6 +9,8 @@ an effect: an engine that was lost or moved has none of them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hosting.core.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.core.thread.events import (
     Accepted,
@@ -86,8 +88,8 @@ class Draft:
         row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decided, resumed_by=resumed_by)
         return self.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, row, is_new=False))
 
-    def claim(self, moment: float, terms: ClaimTerms) -> Draft:
-        """Claim the next run with these terms."""
+    def claim(self, moment: float, terms: ClaimTerms, **before: Any) -> Draft:
+        """Claim the next run with these terms; the members of `before` are about its attempt before."""
         run = self.head.runs[0]
         return self.add(
             Claimed(
@@ -100,6 +102,7 @@ class Draft:
                 deadline=terms.deadline,
                 process=terms.process,
                 void_after=run.settled,
+                **before,
             )
         )
 

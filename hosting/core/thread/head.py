@@ -228,18 +228,13 @@ def _joined(head: Head, event: events.Joined) -> Head:
 
 
 def _completed(head: Head, event: events.Completed) -> Head:
-    waiting = None
-    first = head.runs[0].first
+    waiting, first = None, head.runs[0].first
     if event.approvals and head.reset_at < first:
         undecided = tuple(approval.id for approval in event.approvals)
         waiting = PendingApprovals(
-            run_id=event.run_id,
-            first=first,
-            asked=len(undecided),
-            undecided=undecided,
-            expires_at=event.expires_at,
-            of_caller=all(approval.kind == "client_tool" for approval in event.approvals),
+            run_id=event.run_id, first=first, asked=len(undecided), undecided=undecided, expires_at=event.expires_at
         )
+        waiting = _with(waiting, of_caller=all(approval.kind == "client_tool" for approval in event.approvals))
     changed = _with(_ended(head, event), waiting=waiting)
     if not changed.is_waiting_for_approval(event.at):
         return changed
