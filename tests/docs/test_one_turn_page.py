@@ -12,7 +12,7 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
-MOST_FUNCTIONS = 360
+MOST_FUNCTIONS = 361
 MOST_FILES = 75
 GUARD_SECONDS = 120
 COSTS = {
