@@ -78,9 +78,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--approval", default="", metavar="MESSAGE", help="a message that leads to a tool call with approval"
     )
-    parser.add_argument(
-        "--work", default="", metavar="MESSAGE", help="a message that leads to a tool call of some seconds"
-    )
+    parser.add_argument("--work", default="", metavar="MESSAGE", help="a message that leads to a slow tool call")
     parser.add_argument(
         "--tool",
         default="",
