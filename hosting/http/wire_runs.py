@@ -73,7 +73,7 @@ SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 class Answers(Struct, frozen=True):
     """The decisions of one request, and how its caller waits for the run that goes on; see `Answering`.
 
-    `places` are where they stand in the request, by their ids: what is wrong with one is said with its place.
+    `places` are where they stand in the request, by their ids: an error about one names its place.
     """
 
     decisions: Iterable[Decision]

@@ -47,6 +47,7 @@ FRAMEWORK_READERS = {
     "hosting.features.workflows.answer",
     "hosting.features.workflows.copies",
     "hosting.features.workflows.executor_calls",
+    "hosting.features.chat_completions.calls",
     "hosting.features.workflows.answer_types",
     "hosting.features.workflows.as_agent",
     "hosting.features.workflows.checkpoints",

@@ -72,7 +72,6 @@ EXCEPTIONS = {
     "hosting/core/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
     "hosting/core/thread/head.py": {"settled"},
     "hosting/core/thread/open_runs.py": {"settled"},
-    "hosting/core/thread/decide.py": {"settled"},
     "hosting/core/thread/draft.py": {"settled"},
     "devhost/durable/activities.py": {"settle"},  # what a promise does, in every language that has them
     "devhost/durable/promises.py": {"settle", "settled"},

@@ -1,9 +1,9 @@
 """Calls of the caller's tools: their ids, their results in a request, and the caller's copy of earlier ones.
 
 Theory. A run that calls tools of its caller ends, and its thread waits. The id of a call says where it is answered: the
-approval and the thread, never the owner, so whoever sends it reaches threads of their own alone. A request that ends
-with results answers that thread in any process, however late; its other messages are a copy of what the thread has.
-Calls and results before the last message are of a conversation that the caller has alone, and the model reads them.
+approval and the thread, never the owner, so each caller reaches threads of their own alone. A request that ends with
+results answers that thread in any process, however late; its other messages are a copy of what the thread has. Calls
+and results before the last message are of a conversation that the caller has alone, and the model reads them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def awaits_results(end: Terminal | None) -> bool:
     return bool(approvals) and all(approval.kind == "client_tool" for approval in approvals)
 
 
-def call_id(approval: PendingApproval, run: Run) -> str:
+def answer_id(approval: PendingApproval, run: Run) -> str:
     """Return the id under which the caller answers a call of the run."""
     return f"call_{approval.id}~{run.accepted.thread_id}"
 
@@ -53,7 +53,7 @@ def shown_calls(run: Run) -> list[dict[str, Any]]:
     """Return the calls in which a run ended, in the protocol's form."""
     return [
         {
-            "id": call_id(approval, run),
+            "id": answer_id(approval, run),
             "type": "function",
             "function": {"name": approval.tool, "arguments": arguments_text(approval.arguments)},
         }
@@ -89,7 +89,7 @@ def _result(where: str, message: Mapping[str, Any]) -> Result:
 
 
 class EarlierCalls:
-    """The calls of a conversation that the caller has alone: each has its result before anything else is said."""
+    """The calls of a conversation that the caller has alone: each has its result before the next message."""
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}

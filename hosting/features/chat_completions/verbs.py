@@ -10,7 +10,7 @@ from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, RunError
 from hosting.features.chat_completions import names
-from hosting.features.chat_completions.calls import awaits_results, call_id
+from hosting.features.chat_completions.calls import answer_id, awaits_results
 from hosting.features.chat_completions.fold import ChatFold, Chunk, completion
 from hosting.features.chat_completions.requests import Completion, parse_completion
 from hosting.http.replies import Reply, Streamed, json_reply, run_headers
@@ -92,7 +92,7 @@ class ChatVerbs:
             if unknown := [where for approval_id, where in places.items() if approval_id not in calls]:
                 raise NotServedError(f"{unknown[0]} is the result of no call that is open.", "messages")
             if missing := [approval for approval in waiting.undecided if approval.id not in places]:
-                call = f"{missing[0].tool} ({call_id(missing[0], waiting)})"
+                call = f"{missing[0].tool} ({answer_id(missing[0], waiting)})"
                 raise NotServedError(f"The result of {call} is missing. Send all results together.", "messages")
         answers = Answers([result.decision for result in results], start.wait, start.streams, places=places)
         unfinished = NotServedError("These results are recorded; the thread waits for others. Send those.", "messages")
