@@ -56,12 +56,12 @@ async def null(n: str) -> str:
 @tool
 async def wrong(n: str) -> str:
     """Give a default, or a time, that is none."""
-    given: dict[str, Any] = {
+    cases: dict[str, dict[str, Any]] = {
         "default": {"schema": int, "seconds": HOUR, "default": "many"},
         "no-time": {"default": "x"},
         "time": {"seconds": 0},
-    }[n]
-    return str(await current().ask("How many?", **given))
+    }
+    return str(await current().ask("How many?", **cases[n]))
 
 
 @dataclass(frozen=True)
