@@ -42,7 +42,7 @@ TOOLS_SCHEMA: Schema = {
 
 def tools_schema(limits: Limits) -> Schema:
     """Return the JSON Schema of the field for an agent."""
-    return {"type": "array", "maxItems": 0} if limits.own_tools is None else TOOLS_SCHEMA
+    return {"type": "array", "items": {}, "maxItems": 0} if limits.own_tools is None else TOOLS_SCHEMA
 
 
 def read_client_tools(

@@ -136,6 +136,6 @@ async def test_another_process_takes_the_answer(tmp_path: Path, stores: dict[str
             (inbox,) = await asyncio.wait_for(inbox_of(http), 4 * GUARD_SECONDS)
             end = (await http.post(f"{THREAD}/approvals/{inbox['id']}", json={"value": False})).json()
 
-    told = {"agent": "Front", "kind": "workflow", "message": "tea", "response": "asked"}
+    told = {"agent": "Front", "agent_kind": "workflow", "message": "tea", "response": "asked"}
     assert inbox == {**waiting, **told, "thread_id": "t", "session_id": "t"}
     assert (end["status"], end["response"]) == ("success", "tea False, all done")

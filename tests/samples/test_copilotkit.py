@@ -120,7 +120,7 @@ async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None
     (error,) = await server.run([{"id": "m", "role": "user", "content": "hello"}], "run-2", tools=[tool])
 
     assert error["type"] == "RUN_ERROR"
-    assert "Client-side tools are not supported" in error["message"]
+    assert "the agent takes no tools of callers" in error["message"]
 
 
 @needs_browser

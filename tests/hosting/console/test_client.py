@@ -85,7 +85,7 @@ async def test_a_client_says_what_becomes_of_a_run_of_the_thread_that_has_not_en
             await first
 
     assert (unknown.value.code, rejected.value.code) == ("invalid_field", "thread_busy")
-    assert "Send 'queue', 'reject', 'interrupt' or 'rollback'." in unknown.value.detail
+    assert "Send 'queue', 'reject', 'interrupt', 'rollback' or 'steer'." in unknown.value.detail
     assert (answer.text, interrupted.value.code) == ("echo: hi", "run_superseded")
 
 

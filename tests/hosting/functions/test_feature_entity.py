@@ -40,7 +40,11 @@ async def test_a_run_notifies_the_callback_and_the_webhook_by_one_function() -> 
 @pytest.mark.parametrize(
     ("operation", "value", "refusal"),
     [
-        ("explode", {}, "The operation 'explode' is not known. Known: post, forget, call."),
+        (
+            "explode",
+            {},
+            "The operation 'explode' is not known. Known: post, forget, pause_wait, pause_due, pause_forget, call.",
+        ),
         ("call", {"agent": "joker"}, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
         ("call", None, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
         ("post", {"agent": "joker"}, "The operation 'post' takes an order as `WebhookOrder` writes it."),

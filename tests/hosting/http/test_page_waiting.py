@@ -280,7 +280,7 @@ async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(
         page.on("request", lambda request: read.add(request.url) if request.url.endswith("/timeline") else None)
         await page.route("**/timeline", hold)
         await page.goto(f"{origin}/api/ui/#/{path.split('/')[1]}/many")
-        await asyncio.wait_for(are_two.wait(), GUARD_SECONDS)
+        await asyncio.wait_for(are_two.wait(), 4 * GUARD_SECONDS)
         await page.unroute("**/timeline")  # which lets them go
         async with page.expect_response("**/approvals"):  # of the next look
             pass

@@ -322,13 +322,6 @@ def test_what_is_no_callback_is_refused(callback: Any) -> None:
         app_of(scripted_agent("Joker"), default_callback=callback)
 
 
-def test_without_callbacks_there_is_no_entity_for_them() -> None:
-    """And nothing to pay for."""
-    names = [function.get_function_name() for function in app_of(scripted_agent("Joker")).get_functions()]
-
-    assert ENTITY not in names
-
-
 def test_notices_have_few_keys() -> None:
     """So callbacks that hang hold few of the host's places."""
     keys = {callback_signal(Address.of("Joker", "t"), f"run-{number}").key for number in range(2000)}
