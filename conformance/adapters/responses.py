@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -14,8 +14,6 @@ from conformance.port import End, Entry, NotOffered, Piece, Run, Service
 
 OPEN = ("queued", "in_progress")
 POLL_SECONDS = 0.1
-WAITING = {"mcp_approval_request": "id", "function_call": "call_id"}
-"""The items of calls that wait, with the member that names the call."""
 
 
 class ResponsesService(Service):
@@ -69,8 +67,7 @@ class ResponsesService(Service):
             await asyncio.sleep(POLL_SECONDS)
         if response["status"] != "completed":
             return End("cancelled" if response["status"] == "cancelled" else "failed", str(response.get("error")))
-        names = (item.get(WAITING.get(item["type"], "")) for item in response["output"])
-        return End("completed", "".join(map(text_of, response["output"])), tuple(filter(None, names)))
+        return End("completed", "".join(map(text_of, response["output"])), _waiting(response["output"]))
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Its messages among the items."""
@@ -126,3 +123,9 @@ def text_of(item: dict[str, Any]) -> str:
     """Return what an item says; nothing for one that is no message."""
     parts = item.get("content") or () if item["type"] == "message" else ()
     return "".join(part.get("text", "") for part in parts)
+
+
+def _waiting(output: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names of calls that wait: for approval, or else for a result; some services list each as both."""
+    approvals = tuple(item["id"] for item in output if item["type"] == "mcp_approval_request")
+    return approvals or tuple(item["call_id"] for item in output if item["type"] == "function_call")

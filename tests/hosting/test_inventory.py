@@ -205,8 +205,8 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
 
 
-ELSEWHERE = ("background-", ".files/")
-"""The rows without a name here, because this app has no background agents and no shared files: tests of those have."""
+ELSEWHERE = ("background-", "pause-", ".files/")
+"""The rows without a name here: this app has no background agents, questions and shared files. Tests of those have."""
 
 
 async def forgotten(lived: Lived) -> None:

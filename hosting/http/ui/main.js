@@ -169,7 +169,7 @@ async function route() {
   listThreads()
   const opened = conversation
   composer.prefer("queue")
-  described(agent.name).then((told) => told && conversation === opened && composer.prefer(told.rules.busy))
+  if (!agent.isWithin) described(agent.name).then((told) => told && conversation === opened && composer.prefer(told.rules.busy))
   await opened.open()
   if (conversation !== opened) return
   if (opened.isEmpty) byId("conversation").append(emptyThread(agent, thread, (text) => composer.write(text)))
