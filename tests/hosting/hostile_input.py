@@ -31,6 +31,7 @@ from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import parse_decision
+from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp.tool import parse_call
 from hosting.features.overview.routes import SEARCH, SORT
@@ -362,6 +363,11 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: read_client_tools([{"name": text}], replace(LIMITS, own_tools=frozenset)),
         runs("a", "a-"),
         ("hosting.http.client_tools._NAME",),
+    ),
+    "a call of a chat completion": Parser(
+        lambda text: read_results([{"role": "tool", "tool_call_id": text, "content": "x"}]),
+        runs("a", f"call_{'0' * 32}~a", "~"),
+        ("hosting.features.chat_completions.calls._ID",),
     ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
