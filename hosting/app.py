@@ -21,11 +21,11 @@ from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
 from hosting.feature import drain, hooks_of
-from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
+from hosting.functions.agent_calls import WAIT_FUNCTION, register_wait
 from hosting.functions.agent_triggers import F, marked
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_openapi, register_page, register_unknown
-from hosting.functions.durable import CallingOrchestration, register_entity
+from hosting.functions.durable import AgentTask, CallingOrchestration, register_entity
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent

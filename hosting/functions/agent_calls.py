@@ -1,4 +1,4 @@
-"""An orchestration's call of an agent as the SDK's task, also while some instances do not have the agent yet.
+"""How an orchestration's call of an agent waits while some instances do not have the agent yet.
 
 Theory. In a deployment two things fail for a new agent. An older instance that is handed the entity's operation fails
 it; and one that executes the orchestration's episode must not call the entity, for the engine refuses a call to an
@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator
 from datetime import timedelta
 from typing import Any
 
 import azure.durable_functions as df
-from azure.durable_functions import EntityId
-from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
-from hosting.core.entity.called_run import AgentCall, AgentRunError, read_answer
+from hosting.core.entity.called_run import AgentCall, AgentRunError
 
 logger = logging.getLogger(__name__)
 
@@ -33,68 +31,50 @@ _LACKS_ENTITY = re.compile(r"The (?:entity )?function '[^']*' (?:doesn't exist|i
 """How the engine fails an operation of an entity that an instance does not have."""
 
 
-class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
-    """The task of one run: an entity call with the agent's response as its result, after the waits that it took.
+CALL = "call"
+"""The next step of a run that waits for nothing. It is no wait's id."""
 
-    `knows` says whether this instance has the agent.
+
+class Attempts:
+    """The calls of one run and the waits between them: says which is next.
+
+    `knows` says whether this instance has the agent; `waits` are the ids of those that stand in the history.
     """
 
-    def __init__(
-        self,
-        context: df.DurableOrchestrationContext,
-        call: AgentCall,
-        fields: Mapping[str, Any],
-        knows: Callable[[str], bool],
-    ) -> None:
-        self._context, self._call, self._fields = context, call, dict(fields)
+    def __init__(self, call: AgentCall, knows: Callable[[str], bool], waits: Callable[[], Collection[str]]) -> None:
+        self._call = call
         self._knows_agent = knows(call.agent)
+        self._waits_of_history = waits
         self._calls = self._waits = 0
-        self._waiting: TaskBase | None = None
-        first = self._next(must_wait=False)
-        super().__init__([first])
-        self.action_repr = first.action_repr  # the call's own action: the host knows no compound of one
+        self._is_waiting = False
 
-    def try_set_value(self, child: TaskBase) -> None:
-        """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
-        is_lost = isinstance(child.result, Exception) and _LACKS_ENTITY.search(str(child.result)) is not None
-        if self._waits < MOST_WAITS and (is_lost or child is self._waiting):
-            self._add(self._next(must_wait=is_lost))
-            return
-        try:
-            if child is self._waiting:  # the last one; whichever instance executes this episode decides the same
-                detail = f"No agent {self._call.agent!r} is registered with the app."
-                raise AgentRunError(self._call, "unknown_agent", detail)
-            response = read_answer(self._call, child.result)
-        except AgentRunError as error:
-            self.set_value(is_error=True, value=error)
-        else:
-            self.set_value(is_error=False, value=response)
+    def after(self, failure: str | None) -> str | None:
+        """Return `CALL`, the id of the wait that is next, or None where the last one has ended the run.
 
-    def _next(self, *, must_wait: bool) -> TaskBase:
-        """Return another wait where one is to be or stands in the history, else the call."""
+        `failure` is the text of the error that the last one ended with. Raises `AgentRunError` after the last wait,
+        which whichever instance executes this episode decides the same.
+        """
+        is_lost = failure is not None and _LACKS_ENTITY.search(failure) is not None
+        if self._waits < MOST_WAITS and (is_lost or self._is_waiting):
+            return self.next(must_wait=is_lost)
+        if self._is_waiting:
+            raise AgentRunError(
+                self._call, "unknown_agent", f"No agent {self._call.agent!r} is registered with the app."
+            )
+        return None
+
+    def next(self, *, must_wait: bool) -> str:
+        """Return the id of another wait where one is to be or stands in the history, else `CALL`."""
         wait = f"wait!{self._call.run_id}!{self._calls}!{self._waits + 1}"
-        waits = _waits(self._context)
-        if must_wait or not self._knows_agent or wait in waits:
-            if not self._waits and wait not in waits:
-                logger.warning("Run %s waits for agent %s.", self._call.run_id, self._call.agent)
-            self._waits += 1
-            self._waiting = self._context.call_sub_orchestrator(WAIT_FUNCTION, instance_id=wait)
-            return self._waiting
-        self._calls += 1
-        return self._context.call_entity(EntityId(*self._call.address.entity), "run", self._fields)
-
-    def _add(self, child: TaskBase) -> None:
-        """Have one more task done for this one, as the SDK's own task of a long timer has."""
-        child.parent = self
-        self.pending_tasks.add(child)
-        self._context._add_to_open_tasks(child)
-        self._context._add_to_actions(child.action_repr)
-        child._set_is_scheduled(True)
-
-
-def _waits(context: df.DurableOrchestrationContext) -> set[str]:
-    """Return the waits that stand in the history."""
-    return {event.InstanceId for event in context.histories if getattr(event, "Name", None) == WAIT_FUNCTION}
+        waits = self._waits_of_history()
+        self._is_waiting = must_wait or not self._knows_agent or wait in waits
+        if not self._is_waiting:
+            self._calls += 1
+            return CALL
+        if not self._waits and wait not in waits:
+            logger.warning("Run %s waits for agent %s.", self._call.run_id, self._call.agent)
+        self._waits += 1
+        return wait
 
 
 def register_wait(app: df.DFApp) -> None:

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import azure.durable_functions as df
 from azure.durable_functions.decorators.metadata import DurableClient
 
 from hosting.functions.durable import enter_invocation
@@ -42,7 +41,7 @@ def with_client(handler: Callable[..., Any]) -> Callable[..., Any]:
     async def entered(**arguments: Any) -> Any:
         sdk = arguments.pop(CLIENT)
         context = arguments.get(_CONTEXT) if takes_context else arguments.pop(_CONTEXT, None)
-        enter_invocation(df.DurableOrchestrationClient(sdk) if isinstance(sdk, str) else sdk, context)
+        enter_invocation(sdk, context)
         return await handler(**arguments)
 
     declare(entered, handler, {CLIENT: str} if takes_context else {CLIENT: str, _CONTEXT: None})

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from hosting.functions.agent_triggers import adapt_agent_trigger
-from hosting.functions.execution import name_executions
+from hosting.functions.durable import naming
 from hosting.functions.lent_client import lend_client
-from hosting.functions.user_routes import adapt_classic_handler
+from hosting.functions.user_routes import adapt_classic_handler, exchange_handler
 
 
 def adapt(functions: Iterable[Any]) -> None:
@@ -17,4 +17,5 @@ def adapt(functions: Iterable[Any]) -> None:
         adapt_agent_trigger(function)
         lend_client(function)
         adapt_classic_handler(function)
-        name_executions(function)
+        if hasattr(handler := function.get_user_function(), "orchestrator_function"):
+            exchange_handler(function, naming(handler))

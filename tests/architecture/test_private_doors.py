@@ -45,10 +45,10 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.flows import asking_flow
 
 DOORS = {
-    "_orchestration_bindings": "hosting/functions/durable.py",  # the durable client's own address
-    "_add_to_open_tasks": "hosting/functions/agent_calls.py",  # a task's further tasks, as the SDK's own long timer
-    "_add_to_actions": "hosting/functions/agent_calls.py",
-    "_set_is_scheduled": "hosting/functions/agent_calls.py",
+    "_orchestration_bindings": "hosting/functions/durable_1/client.py",  # the durable client's own address
+    "_add_to_open_tasks": "hosting/functions/durable_1/agent_task.py",  # further tasks, as the SDK's long timer
+    "_add_to_actions": "hosting/functions/durable_1/agent_task.py",
+    "_set_is_scheduled": "hosting/functions/durable_1/agent_task.py",
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
     "_policies": "hosting/core/stores/storage_account.py",  # of the client of tables
     "_propagate_request": "hosting/core/agent/framework_graphs.py",  # where requests of a workflow within another go
@@ -224,7 +224,7 @@ def test_a_functional_workflow_has_what_the_recording_of_its_steps_replaces() ->
 @pytest.mark.behaviour("hosting.private-doors")
 def test_the_sdks_own_task_adds_tasks_to_itself_as_ours_does() -> None:
     """azure-functions-durable: `LongTimerTask.add_new_child`, which is where it is read from."""
-    names = {name for name, file in DOORS.items() if file == "hosting/functions/agent_calls.py"}
+    names = {name for name, file in DOORS.items() if file == "hosting/functions/durable_1/agent_task.py"}
 
     assert names <= set(LongTimerTask.add_new_child.__code__.co_names)
 

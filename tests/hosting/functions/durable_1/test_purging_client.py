@@ -5,7 +5,7 @@ from azure.durable_functions.models import PurgeHistoryResult
 from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 
 from hosting.errors import EngineUnavailableError
-from hosting.functions.durable import DurableClient
+from hosting.functions.durable_1.client import DurableClient
 from hosting.ports import Purge
 
 

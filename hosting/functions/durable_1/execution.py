@@ -27,8 +27,6 @@ from azure.durable_functions.models.history import HistoryEventType
 from azure.durable_functions.models.Task import TaskBase
 from msgspec import Struct
 
-from hosting.functions.user_routes import exchange_handler
-
 _NAMES = UUID("3b1f5a52-6c0e-5d0f-8a55-0a1f6f1c7d0e")
 _CONTINUED = "durable-agents/execution"
 """The member of a stored input that names the execution itself; the one below names its parent."""
@@ -118,15 +116,10 @@ class Execution(df.DurableOrchestrationContext):  # type: ignore[misc]  # the SD
         return {_OF_PARENT: self._name, _INPUT: given}
 
 
-def name_executions(function: Any) -> None:
-    """Give one indexed function an `Execution` as its context, if it is an orchestrator."""
-    handle = function.get_user_function()
-    orchestrator = getattr(handle, "orchestrator_function", None)
-    if orchestrator is not None:
-        exchange_handler(function, _handling(handle, orchestrator))
+def naming(handle: Callable[..., str]) -> Callable[..., str]:
+    """Return the handler of an orchestrator, which then has an `Execution` as its context."""
+    orchestrator = handle.orchestrator_function  # type: ignore[attr-defined]  # the SDK's name for what it wraps
 
-
-def _handling(handle: Callable[..., str], orchestrator: Callable[..., Any]) -> Callable[..., str]:
     @functools.wraps(handle)
     def named(context: func.OrchestrationContext) -> str:
         execution = Execution.from_json(getattr(context, "body", context))
