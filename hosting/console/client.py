@@ -15,7 +15,6 @@ from agent_framework import AgentResponse
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from msgspec.structs import replace
 
-from hosting.console.durable import TaskHubClient
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.entity.called_run import AgentCall, AgentRunError, answer_text, read_answer
 from hosting.core.entity.proxy import DurableAgent
@@ -30,6 +29,7 @@ from hosting.ports import Wait
 from hosting.principal import Caller, Principal
 from hosting.settings import read_settings
 from hosting.store_choice import choose_stores
+from hosting.task_hub import TaskHubClient
 
 CONSOLE_HUB = "console"
 """The default prefix of console hosts' stores."""

@@ -14,7 +14,7 @@ from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.client import CONSOLE_HUB
-from hosting.console.durable import AgentTask, CallingOrchestration, ServedEntity, TaskHubClient
+from hosting.console.durable import CallingOrchestration, ServedEntity
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
@@ -28,6 +28,7 @@ from hosting.plan import Plan
 from hosting.principal import Principal
 from hosting.settings import read_settings
 from hosting.store_choice import choose_stores
+from hosting.task_hub import AgentTask, TaskHubClient
 
 
 class AgentWorker:

@@ -84,7 +84,7 @@ HOSTING = House(
             *("workflows", "offline", "skills", "client_tools", "session_data", "schemas"),
         ),
         ("core",),
-        ("http", "store_choice"),
+        ("http", "store_choice", "task_hub"),
         ("feature",),
         ("features",),
         ("functions", "console"),

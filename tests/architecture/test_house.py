@@ -70,8 +70,8 @@ FRAMEWORK_READERS = {
     "hosting.core.thread.messages",
     "hosting.core.entity.called_run",
     "hosting.console.client",
-    "hosting.console.durable",
     "hosting.console.worker",
+    "hosting.task_hub",
     "hosting.app",
     "state.convert",
 }
@@ -174,11 +174,11 @@ def test_the_time_of_day_is_read_by_a_clock_that_was_given() -> None:
 
 
 @pytest.mark.behaviour("hosting.import-levels")
-def test_the_durable_task_sdk_is_imported_by_the_console_alone() -> None:
-    """An app on Functions needs nothing of it."""
+def test_the_durable_task_sdk_is_imported_for_the_console_and_the_sdk_that_builds_on_it() -> None:
+    """An app on the Durable Functions SDK 1.7 needs nothing of it."""
     users = {name for name in importers({"durabletask", "grpc"}) if name.startswith(("hosting.", "state."))}
 
-    assert {name.rpartition(".")[0] for name in users} == {"hosting.console"}
+    assert {name for name in users if not name.startswith("hosting.console.")} == {"hosting.task_hub"}
 
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")

@@ -69,7 +69,7 @@ DOORS = {
 _IMPORTED = "_initializing"
 """Of a module's spec: True while it is imported. hosting/start_up.py has it set, which no name in its code shows."""
 INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
-"""What a task of ours has from durabletask's `CompositeTask` (hosting/console/durable.py)."""
+"""What a task of ours has from durabletask's `CompositeTask` (hosting/task_hub.py)."""
 
 
 def private_names(source: str) -> Iterator[str]:
@@ -232,7 +232,7 @@ def test_the_sdks_own_task_adds_tasks_to_itself_as_ours_does() -> None:
 @pytest.mark.behaviour("hosting.private-doors")
 def test_a_composite_task_has_what_ours_sets() -> None:
     """durabletask: the members of `CompositeTask`."""
-    tree = ast.parse((ROOT / "hosting" / "console" / "durable.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "hosting" / "task_hub.py").read_text(encoding="utf-8"))
     (ours,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AgentTask"]
     used = {node.attr for node in ast.walk(ours) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
     named = {name for kind in CompositeTask.__mro__ for name in (*vars(kind), *getattr(kind, "__annotations__", ()))}

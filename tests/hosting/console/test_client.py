@@ -15,11 +15,11 @@ from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
 from hosting.console.client import AgentClient, AsyncAgentClient
-from hosting.console.durable import TaskHubClient
 from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.core.thread.events import Claimed
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
+from hosting.task_hub import TaskHubClient
 from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
 from tests.hosting.console.task_hub import task_hub

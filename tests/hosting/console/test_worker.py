@@ -14,7 +14,7 @@ from durabletask.internal.entity_state_shim import StateShim
 from durabletask.serialization import JsonDataConverter
 from durabletask.worker import TaskHubGrpcWorker
 
-from hosting.console.durable import PlainJson, ServedEntity
+from hosting.console.durable import ServedEntity
 from hosting.console.worker import AgentWorker
 from hosting.core.entity.batch import Batch, Done, RefusedOperation
 from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
@@ -22,6 +22,7 @@ from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.options import AS_THE_APP
 from hosting.plan import Plan
+from hosting.task_hub import PlainJson
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
 from tests.support.flows import chat_flow
