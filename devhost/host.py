@@ -43,6 +43,8 @@ from devhost.triggers.storage_values import StorageValues
 
 if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
+    from devhost.durable.grpc.service import TaskHubServer
+    from devhost.durable.wire import Protocol
     from devhost.triggers.listeners import Listeners
 
 GRACE_SECONDS = 10.0
@@ -113,6 +115,7 @@ class Host:
         )
         self._listeners = self._make_listeners()
         self._engine = self._make_engine() if app.index.uses_durable() else None
+        self._clients = self._make_client_server() if app.index.speaks_protobuf() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
         self._sender = Sender(self._invoker)
         self._rpc = BodyLimit(self._engine.management, settings.body_limit_bytes) if self._engine else None
@@ -135,10 +138,33 @@ class Host:
         folder = self._app.settings.engine_folder
         unkind = read_unkind(os.environ.get(VARIABLE, ""))
         engine = DurableTask(
-            functions, SqliteStore(folder), settings, self._clock, folder=folder, role=role, unkind=unkind
+            functions,
+            SqliteStore(folder),
+            settings,
+            self._clock,
+            folder=folder,
+            role=role,
+            protocol=self._protocol(),
+            unkind=unkind,
         )
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
+
+    def _protocol(self) -> Protocol:
+        if not self._app.index.speaks_protobuf():
+            from devhost.durable.wire import JSON
+
+            return JSON
+        from devhost.durable.grpc.protocol import PROTOBUF
+
+        return PROTOBUF
+
+    def _make_client_server(self) -> TaskHubServer | None:
+        if self._engine is None:
+            return None
+        from devhost.durable.grpc.service import TaskHubServer
+
+        return TaskHubServer(self._engine.hub, self._clock)
 
     def _make_listeners(self) -> Listeners | None:
         functions = [
@@ -186,7 +212,7 @@ class Host:
         the end of a run under which the folder was removed: its work is not kept, and is given no time.
         """
         with ExitStack() as stack:
-            if self._rpc is not None:
+            if self._rpc is not None and self._clients is None:
                 from devhost.durable.management.own_client import answered_here
 
                 stack.enter_context(answered_here(self._rpc, self._address.rpc_base_url))
@@ -196,6 +222,8 @@ class Host:
         asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()
         stop.install()
+        if self._engine is not None and self._clients is not None:
+            self._client_text = self._engine.client_binding(self._address.origin, await self._clients.start())
         if self._engine is not None:
             await self._engine.start()
         serving = asyncio.create_task(self._server.serve(sockets=list(sockets)))
@@ -237,6 +265,8 @@ class Host:
     async def _stop_engine(self, grace_seconds: float) -> None:
         if self._engine is not None:
             await self._engine.stop(grace_seconds)
+        if self._clients is not None:
+            await self._clients.stop()
 
 
 def _spare_what_stays() -> None:

@@ -91,6 +91,11 @@ class FunctionIndex:
             isinstance(function.trigger, DurableTrigger) or function.client_parameters for function in self.running()
         )
 
+    def speaks_protobuf(self) -> bool:
+        """Return whether a durable trigger or client asks for gRPC: one is enough to switch all of the app's."""
+        bindings = (binding for function in self.running() for binding in function.bindings)
+        return any(binding.get("durableRequiresGrpc") is True for binding in bindings)
+
 
 def build_index(
     declared: Iterable[DeclaredFunction], settings: HostSettings, environ: Mapping[str, str]

@@ -35,6 +35,7 @@ from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.tables import FILE
 from devhost.durable.unkind import KIND, Unkind
 from devhost.durable.unkind_processor import UnkindProcessor
+from devhost.durable.wire import JSON, Protocol
 from devhost.durable.worker import Processor, Worker
 from devhost.errors import DurableError, StoreInUseError, StoreRemovedError
 from devhost.ports import DurableFunctions, function_names
@@ -68,6 +69,7 @@ class DurableTask:
         *,
         folder: Path | None = None,
         role: Role = Role.ALONE,
+        protocol: Protocol = JSON,
         unkind: Unkind = KIND,
     ) -> None:
         """Assemble the engine; nothing runs yet.
@@ -86,7 +88,9 @@ class DurableTask:
         self._beginning: asyncio.Task[None] | None = None
         self._hidden = Hidden(None if unkind.is_kind else folder)
         ledger = Ledger(self._store, clock, self._deliver)
-        self._worker = _make_worker(functions, ledger, settings, clock, unkind=unkind, hidden=self._hidden)
+        self._worker = _make_worker(
+            functions, ledger, settings, clock, protocol=protocol, unkind=unkind, hidden=self._hidden
+        )
         self._works = False
         self._poll = QueuePoll(self._store, self._deliver, settings.queue_poll_seconds)
         self.hub = TaskHub(ledger, clock, settings.default_version, unkind=unkind)
@@ -191,6 +195,7 @@ def _make_worker(
     settings: DurableSettings,
     clock: Clock,
     *,
+    protocol: Protocol,
     unkind: Unkind,
     hidden: Hidden,
 ) -> Worker:
@@ -198,10 +203,10 @@ def _make_worker(
     batch_size = settings.max_entity_operation_batch_size
     processors: dict[TargetKind, Processor] = {
         TargetKind.ORCHESTRATION: Orchestrations(
-            functions, names, ledger, clock, settings.default_version, unkind=unkind
+            functions, names, ledger, clock, settings.default_version, protocol=protocol, unkind=unkind
         ),
         TargetKind.ACTIVITY: Activities(functions, names, clock),
-        TargetKind.ENTITY: Entities(functions, names, clock, batch_size, unkind=unkind),
+        TargetKind.ENTITY: Entities(functions, names, clock, batch_size, protocol=protocol, unkind=unkind),
     }
     if not unkind.is_kind:
         processors = {

@@ -16,13 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from devhost.durable import wire
 from devhost.durable.answers import (
     EmittedSignal,
     EntityAnswer,
     OperationResult,
     UnreadableAnswerError,
-    parse_entity_answer,
     timeout_text,
 )
 from devhost.durable.clock import Clock
@@ -43,7 +41,7 @@ from devhost.durable.records import (
 )
 from devhost.durable.texts import compact
 from devhost.durable.unkind import Fault, Unkind
-from devhost.durable.wire import response_text
+from devhost.durable.wire import Protocol, response_text
 from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
@@ -57,8 +55,16 @@ class Entities:
     """Runs one batch of operations of one entity."""
 
     def __init__(
-        self, functions: DurableFunctions, names: FunctionNames, clock: Clock, batch_size: int, *, unkind: Unkind
+        self,
+        functions: DurableFunctions,
+        names: FunctionNames,
+        clock: Clock,
+        batch_size: int,
+        *,
+        protocol: Protocol,
+        unkind: Unkind,
     ) -> None:
+        self._protocol = protocol
         self.most_messages = batch_size
         self._unkind = unkind
         self._functions = functions
@@ -112,9 +118,9 @@ class Entities:
         answer: EntityAnswer | Failed
         try:
             text = await self._functions.call(
-                "entity", entity_id.name, wire.entity_payload(entity_id, entity, operations)
+                "entity", entity_id.name, self._protocol.write_batch(entity_id, entity, operations)
             )
-            answer = parse_entity_answer(text, len(operations))
+            answer = self._protocol.read_results(text, len(operations))
         except FunctionFailedError as failure:
             too_long = timeout_text(failure.message)
             if failure.is_exit and len(operations) > 1:

@@ -46,6 +46,7 @@ from devhost.durable.replay import (
     Command,
     Continued,
     CreateChild,
+    Decided,
     NonDeterministicError,
     Raised,
     Replay,
@@ -55,7 +56,7 @@ from devhost.durable.replay import (
     SetTimer,
 )
 from devhost.durable.texts import compact
-from devhost.durable.wire import operation_input, request_text
+from devhost.durable.wire import request_text
 from devhost.ports import FunctionNames
 
 _CUSTOM_STATUS_BYTES = 16 * 1024
@@ -166,11 +167,15 @@ def open_episode(
 
 
 def close_episode(
-    episode: Episode, answer: OrchestratorAnswer | Broken, names: FunctionNames, now: datetime, next_execution_id: str
+    episode: Episode,
+    answer: OrchestratorAnswer | Decided | Broken,
+    names: FunctionNames,
+    now: datetime,
+    next_execution_id: str,
 ) -> EpisodeOutcome:
     """Return what the episode changes; `next_execution_id` is taken if the orchestrator continues as new."""
     ending = Ending(episode, now)
-    if isinstance(answer, OrchestratorAnswer) and answer.custom_status is not None:
+    if not isinstance(answer, Broken) and answer.custom_status is not None:
         custom_status = answer.custom_status
         if len(custom_status.encode("utf-16-le")) > _CUSTOM_STATUS_BYTES:
             answer = Broken("The size of the JSON-serialized payload must not exceed 16 KB of UTF-16 text.")
@@ -181,19 +186,19 @@ def close_episode(
         return ending.wait()
     if isinstance(answer, Broken):
         return ending.fail(answer.message)
-    replay = _replay(episode, answer, names)
-    if isinstance(replay, str):
-        return ending.fail_with(f"Non-Deterministic workflow detected: {replay}")
-    ending.carry_out(replay)
-    if replay.result is None or replay.has_open_work:
-        return ending.wait()
-    match replay.result:
+    decided = answer if isinstance(answer, Decided) else _replay(episode, answer, names)
+    if isinstance(decided, str):
+        return ending.fail_with(f"Non-Deterministic workflow detected: {decided}")
+    ending.carry_out(decided)
+    match decided.result:
+        case None:
+            return ending.wait()
         case Returned(output):
             return ending.finish(Status.COMPLETED, output, output)
         case Raised(error):
             return ending.fail(error)
         case Continued(given):
-            return ending.continue_as_new(compact(given), next_execution_id, replay.carried)
+            return ending.continue_as_new(given, next_execution_id, decided.carried)
 
 
 def terminate_episode(episode: Episode, termination: events.ExecutionTerminated, now: datetime) -> EpisodeOutcome:
@@ -243,7 +248,7 @@ def _fold_status(orchestration: Orchestration, inbox: Sequence[events.Event]) ->
     return orchestration
 
 
-def _replay(episode: Episode, answer: OrchestratorAnswer, names: FunctionNames) -> Replay | str:
+def _replay(episode: Episode, answer: OrchestratorAnswer, names: FunctionNames) -> Decided | str:
     instance = episode.orchestration
     parent_id = instance.parent.instance_id if instance.parent else None
     replay = Replay(instance.instance_id, instance.execution_id, parent_id, answer, names)
@@ -252,7 +257,7 @@ def _replay(episode: Episode, answer: OrchestratorAnswer, names: FunctionNames) 
             replay.feed(event)
     except NonDeterministicError as error:
         return str(error)
-    return replay
+    return replay.decided
 
 
 class Ending:
@@ -272,10 +277,10 @@ class Ending:
     def take_custom_status(self, text: str) -> None:
         self._instance = replace(self._instance, custom_status=text)
 
-    def carry_out(self, replay: Replay) -> None:
+    def carry_out(self, decided: Decided) -> None:
         """Append the scheduling events of the new requests, in the order of their ids, and send what they ask."""
-        self._next_id = replay.next_id
-        for command in replay.new_commands:
+        self._next_id = decided.next_id
+        for command in decided.commands:
             _CARRY_OUT[type(command)](self, command)
 
     def wait(self) -> EpisodeOutcome:
@@ -297,7 +302,9 @@ class Ending:
         self._answer_parent(status, result, details)
         return EpisodeOutcome(self._instance, self._closed_history(), tuple(self._outgoing), is_over=True)
 
-    def continue_as_new(self, given: str, execution_id: str, carried: Sequence[events.EventRaised]) -> EpisodeOutcome:
+    def continue_as_new(
+        self, given: str | None, execution_id: str, carried: Sequence[events.EventRaised]
+    ) -> EpisodeOutcome:
         """Begin anew under the same id, with an empty history, a new execution and the carried events."""
         old = self._instance
         self._instance = replace(old, execution_id=execution_id, input=given, is_continued=True)
@@ -368,7 +375,7 @@ class Ending:
             instance_id=command.instance_id,
             execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{place}:{time}").hex,
             name=command.name,
-            input=compact(command.input),
+            input=command.input,
             parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),
             version=command.version or instance.version,
         )
@@ -379,7 +386,7 @@ class Ending:
         text = request_text(command, caller, self._episode.started_at, (*self._episode.past, *self._events))
         self._append(events.EventSent, event_id=command.id, instance_id=str(command.entity_id), name="op", input=text)
         waiting = (None, None) if command.is_signal else caller
-        operation = Operation(command.request_id, command.operation, operation_input(command), *waiting)
+        operation = Operation(command.request_id, command.operation, command.input, *waiting)
         self._outgoing.append(Outgoing(entity_target(command.entity_id), operation, due=command.due))
 
 

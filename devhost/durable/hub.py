@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from devhost.durable import events
 from devhost.durable.clock import Clock
@@ -140,10 +141,20 @@ class TaskHub:
             lambda status: status is Status.SUSPENDED,
         )
 
-    async def signal(self, entity_id: EntityId, operation: str, given: str | None) -> None:
-        """Send an operation to an entity; `given` is JSON text. Returns when it is durable."""
-        body = Operation(str(uuid.uuid4()), operation, given)
-        await self._ledger.commit(Step(produced=(Outgoing(entity_target(entity_id), body),)))
+    async def signal(
+        self,
+        entity_id: EntityId,
+        operation: str,
+        given: str | None,
+        request_id: str | None = None,
+        due: datetime | None = None,
+    ) -> None:
+        """Send an operation to an entity, to be delivered when it is due; `given` is JSON text.
+
+        Returns when it is durable.
+        """
+        body = Operation(request_id or str(uuid.uuid4()), operation, given)
+        await self._ledger.commit(Step(produced=(Outgoing(entity_target(entity_id), body, due),)))
 
     async def purge(self, instance_id: str) -> Purged | NotFound | WrongStatus:
         """Forget an instance that has ended."""

@@ -6,12 +6,10 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from devhost.durable import wire
 from devhost.durable.answers import (
     MalformedActionError,
     OrchestratorAnswer,
     UnreadableAnswerError,
-    parse_orchestrator_answer,
     parse_orchestrator_failure,
     timeout_text,
 )
@@ -53,9 +51,11 @@ from devhost.durable.records import (
     Target,
     orchestration_target,
 )
+from devhost.durable.replay import Decided
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.unkind import Unkind
+from devhost.durable.wire import Protocol
 from devhost.durable.worker import Abandoned, Done, Held, Hides, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
@@ -77,9 +77,11 @@ class Orchestrations:
         clock: Clock,
         version: str | None,
         *,
+        protocol: Protocol,
         unkind: Unkind,
     ) -> None:
         self._unkind = unkind
+        self._protocol = protocol
         self._functions = functions
         self._names = names
         self._ledger = ledger
@@ -137,17 +139,17 @@ class Orchestrations:
             replace(basis, orchestration=outcome.orchestration, history=outcome.history, produced=outcome.outgoing)
         )
 
-    async def _ask(self, episode: Episode) -> OrchestratorAnswer | Broken | Abandoned:
+    async def _ask(self, episode: Episode) -> OrchestratorAnswer | Decided | Broken | Abandoned:
         name = episode.orchestration.name
         if is_missing(self._names, "orchestrator", name):
             return Broken(missing_function(self._names, "orchestrator", name))
         crash_points.reached("before-orchestrator")
         try:
             text = await self._functions.call(
-                "orchestrator", name, wire.orchestrator_payload(episode.orchestration, episode.past, episode.new)
+                "orchestrator", name, self._protocol.write_episode(episode.orchestration, episode.past, episode.new)
             )
             crash_points.reached("after-orchestrator")
-            return parse_orchestrator_answer(text)
+            return self._protocol.read_decisions(text)
         except FunctionFailedError as failure:
             return _read_failure(failure)
         except (UnreadableAnswerError, MalformedActionError) as error:

@@ -20,6 +20,7 @@ from devhost.durable import answers, events
 from devhost.durable.answers import OrchestratorAnswer
 from devhost.durable.promises import Program, ProgramFailedError, Promise, all_of, any_of, follow, settled
 from devhost.durable.records import EntityId
+from devhost.durable.texts import compact
 from devhost.ports import FunctionNames, is_missing, missing_function
 
 _REQUEST_IDS = uuid.UUID("6f0a4c0e-9b51-5f0c-8c53-0f6d1a8f0a11")
@@ -50,9 +51,11 @@ class SetTimer:
 
 @dataclass(frozen=True)
 class CreateChild:
+    """`input` is the child's, as it reads it."""
+
     id: int
     name: str
-    input: str
+    input: str | None
     instance_id: str
     version: str | None = None
     retry_of: int | None = None
@@ -60,11 +63,13 @@ class CreateChild:
 
 @dataclass(frozen=True)
 class SendOperation:
+    """`input` is the entity's, as it reads it: of a call over JSON, the text of a JSON string of JSON text."""
+
     id: int
     entity_id: EntityId
     request_id: str
     operation: str
-    input: str
+    input: str | None
     is_signal: bool
     due: datetime | None
 
@@ -90,10 +95,24 @@ class Raised:
 class Continued:
     """The orchestrator asked to begin anew with this input, JSON text."""
 
-    input: str
+    input: str | None
 
 
 Result = Returned | Raised | Continued
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What is new of an orchestrator's decisions: what it asks for, and its end, once nothing keeps it from ending.
+
+    `next_id` is behind the last number that was given out, `carried` are events for the execution that follows.
+    """
+
+    commands: tuple[Command, ...]
+    result: Result | None
+    next_id: int
+    carried: tuple[events.EventRaised, ...] = ()
+    custom_status: str | None = None
 
 
 class Replay:
@@ -124,14 +143,14 @@ class Replay:
         self._episode_start: datetime | None = None
 
     @property
-    def new_commands(self) -> list[Command]:
-        """What no event of the history confirms, in the order of the ids."""
-        return list(self._unconfirmed.values())
+    def decided(self) -> Decided:
+        """What no event of the history confirms, in the order of the ids.
 
-    @property
-    def has_open_work(self) -> bool:
-        """Say whether an activity, a timer or a sub-orchestration is still to end."""
-        return not self._open.keys() <= self._cancelled_timers
+        The end waits for activities, timers and sub-orchestrations that are still to end.
+        """
+        has_open_work = not self._open.keys() <= self._cancelled_timers
+        result = None if has_open_work else self.result
+        return Decided(tuple(self._unconfirmed.values()), result, self.next_id, tuple(self.carried))
 
     def feed(self, event: events.Event) -> None:
         """Let one event happen; raises `NonDeterministicError` when it confirms what was not asked for."""
@@ -166,7 +185,7 @@ class Replay:
         if not self._answer.is_done:
             return None
         if self._continue_input is not None:
-            return Continued(self._continue_input)
+            return Continued(compact(self._continue_input))
         return Returned(self._answer.output)
 
     def _issue(self, action: answers.Action) -> Promise:
@@ -217,7 +236,8 @@ class Replay:
         def ask(first: int | None) -> Promise:
             number = self._take_id()
             instance_id = action.instance_id or f"{self._execution_id}:{number}"
-            return self._ask(CreateChild(number, action.name, action.input, instance_id, action.version, first))
+            given = compact(action.input)
+            return self._ask(CreateChild(number, action.name, given, instance_id, action.version, first))
 
         return self._attempt(ask, action.retry)
 
@@ -282,7 +302,7 @@ class Replay:
         # Of the episode's time too, as on the real host: one that is made again waits for no answer to what it sent.
         request_id = str(uuid.uuid5(_REQUEST_IDS, f"{self._execution_id}:{number}:{self._now().isoformat()}"))
         self._unconfirmed[number] = SendOperation(
-            number, entity_id, request_id, action.operation, action.input, action.is_signal, action.due
+            number, entity_id, request_id, action.operation, compact(action.input), action.is_signal, action.due
         )
         return settled() if action.is_signal else self._wait_for(request_id)
 

@@ -1,12 +1,22 @@
-"""The texts with which the app's functions are called, and those of entity messages."""
+"""The texts with which the app's functions are called, and those of entity messages.
+
+Which protocol they are in is one choice for all that is durable in an app. This is that of the SDK 1.x.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from devhost.durable.answers import OperationResult
+from devhost.durable.answers import (
+    EntityAnswer,
+    OperationResult,
+    OrchestratorAnswer,
+    parse_entity_answer,
+    parse_orchestrator_answer,
+)
 from devhost.durable.events import (
     Event,
     EventSent,
@@ -16,7 +26,7 @@ from devhost.durable.events import (
     show_event,
 )
 from devhost.durable.records import Entity, EntityId, Operation, Orchestration
-from devhost.durable.replay import SendOperation
+from devhost.durable.replay import Decided, SendOperation
 from devhost.durable.texts import compact, envelope, format_utc, parse_or_text
 
 _TYPE = "Microsoft.Azure.WebJobs.Extensions.DurableTask.{0}, Microsoft.Azure.WebJobs.Extensions.DurableTask"
@@ -79,18 +89,13 @@ def request_text(command: SendOperation, parent: tuple[str, str], sent_at: datet
     message: dict[str, object] = {"$type": _TYPE.format("RequestMessage"), "op": command.operation}
     if command.is_signal:
         message["signal"] = True
-    message |= {"input": operation_input(command), "id": command.request_id}
+    message |= {"input": command.input, "id": command.request_id}
     message |= {"parent": parent[0], "parentExecution": parent[1]}
     if command.due is not None:
         message["due"] = format_utc(command.due)
     message |= {"Timestamp": format_utc(sent_at), "Predecessor": _predecessor(command, history)}
     message["requestTime"] = format_utc(sent_at, zone="+00:00")
     return compact(message)
-
-
-def operation_input(command: SendOperation) -> str:
-    """Return the operation's input: JSON text of a JSON string of JSON text, which is what Python entities decode."""
-    return compact(command.input)
 
 
 def response_text(result: OperationResult) -> str:
@@ -108,3 +113,19 @@ def _predecessor(command: SendOperation, history: Sequence[Event]) -> str:
             text: str = json.loads(event.input)["Timestamp"]
             return text
     return _NOBODY_BEFORE
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How what the functions are called with is written, and what they answer is read.
+
+    The readers raise `answers.UnreadableAnswerError` and `answers.MalformedActionError`.
+    """
+
+    write_episode: Callable[[Orchestration, Sequence[Event], Sequence[Event]], str]
+    read_decisions: Callable[[str], OrchestratorAnswer | Decided]
+    write_batch: Callable[[EntityId, Entity | None, Sequence[Operation]], str]
+    read_results: Callable[[str, int], EntityAnswer]
+
+
+JSON = Protocol(orchestrator_payload, parse_orchestrator_answer, entity_payload, parse_entity_answer)

@@ -92,7 +92,7 @@ REQUIRED = {
     "typing_extensions",
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
-OPTIONAL = {"redis", "durabletask", "grpc", "jwt"}
+OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}
 EXTENSION = {"fastapi", "starlette"}
 OF_THE_TRIAL = {"conformance", "httpx"}
 

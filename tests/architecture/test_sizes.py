@@ -6,12 +6,14 @@ from tests.architecture.imports import ROOT, module_name, product_files, stateme
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 50
-ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
+ENGINE = sorted(
+    path for path in (ROOT / "devhost" / "durable").rglob("*.py") if not {"management", "grpc"} & {*path.parts}
+)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 99
-MOST_LOCAL_HOST_LINES = 14_314
+MOST_LOCAL_HOST_FILES = 103
+MOST_LOCAL_HOST_LINES = 14_932
 MOST_ENGINE_FILES = 33
-MOST_ENGINE_LINES = 5_820
+MOST_ENGINE_LINES = 5_887
 LEAST_ENGINE_FILE_LINES = 40
 
 

@@ -21,8 +21,9 @@ _MANAGEMENT = (
 
 
 def client_binding(base_url: str, rpc_base_url: str, hub_name: str, key: str | None) -> str:
-    """Return the binding's text; `base_url` is an origin, `rpc_base_url` ends with the path of the private mount.
+    """Return the binding's text; `base_url` is an origin, `rpc_base_url` is where the SDK's client sends to.
 
+    The SDK 1.x appends paths to it without a slash of its own; for 2.x it ends with the port.
     With a key, each address for clients carries it as `code`.
     """
     code = f"code={key}" if key else ""
@@ -39,8 +40,7 @@ def client_binding(base_url: str, rpc_base_url: str, hub_name: str, key: str | N
         "managementUrls": {"id": _ID} | _urls(webhooks, _ID, hub_name, code),
         "baseUrl": webhooks,
         "requiredQueryStringParameters": code,
-        # The SDK appends paths to it without a slash of its own.
-        "rpcBaseUrl": rpc_base_url.rstrip("/") + "/",
+        "rpcBaseUrl": rpc_base_url,
         "httpBaseUrl": None,
         "maxGrpcMessageSizeInBytes": None,
         "grpcHttpClientTimeout": None,

@@ -1,0 +1,242 @@
+"""The gRPC service by which durable clients start, watch and change instances, and reach entities."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NoReturn
+
+import grpc
+import grpc.aio
+from durabletask.internal import orchestrator_service_pb2 as pb
+from durabletask.internal.orchestrator_service_pb2_grpc import (
+    TaskHubSidecarServiceServicer,
+    add_TaskHubSidecarServiceServicer_to_server,
+)
+
+from devhost.durable.clock import Clock, sleep
+from devhost.durable.grpc.history import event_message, moment, text_of, wrapped
+from devhost.durable.hub import Accepted, NotFound, Outcome, Purged, TaskHub, WrongStatus
+from devhost.durable.records import Entity, EntityId, Orchestration, Status
+from devhost.durable.store.contract import InstanceFilter
+from devhost.durable.texts import parse_or_text
+
+_UNBOUNDED = -1
+"""A size of messages: a thread's document may be larger than the four MiB that gRPC begins with."""
+_POLL_SECONDS = 0.1
+_PAGE = 100
+_STATUSES = list(Status)
+"""In the order of the protocol's numbers."""
+
+
+class _TaskHubService(TaskHubSidecarServiceServicer):
+    """Answers clients; what belongs to workers, which have a stream of their own, is not served."""
+
+    def __init__(self, hub: TaskHub, clock: Clock) -> None:
+        self._hub = hub
+        self._clock = clock
+
+    async def StartInstance(self, request: pb.CreateInstanceRequest, context: Any) -> pb.CreateInstanceResponse:
+        if request.HasField("scheduledStartTimestamp") and moment(request.scheduledStartTimestamp) > self._clock.now():
+            await _refuse(context, grpc.StatusCode.UNIMPLEMENTED, "This host starts instances at once only.")
+        given, version = text_of(request, "input"), text_of(request, "version")
+        outcome = await self._hub.start(request.name, request.instanceId or None, given, version)
+        if isinstance(outcome, WrongStatus):
+            text = f"An Orchestration instance with the status {outcome.status.value} already exists."
+            await _refuse(context, grpc.StatusCode.ALREADY_EXISTS, text)
+        return pb.CreateInstanceResponse(instanceId=outcome.instance_id)
+
+    async def GetInstance(self, request: pb.GetInstanceRequest, context: Any) -> pb.GetInstanceResponse:
+        return _instance_response(await self._hub.store.instance(request.instanceId), request.getInputsAndOutputs)
+
+    async def WaitForInstanceStart(self, request: pb.GetInstanceRequest, context: Any) -> pb.GetInstanceResponse:
+        return await self._wait(request, lambda instance: instance.status is not Status.PENDING)
+
+    async def WaitForInstanceCompletion(self, request: pb.GetInstanceRequest, context: Any) -> pb.GetInstanceResponse:
+        return await self._wait(request, lambda instance: instance.status.is_terminal)
+
+    async def _wait(
+        self, request: pb.GetInstanceRequest, is_met: Callable[[Orchestration], bool]
+    ) -> pb.GetInstanceResponse:
+        while (instance := await self._hub.store.instance(request.instanceId)) is not None and not is_met(instance):
+            await sleep(self._clock, _POLL_SECONDS)
+        return _instance_response(instance, request.getInputsAndOutputs)
+
+    async def QueryInstances(self, request: pb.QueryInstancesRequest, context: Any) -> pb.QueryInstancesResponse:
+        query = request.query
+        size = query.maxInstanceCount or _PAGE
+        found = await self._hub.store.list_orchestrations(_filter(query), query.continuationToken.value, size + 1)
+        return pb.QueryInstancesResponse(
+            orchestrationState=[_state(instance, query.fetchInputsAndOutputs) for instance in found[:size]],
+            continuationToken=wrapped(found[size].instance_id if len(found) > size else None),
+        )
+
+    async def StreamInstanceHistory(
+        self, request: pb.StreamInstanceHistoryRequest, context: Any
+    ) -> AsyncIterator[pb.HistoryChunk]:
+        stored = await self._hub.store.orchestration(request.instanceId)
+        if stored is None:
+            await _refuse(context, grpc.StatusCode.NOT_FOUND, _missing(request.instanceId))
+        yield pb.HistoryChunk(events=[event_message(event) for event in stored.history])
+
+    async def RaiseEvent(self, request: pb.RaiseEventRequest, context: Any) -> pb.RaiseEventResponse:
+        given = text_of(request, "input") or "null"
+        await _check(context, request, await self._hub.raise_event(request.instanceId, request.name, given))
+        return pb.RaiseEventResponse()
+
+    async def TerminateInstance(self, request: pb.TerminateRequest, context: Any) -> pb.TerminateResponse:
+        output = text_of(request, "output")
+        reason = parse_or_text(output)  # the engine keeps a text, and makes it JSON
+        reason = reason if isinstance(reason, str) else output
+        await _check(context, request, await self._hub.terminate(request.instanceId, reason))
+        return pb.TerminateResponse()
+
+    async def SuspendInstance(self, request: pb.SuspendRequest, context: Any) -> pb.SuspendResponse:
+        await _check(context, request, await self._hub.suspend(request.instanceId, text_of(request, "reason")))
+        return pb.SuspendResponse()
+
+    async def ResumeInstance(self, request: pb.ResumeRequest, context: Any) -> pb.ResumeResponse:
+        await _check(context, request, await self._hub.resume(request.instanceId, text_of(request, "reason")))
+        return pb.ResumeResponse()
+
+    async def RewindInstance(self, request: pb.RewindInstanceRequest, context: Any) -> pb.RewindInstanceResponse:
+        await _check(context, request, await self._hub.rewind(request.instanceId, text_of(request, "reason")))
+        return pb.RewindInstanceResponse()
+
+    async def RestartInstance(self, request: pb.RestartInstanceRequest, context: Any) -> pb.RestartInstanceResponse:
+        outcome = await self._hub.restart(request.instanceId, request.restartWithNewInstanceId)
+        return pb.RestartInstanceResponse(instanceId=await _check(context, request, outcome))
+
+    async def PurgeInstances(self, request: pb.PurgeInstancesRequest, context: Any) -> pb.PurgeInstancesResponse:
+        ids = [request.instanceId] if request.HasField("instanceId") else list(request.instanceBatch.instanceIds)
+        if request.HasField("purgeInstanceFilter"):
+            purged = await self._hub.purge_ended(_filter(request.purgeInstanceFilter))
+            return pb.PurgeInstancesResponse(deletedInstanceCount=purged.count, isComplete={"value": True})
+        outcomes = [await self._purge(instance_id) for instance_id in ids]
+        count = sum(outcome.count for outcome in outcomes if isinstance(outcome, Purged))
+        return pb.PurgeInstancesResponse(deletedInstanceCount=count, isComplete={"value": True})
+
+    async def _purge(self, instance_id: str) -> Purged | NotFound | WrongStatus:
+        if instance_id.startswith("@"):
+            return await self._hub.purge_entity(EntityId.parse(instance_id))
+        return await self._hub.purge(instance_id)
+
+    async def SignalEntity(self, request: pb.SignalEntityRequest, context: Any) -> pb.SignalEntityResponse:
+        due = moment(request.scheduledTime) if request.HasField("scheduledTime") else None
+        entity_id = EntityId.parse(request.instanceId)
+        await self._hub.signal(entity_id, request.name, text_of(request, "input"), request.requestId or None, due)
+        return pb.SignalEntityResponse()
+
+    async def GetEntity(self, request: pb.GetEntityRequest, context: Any) -> pb.GetEntityResponse:
+        entity = await self._hub.store.entity(EntityId.parse(request.instanceId))
+        if entity is None or not entity.exists:
+            return pb.GetEntityResponse(exists=False)
+        return pb.GetEntityResponse(exists=True, entity=_metadata(entity, request.includeState))
+
+    async def QueryEntities(self, request: pb.QueryEntitiesRequest, context: Any) -> pb.QueryEntitiesResponse:
+        query = request.query
+        size = query.pageSize.value or _PAGE
+        prefix = query.instanceIdStartsWith.value or "@"
+        found = await self._hub.store.list_entities(prefix, query.continuationToken.value, size + 1)
+        earliest = moment(query.lastModifiedFrom) if query.HasField("lastModifiedFrom") else None
+        latest = moment(query.lastModifiedTo) if query.HasField("lastModifiedTo") else None
+        shown = [
+            entity
+            for entity in found[:size]
+            if (entity.exists or query.includeTransient)
+            and (earliest is None or entity.updated_at >= earliest)
+            and (latest is None or entity.updated_at <= latest)
+        ]
+        return pb.QueryEntitiesResponse(
+            entities=[_metadata(entity, query.includeState) for entity in shown],
+            continuationToken=wrapped(str(found[size].id) if len(found) > size else None),
+        )
+
+    async def CleanEntityStorage(
+        self, request: pb.CleanEntityStorageRequest, context: Any
+    ) -> pb.CleanEntityStorageResponse:
+        empty = [entity for entity in await self._hub.store.list_entities("@", "", None) if not entity.exists]
+        removed = [await self._hub.purge_entity(entity.id) for entity in empty if request.removeEmptyEntities]
+        return pb.CleanEntityStorageResponse(emptyEntitiesRemoved=len(removed))
+
+
+async def _check(context: Any, request: Any, outcome: Outcome) -> str:
+    """Return the id of what was accepted; else end the call as refused."""
+    if isinstance(outcome, Accepted):
+        return outcome.instance_id
+    if isinstance(outcome, NotFound):
+        await _refuse(context, grpc.StatusCode.NOT_FOUND, _missing(request.instanceId))
+    text = f"The instance '{request.instanceId}' has the status {outcome.status.value}, which does not allow this."
+    return await _refuse(context, grpc.StatusCode.FAILED_PRECONDITION, text)
+
+
+async def _refuse(context: Any, code: grpc.StatusCode, text: str) -> NoReturn:
+    await context.abort(code, text)
+    raise AssertionError  # abort raises
+
+
+def _missing(instance_id: str) -> str:
+    return f"There is no instance '{instance_id}'."
+
+
+def _instance_response(instance: Orchestration | None, shows_texts: bool) -> pb.GetInstanceResponse:
+    if instance is None:
+        return pb.GetInstanceResponse(exists=False)
+    return pb.GetInstanceResponse(exists=True, orchestrationState=_state(instance, shows_texts))
+
+
+def _state(instance: Orchestration, shows_texts: bool) -> pb.OrchestrationState:
+    is_failed = instance.status is Status.FAILED
+    failure = {"errorType": "OrchestrationFailed", "errorMessage": instance.output or ""} if is_failed else None
+    return pb.OrchestrationState(
+        instanceId=instance.instance_id,
+        name=instance.name,
+        version=wrapped(instance.version),
+        orchestrationStatus=pb.OrchestrationStatus.Name(instance.status.number),
+        createdTimestamp=instance.created_at,
+        lastUpdatedTimestamp=instance.updated_at,
+        input=wrapped(instance.input if shows_texts else None),
+        output=wrapped(instance.output if shows_texts else None),
+        customStatus=wrapped(instance.custom_status if shows_texts else None),
+        failureDetails=failure,
+        executionId=wrapped(instance.execution_id),
+        parentInstanceId=wrapped(instance.parent.instance_id if instance.parent else None),
+    )
+
+
+def _filter(query: Any) -> InstanceFilter:
+    return InstanceFilter(
+        prefix=query.instanceIdPrefix.value if hasattr(query, "instanceIdPrefix") else "",
+        statuses=frozenset(_STATUSES[number] for number in query.runtimeStatus),
+        created_from=moment(query.createdTimeFrom) if query.HasField("createdTimeFrom") else None,
+        created_to=moment(query.createdTimeTo) if query.HasField("createdTimeTo") else None,
+    )
+
+
+def _metadata(entity: Entity, shows_state: bool) -> pb.EntityMetadata:
+    return pb.EntityMetadata(
+        instanceId=str(entity.id),
+        lastModifiedTime=entity.updated_at,
+        serializedState=wrapped(entity.state if shows_state else None),
+    )
+
+
+class TaskHubServer:
+    """Serves the clients of one task hub, on a port of its own that only this machine reaches."""
+
+    def __init__(self, hub: TaskHub, clock: Clock) -> None:
+        self._service = _TaskHubService(hub, clock)
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self) -> str:
+        """Listen, and return the URL for clients."""
+        options = [(f"grpc.max_{kind}_message_length", _UNBOUNDED) for kind in ("send", "receive")]
+        self._server = grpc.aio.server(options=options)
+        add_TaskHubSidecarServiceServicer_to_server(self._service, self._server)  # type: ignore[no-untyped-call]
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        await self._server.start()
+        return f"http://127.0.0.1:{port}"
+
+    async def stop(self) -> None:
+        """Answer nobody any more."""
+        if self._server is not None:
+            await self._server.stop(None)

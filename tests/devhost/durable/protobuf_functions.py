@@ -1,0 +1,105 @@
+"""`DurableFunctions` in the protocol of the SDK 2.x, executed by the Durable Task SDK that it builds on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from durabletask.client import AsyncTaskHubGrpcClient
+from durabletask.internal import orchestrator_service_pb2 as pb
+from durabletask.worker import TaskHubGrpcWorker
+
+from devhost.durable.engine import DurableTask
+from devhost.durable.grpc.protocol import PROTOBUF
+from devhost.durable.grpc.service import TaskHubServer
+from devhost.durable.settings import DurableSettings
+from devhost.durable.store.contract import Store
+from devhost.ports import DurableKind, FunctionFailedError
+from tests.support.engine_clocks import FastClock
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import ObservedStore
+
+
+class Answer:
+    """Takes what the SDK's worker sends to its engine."""
+
+    def __init__(self) -> None:
+        self.message: Any = None
+
+    def CompleteOrchestratorTask(self, response: Any) -> None:
+        self.message = response
+
+    def CompleteEntityTask(self, response: Any) -> None:
+        self.message = response
+
+
+class ProtobufFunctions:
+    """Functions by their names: orchestrators and entities of the Durable Task SDK, activities of plain values."""
+
+    def __init__(self, **functions: Callable[..., Any]) -> None:
+        """An entity's name begins with `entity_`, an activity's with `act_`; counts the calls of activities."""
+        self.acted: list[str] = []
+        self._functions = functions
+        self._worker = TaskHubGrpcWorker()
+        for name, function in functions.items():
+            if self._kind(name) == "orchestrator":
+                self._worker._registry.add_named_orchestrator(name, function)
+            elif self._kind(name) == "entity":
+                self._worker._registry.add_named_entity(name, function)
+
+    @staticmethod
+    def _kind(name: str) -> DurableKind:
+        return "entity" if name.startswith("entity_") else "activity" if name.startswith("act_") else "orchestrator"
+
+    def names(self, kind: DurableKind) -> Mapping[str, str]:
+        return {name: name for name in self._functions if self._kind(name) == kind}
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        if kind == "activity":
+            self.acted.append(name)
+            try:
+                return json.dumps(self._functions[name](json.loads(payload)))
+            except Exception as error:
+                raise FunctionFailedError.of(error) from error
+        answer = Answer()
+        if kind == "orchestrator":
+            request = pb.OrchestratorRequest.FromString(b64decode(payload))
+            await asyncio.to_thread(self._worker._execute_orchestrator, request, answer, "")
+        else:
+            batch = pb.EntityBatchRequest.FromString(b64decode(payload))
+            await asyncio.to_thread(self._worker._execute_entity_batch, batch, answer, "")
+        return b64encode(answer.message.SerializeToString()).decode()
+
+
+class Served:
+    """An engine that speaks protobuf, with a client of the Durable Task SDK."""
+
+    def __init__(self, engine: DurableTask, store: ObservedStore, client: AsyncTaskHubGrpcClient) -> None:
+        self.engine = engine
+        self.store = store
+        self.client = client
+
+
+@asynccontextmanager
+async def served(
+    functions: ProtobufFunctions, *, inner: Store | None = None, dies_at: int | None = None
+) -> AsyncIterator[Served]:
+    """Run the functions on an engine over `inner`, a memory store when none is given, behind the gRPC service.
+
+    With `dies_at` the store dies as `ObservedStore` says.
+    """
+    store, clock = ObservedStore(inner or MemoryStore(), dies_at), FastClock()
+    engine = DurableTask(functions, store, DurableSettings(), clock, protocol=PROTOBUF)
+    server = TaskHubServer(engine.hub, clock)
+    await engine.start()
+    client = AsyncTaskHubGrpcClient(host_address=await server.start(), secure_channel=False)
+    try:
+        yield Served(engine, store, client)
+    finally:
+        await client.close()
+        await server.stop()
+        await engine.stop(0)

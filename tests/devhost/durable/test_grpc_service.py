@@ -1,0 +1,224 @@
+"""Orchestrations and entities of the SDK 2.x: the Durable Task SDK's own client and replay against the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import grpc
+import pytest
+from durabletask.client import EntityQuery, OrchestrationQuery, OrchestrationStatus
+from durabletask.entities import EntityContext, EntityInstanceId
+from durabletask.task import OrchestrationContext, RetryPolicy, when_all, when_any
+
+from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import GUARD_SECONDS
+
+pytestmark = pytest.mark.behaviour("engine.protobuf")
+
+Steps = Generator[Any, Any, Any]
+COUNTER = EntityInstanceId("entity_counter", "k")
+
+
+def entity_counter(context: EntityContext, given: Any) -> Any:
+    if context.operation == "fail":
+        raise ValueError("the counter is broken")
+    total = context.get_state(int, 0) + (given or 0)
+    context.set_state(total)
+    if context.operation == "tell":
+        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
+    return total
+
+
+def act_double(given: Any) -> Any:
+    return 2 * given
+
+
+def act_fail(given: Any) -> Any:
+    raise ValueError("no such number")
+
+
+def add(context: OrchestrationContext, given: Any) -> Steps:
+    """Use each kind of task, alone and together."""
+    first = yield context.call_activity("act_double", input=given)
+    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
+    yield context.create_timer(timedelta(seconds=5))
+    child = yield context.call_sub_orchestrator("child", input={"n": first})
+    total = yield context.call_entity(COUNTER, "add", 5)
+    context.signal_entity(COUNTER, "tell", 1)
+    context.set_custom_status({"step": "last"})
+    return [first, both, child, total]
+
+
+def child(context: OrchestrationContext, given: Any) -> Any:
+    return {"got": given, "parent": context.parent_instance_id}
+
+
+def fails(context: OrchestrationContext, given: Any) -> Steps:
+    return (yield context.call_activity("act_fail", input=given))
+
+
+def retries(context: OrchestrationContext, given: Any) -> Steps:
+    policy = RetryPolicy(first_retry_interval=timedelta(seconds=1), max_number_of_attempts=3)
+    return (yield context.call_activity("act_fail", input=given, retry_policy=policy))
+
+
+def asks_a_broken_entity(context: OrchestrationContext, given: Any) -> Steps:
+    try:
+        yield context.call_entity(COUNTER, "fail")
+    except Exception as error:
+        return str(error)
+
+
+def waits(context: OrchestrationContext, given: Any) -> Steps:
+    """Take three events, each in an execution of its own."""
+    event = context.wait_for_external_event("go")
+    late = context.create_timer(timedelta(days=1))
+    winner = yield when_any([event, late])
+    taken = [*(given or []), event.get_result() if winner is event else None]
+    if len(taken) == 3:
+        return taken
+    context.continue_as_new(taken, save_events=True)
+
+
+FUNCTIONS = (entity_counter, act_double, act_fail, add, child, fails, retries, asks_a_broken_entity, waits)
+
+
+def functions() -> ProtobufFunctions:
+    return ProtobufFunctions(**{function.__name__: function for function in FUNCTIONS})
+
+
+async def test_each_kind_of_task_is_carried_out_once() -> None:
+    """Activities, timers, children and entities, in the order in which the code asks for them."""
+    app = functions()
+    async with served(app) as host:
+        instance_id = await host.client.schedule_new_orchestration("add", input=4)
+        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
+        other = EntityInstanceId("entity_counter", "other")
+        await host.store.until(lambda: _is_state(host.client, other, "6"))
+
+    assert ended is not None
+    assert ended.runtime_status is OrchestrationStatus.COMPLETED
+    assert ended.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": instance_id}, 5]
+    assert ended.get_custom_status() == {"step": "last"}
+    assert app.acted == ["act_double"] * 3
+
+
+async def _is_state(client: Any, entity: EntityInstanceId, text: str) -> bool:
+    found = await client.get_entity(entity)
+    return found is not None and found.get_state() == text
+
+
+@pytest.mark.parametrize("commit", range(1, 14))
+async def test_an_orchestration_goes_on_where_a_killed_host_was(commit: int) -> None:
+    """The one that died at a commit: the result is the same, and the entity has taken each operation once."""
+    inner, other = MemoryStore(), EntityInstanceId("entity_counter", "other")
+    async with served(functions(), inner=inner, dies_at=commit) as host:
+        start = asyncio.create_task(host.client.schedule_new_orchestration("add", input=4, instance_id="i"))
+        await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
+        start.cancel()
+    async with served(functions(), inner=inner) as host:
+        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
+        await host.store.until(lambda: _is_state(host.client, other, "6"))
+
+    assert ended is not None
+    assert ended.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": "i"}, 5]
+
+
+async def test_what_an_activity_raises_fails_the_orchestration() -> None:
+    """The client sees the message; with a retry policy it was tried as often as that says."""
+    app = functions()
+    async with served(app) as host:
+        ids = [await host.client.schedule_new_orchestration(name, input=1) for name in ("fails", "retries")]
+        ended = [await host.client.wait_for_orchestration_completion(each, timeout=10) for each in ids]
+
+    assert [state and state.runtime_status for state in ended] == [OrchestrationStatus.FAILED] * 2
+    assert all("no such number" in str(state and state.failure_details) for state in ended)
+    assert app.acted == ["act_fail"] * 4
+
+
+async def test_an_operation_that_raises_is_an_error_for_its_caller_alone() -> None:
+    """The entity's state stays, and it goes on."""
+    async with served(functions()) as host:
+        await host.client.signal_entity(COUNTER, "add", 2)
+        instance_id = await host.client.schedule_new_orchestration("asks_a_broken_entity")
+        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
+        found = await host.client.get_entity(COUNTER)
+
+    assert ended is not None
+    assert "the counter is broken" in str(ended.get_output())
+    assert found is not None
+    assert found.get_state() == "2"
+
+
+async def test_an_execution_continues_as_new_with_its_events() -> None:
+    """One that came before it was waited for is not lost."""
+    async with served(functions()) as host:
+        instance_id = await host.client.schedule_new_orchestration("waits")
+        for number in range(3):
+            await host.client.raise_orchestration_event(instance_id, "go", data=number)
+        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
+
+    assert ended is not None
+    assert ended.get_output() == [0, 1, 2]
+
+
+async def test_a_client_stops_restarts_and_forgets_an_instance() -> None:
+    """A suspended one takes its events when it is resumed; one that is gone is not found."""
+    async with served(functions()) as host:
+        client = host.client
+        instance_id = await client.schedule_new_orchestration("waits", instance_id="i")
+        await client.wait_for_orchestration_start(instance_id, timeout=10)
+        await client.suspend_orchestration(instance_id)
+        await host.store.until(lambda: _is_status(client, instance_id, OrchestrationStatus.SUSPENDED))
+        await client.resume_orchestration(instance_id)
+        await host.store.until(lambda: _is_status(client, instance_id, OrchestrationStatus.RUNNING))
+        await client.terminate_orchestration(instance_id, output="enough")
+        ended = await client.wait_for_orchestration_completion(instance_id, timeout=10)
+        history = await client.get_orchestration_history(instance_id)
+        again = await client.restart_orchestration(instance_id, restart_with_new_instance_id=True)
+        listed = await client.get_all_orchestration_states(OrchestrationQuery())
+        purged = await client.purge_orchestration(instance_id)
+        gone = await client.get_orchestration_state(instance_id)
+
+    assert ended is not None
+    assert (ended.runtime_status, ended.get_output()) == (OrchestrationStatus.TERMINATED, "enough")
+    assert "ExecutionTerminatedEvent" in {type(event).__name__ for event in history}
+    assert {state.instance_id for state in listed} == {instance_id, again}
+    assert (purged.deleted_instance_count, gone) == (1, None)
+
+
+async def _is_status(client: Any, instance_id: str, status: OrchestrationStatus) -> bool:
+    found = await client.get_orchestration_state(instance_id)
+    return found is not None and found.runtime_status is status
+
+
+async def test_a_client_is_refused_by_the_codes_of_grpc() -> None:
+    """A missing instance, and an id that is taken."""
+    async with served(functions()) as host:
+        with pytest.raises(grpc.RpcError) as missing:
+            await host.client.raise_orchestration_event("none", "go")
+        await host.client.schedule_new_orchestration("waits", instance_id="i")
+        with pytest.raises(Exception, match="already exists") as taken:
+            await host.client.schedule_new_orchestration("waits", instance_id="i")
+
+    assert missing.value.code() is grpc.StatusCode.NOT_FOUND
+    assert taken.type.__name__ in ("OrchestrationAlreadyExistsError", "AioRpcError")
+
+
+async def test_all_entities_are_listed_page_by_page() -> None:
+    """Of one name, with their states if they are asked for."""
+    entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
+    async with served(functions()) as host:
+        for entity in entities:
+            await host.client.signal_entity(entity, "add", 7)
+        for entity in entities:
+            await host.store.until(partial(_is_state, host.client, entity, "7"))
+        query = EntityQuery(instance_id_starts_with="@entity_counter@", include_state=True, page_size=2)
+        listed = await host.client.get_all_entities(query)
+
+    assert [(each.id, each.get_state()) for each in listed] == [(entity, "7") for entity in entities]
