@@ -38,6 +38,7 @@ _QUIET = (
     "a2a",  # the addresses of agents' cards
     "agent_framework",  # three lines for each call of a tool
     "azure.core.pipeline.policies.http_logging_policy",  # each request, also for a token
+    "azure.durable_functions",  # each call of its client, and each episode
     "httpx",  # each request, with its query
     "mcp",  # ids of sessions
 )

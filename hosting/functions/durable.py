@@ -10,20 +10,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.core.entity.called_run import AgentCall
-from hosting.functions.durable_1.agent_task import AgentTask
-from hosting.functions.durable_1.client import DurableClient, sdk_client
-from hosting.functions.durable_1.execution import naming
 from hosting.invocation import begin_invocation
 from hosting.ports import ClockClient
 from hosting.tools import ENGINE, Engine
 
-__all__ = ["AgentTask", "CallingOrchestration", "DurableClient", "enter_invocation", "naming", "register_entity"]
+if TYPE_CHECKING or not hasattr(df, "DurableFunctionsClient"):  # which 2.x has
+    from hosting.functions.durable_1.agent_task import AgentTask
+    from hosting.functions.durable_1.batches import ENTITY_MARK, of_texts
+    from hosting.functions.durable_1.client import DurableClient, EntityId, sdk_client
+    from hosting.functions.durable_1.execution import naming
+else:
+    from hosting.functions.durable_2.agent_task import AgentTask
+    from hosting.functions.durable_2.batches import ENTITY_MARK, of_texts
+    from hosting.functions.durable_2.client import DurableClient, EntityId, sdk_client
+    from hosting.functions.durable_2.execution import naming
+
+__all__ = [
+    "AgentTask",
+    "CallingOrchestration",
+    "DurableClient",
+    "EntityId",
+    "enter_invocation",
+    "naming",
+    "register_entity",
+]
 
 
 def enter_invocation(sdk: df.DurableOrchestrationClient | str, context: object = None) -> DurableClient:
@@ -46,12 +62,13 @@ def register_entity(
     The parameter has no annotation, for the worker refuses `str` for an entity trigger, and is not called `context`,
     which is where the worker gives the invocation (recordings: "Seen, worth knowing").
     """
+    answered = of_texts(answer)
 
     async def handle(batch, client: Any, context: func.Context):  # type: ignore[no-untyped-def]
         durable = enter_invocation(client, context)
-        return await answer(batch if isinstance(batch, str) else str(batch.body), durable)
+        return await answered(batch if isinstance(batch, str) else str(batch.body), durable)
 
-    trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name)
+    trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name, **ENTITY_MARK)
     app.function_name(function or name)(trigger(app.durable_client_input(client_name="client")(handle)))
 
 

@@ -16,7 +16,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.core.hooks import ENTITY
 from hosting.feature import Activity, Entity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
 from hosting.functions.answering import Served, admitted, respond
-from hosting.functions.durable import DurableClient, enter_invocation, register_entity
+from hosting.functions.durable import DurableClient, EntityId, enter_invocation, register_entity
 from hosting.functions.http_triggers import register
 from hosting.http.replies import Reply, Streamed
 
@@ -126,7 +126,7 @@ class _Context:
         return now
 
     def call_entity(self, key: str, operation: str, input_: Any) -> Any:
-        return self._sdk.call_entity(df.EntityId(ENTITY, key), operation, input_)
+        return self._sdk.call_entity(EntityId(ENTITY, key), operation, input_)
 
     def signal_entity(self, key: str, operation: str, input_: Any) -> Any:
-        return self._sdk.signal_entity(df.EntityId(ENTITY, key), operation, input_)
+        return self._sdk.signal_entity(EntityId(ENTITY, key), operation, input_)

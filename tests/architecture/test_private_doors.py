@@ -37,7 +37,7 @@ from azure.data.tables.aio import TableServiceClient
 from azure.durable_functions import DFApp, DurableOrchestrationClient
 from azure.durable_functions.models.Task import LongTimerTask
 from azure.durable_functions.models.utils import http_utils
-from durabletask.task import CompositeTask, WhenAllTask
+from durabletask.task import CompletableTask, CompositeTask, WhenAllTask
 
 from hosting.core.agent.framework import agent_of_tool
 from tests.architecture.imports import ROOT
@@ -49,6 +49,7 @@ DOORS = {
     "_add_to_open_tasks": "hosting/functions/durable_1/agent_task.py",  # further tasks, as the SDK's long timer
     "_add_to_actions": "hosting/functions/durable_1/agent_task.py",
     "_set_is_scheduled": "hosting/functions/durable_1/agent_task.py",
+    "_parents": "hosting/functions/durable_2/agent_task.py",  # further tasks, as durabletask's own composites have them
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
     "_policies": "hosting/core/stores/storage_account.py",  # of the client of tables
     "_propagate_request": "hosting/core/agent/framework_graphs.py",  # where requests of a workflow within another go
@@ -240,6 +241,16 @@ def test_a_composite_task_has_what_ours_sets() -> None:
 
     assert used - {"__init__", "_call"} == INHERITED
     assert theirs >= INHERITED
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_composite_task_and_its_children_know_each_other_as_ours_sets_it() -> None:
+    """durabletask: `_pending_children` and `_parents`."""
+    child = CompletableTask[int]()
+    both: Any = WhenAllTask([child])
+
+    assert both._pending_children == {id(child): (child, 1)}
+    assert child._parents == {id(both): both}
 
 
 @pytest.mark.behaviour("hosting.private-doors")

@@ -1,6 +1,7 @@
 """What the deployed library promises whoever maintains it or starts it: its cut, its settings, its refusals."""
 
 BEHAVIOURS = {
+    "hosting.durable-2": "The app runs on the Durable Functions SDK 2.x as on 1.7: turns, orchestrations, entities.",
     "hosting.private-doors": "A private name of a package is used in one file, and a version without it fails by name.",
     "hosting.is-plain": "A hosted agent sends its model, tells its caller and does what it does plain, in each turn, "
     "streamed, waited for and killed, but for a short list of differences with reasons.",

@@ -15,6 +15,8 @@ from msgspec import Struct
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
 
+__all__ = ["DurableClient", "EntityId", "sdk_client"]
+
 _SAFE = "@:"
 """Characters that a URL takes in a key as they are; the rest is escaped, because the SDK does not."""
 _CURSOR_HEADER = "x-ms-continuation-token"

@@ -1,0 +1,74 @@
+"""The app on the Durable Functions SDK 2.x, by the local host's gRPC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.interpreters import fresh_environment, install
+from tests.support.template_process import ROOT, copy_tree, running
+
+PINS = ("azure-functions==2.4.0b1", "azure-functions-durable==2.0.0rc3", "durabletask==1.12.0")
+"""In place of what requirements.txt asks for, until 2.x is final."""
+ORCHESTRATIONS = """
+
+import azure.durable_functions as df
+import azure.functions as func
+
+
+@app.orchestration_trigger(context_name="context")
+def ask(context: df.DurableOrchestrationContext):
+    agent = app.get_agent(context, "assistant")
+    session = agent.create_session()
+    first = yield agent.run("What is the weather in Paris?", session=session)
+    both = yield context.task_all([agent.run("one"), agent.run("two")])
+    shouted = yield context.call_activity("shout", "done")
+    child = yield context.call_sub_orchestrator("child", {"n": 1})
+    return [first.text, len(both), shouted, child]
+
+
+@app.orchestration_trigger(context_name="context")
+def child(context: df.DurableOrchestrationContext):
+    return context.get_input()
+
+
+@app.activity_trigger(input_name="word")
+def shout(word: str) -> str:
+    return word.upper()
+
+
+@app.route(route="ask", methods=["POST"])
+@app.durable_client_input(client_name="client")
+async def begin(req: func.HttpRequest, client) -> func.HttpResponse:
+    return await app.run_orchestration(req, client, "ask", wait_seconds=30)
+"""
+PARIS = "The weather in Paris: partly cloudy, 18 °C."
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.behaviour("hosting.durable-2")
+async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
+    """A turn that its entity stores, an orchestration, and the end of a thread."""
+    python = fresh_environment("3.13", tmp_path / "environment")
+    pins = tmp_path / "pins.txt"
+    pins.write_text("\n".join(PINS), encoding="utf-8")
+    install(python, "--override", str(pins), "-r", str(ROOT / "requirements-local.txt"))
+    folder = tmp_path / "app"
+    folder.mkdir()
+    copy_tree(folder)
+    with (folder / "function_app.py").open("a", encoding="utf-8") as file:
+        file.write(ORCHESTRATIONS)
+    command = [python, "-m", "devhost", "start", "--port", "0"]
+    async with running(command, folder) as app, httpx.AsyncClient(base_url=f"{app.origin}/api", timeout=60) as client:
+        turn = await client.post("/agents/assistant/run", json={"message": "What is the weather in Paris?"})
+        asked = await client.post("/ask")
+        thread = f"/agents/assistant/threads/{turn.json()['thread_id']}"
+        deleted = await client.delete(thread)
+        gone = await client.get(thread)
+
+    assert (turn.status_code, turn.json()["response"]) == (200, PARIS)
+    assert (asked.status_code, asked.json()) == (200, [PARIS, 2, "DONE", {"n": 1}])
+    assert (deleted.status_code, gone.status_code) == (204, 404)
