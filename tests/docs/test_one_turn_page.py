@@ -13,7 +13,7 @@ from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
 MOST_FUNCTIONS = 361
-MOST_FILES = 75
+MOST_FILES = 76
 GUARD_SECONDS = 120
 COSTS = {
     # The log: two appends, each a commit, and no read. The head that `write_append` compares is read by it.
