@@ -74,6 +74,11 @@ def asks_a_broken_entity(context: OrchestrationContext, given: Any) -> Steps:
         return str(error)
 
 
+def signals(context: OrchestrationContext, given: Any) -> Steps:
+    context.signal_entity(COUNTER, "add", 1)
+    return (yield context.call_entity(COUNTER, "add", 2))
+
+
 def waits(context: OrchestrationContext, given: Any) -> Steps:
     """Take three events, each in an execution of its own."""
     event = context.wait_for_external_event("go")
@@ -85,7 +90,7 @@ def waits(context: OrchestrationContext, given: Any) -> Steps:
     context.continue_as_new(taken, save_events=True)
 
 
-FUNCTIONS = (entity_counter, act_double, act_fail, add, child, fails, retries, asks_a_broken_entity, waits)
+FUNCTIONS = (entity_counter, act_double, act_fail, add, child, fails, retries, asks_a_broken_entity, signals, waits)
 
 
 def functions() -> ProtobufFunctions:
@@ -155,12 +160,26 @@ async def test_an_operation_that_raises_is_an_error_for_its_caller_alone() -> No
     assert found.get_state() == "2"
 
 
+async def test_nobody_gets_an_answer_to_a_signal() -> None:
+    """The history has that of the call behind it alone."""
+    async with served(functions()) as host:
+        instance_id = await host.client.schedule_new_orchestration("signals")
+        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
+        history = await host.client.get_orchestration_history(instance_id)
+
+    assert ended is not None
+    assert ended.get_output() == 3
+    assert [type(event).__name__ for event in history].count("EventRaisedEvent") == 1
+
+
 async def test_an_execution_continues_as_new_with_its_events() -> None:
     """One that came before it was waited for is not lost."""
     async with served(functions()) as host:
         instance_id = await host.client.schedule_new_orchestration("waits")
+        await host.client.suspend_orchestration(instance_id)
         for number in range(3):
             await host.client.raise_orchestration_event(instance_id, "go", data=number)
+        await host.client.resume_orchestration(instance_id)  # from here on one execution has all three
         ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
 
     assert ended is not None
