@@ -12,6 +12,7 @@ from hosting.errors import ConfigurationError
 from hosting.feature import Feature, WireFeature, thread_data_of
 from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
+from hosting.features.ai_sdk.feature import AiSdkFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.background.feature import BackgroundFeature
@@ -60,6 +61,7 @@ FEATURES: Sequence[type[Feature]] = (
     ChatCompletionsFeature,
     A2AFeature,
     AgUiFeature,
+    AiSdkFeature,
     HealthFeature,
     OwnersFeature,
 )
@@ -188,6 +190,7 @@ def _wires(
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
+        AiSdkFeature(names, verbs, services.threads, services.archiver),
     )
 
 

@@ -38,6 +38,10 @@ CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
 
 
+class RewrittenError(HostingError, code="text_rewritten", status=500):
+    """Text that was sent to a reader of a stream stands no more, and the protocol cannot take it back."""
+
+
 Sent = TypeVar("Sent")
 
 
@@ -168,3 +172,15 @@ def made_calls(end: Terminal | None) -> list[Mapping[str, Any]]:
     messages = () if end is None else end.entry.get("messages", ())
     contents = (content for message in messages for content in message.get("contents", ()))
     return [content for content in contents if content.get("$type") == "functionCall"]
+
+
+def waited_calls(run: Run) -> dict[str, str]:
+    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
+    waiting, approval_ids = list(run.requested_approvals), dict[str, str]()
+    for call in made_calls(run.end):
+        for approval in waiting:
+            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
+                approval_ids[call["callId"]] = approval.id
+                waiting.remove(approval)
+                break
+    return approval_ids

@@ -33,6 +33,7 @@ DATACLASSES = {
     "A2AFeature": OF_A_CLASS,
     "ChatCompletionsFeature": OF_A_CLASS,
     "AgUiFeature": OF_A_CLASS,
+    "AiSdkFeature": OF_A_CLASS,
     "ResponsesFeature": OF_A_CLASS,
     "WireFeature": OF_A_CLASS,
     "RunningApp": OF_A_COMMAND,

@@ -22,7 +22,7 @@ from hosting.core.thread.run import Ended, Over, Run, keeps_words
 from hosting.features.ag_ui.fold import RunFold
 from hosting.features.ag_ui.messages import Message, asked_messages, conversation_mark, mark
 from hosting.features.ag_ui.requests import RunInput, own_prefix
-from hosting.http.wire_runs import fold_runs, made_calls
+from hosting.http.wire_runs import fold_runs, waited_calls
 from hosting.names import Address
 
 MOST_TURNS = 200
@@ -186,15 +186,3 @@ class LoggedThread(Struct, frozen=True):
             for message, stored in zip(turn.asked, turn.marks, strict=True)
             if message["id"] in names and message["role"] == "user" and counts[message["id"]] == 1
         }
-
-
-def waited_calls(run: Run) -> dict[str, str]:
-    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
-    waiting, approval_ids = list(run.requested_approvals), dict[str, str]()
-    for call in made_calls(run.end):
-        for approval in waiting:
-            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
-                approval_ids[call["callId"]] = approval.id
-                waiting.remove(approval)
-                break
-    return approval_ids

@@ -29,8 +29,8 @@ from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
 from hosting.features.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
 from hosting.features.ag_ui.messages import conversation_mark, mark, older_messages
 from hosting.features.ag_ui.requests import RunInput
-from hosting.features.ag_ui.rewinding import Rewinding
 from hosting.http.request import HttpRequest
+from hosting.http.rewinding import Rewinding
 from hosting.http.wire import WireVerbs
 from hosting.names import Address
 from hosting.plan import AgentPlan

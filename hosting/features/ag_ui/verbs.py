@@ -13,7 +13,6 @@ from hosting.core.request.contents import limits_of
 from hosting.core.thread.events import Claimed, Joined
 from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
-from hosting.features.ag_ui.agreement import waited_calls
 from hosting.features.ag_ui.beginning import Beginning, Begun
 from hosting.features.ag_ui.fold import RunFold, WireEvent
 from hosting.features.ag_ui.messages import Message, asked_messages
@@ -23,7 +22,7 @@ from hosting.http.replies import Streamed, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
-from hosting.http.wire_runs import Answers, record_answers
+from hosting.http.wire_runs import Answers, record_answers, waited_calls
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import Wait

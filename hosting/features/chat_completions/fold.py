@@ -16,16 +16,12 @@ from hosting.core.outcome import completed_text, run_error
 from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.errors import ApprovalsPendingError, HostingError, RunFailedError
+from hosting.errors import ApprovalsPendingError, RunFailedError
 from hosting.features.chat_completions.calls import awaits_results, shown_calls
-from hosting.http.wire_runs import ItemFold
+from hosting.http.wire_runs import ItemFold, RewrittenError
 from state.contents import TOKEN_COUNTS
 
 Chunk = dict[str, Any]
-
-
-class RewrittenError(HostingError, code="text_rewritten", status=500):
-    """Text that was sent to a reader of a stream stands no more."""
 
 
 class ChatFold(ItemFold[Chunk]):

@@ -22,6 +22,7 @@ from hosting.errors import (
 )
 from hosting.features.a2a.names import CARD, RPC
 from hosting.features.ag_ui.names import RUN
+from hosting.features.ai_sdk import names as ai_sdk
 from hosting.features.chat_completions import names as chat
 from hosting.features.forks.http import ForkRefusedError
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
@@ -203,7 +204,9 @@ def test_the_wires_that_the_app_names_are_in_it() -> None:
     """With all that each serves: what the wire itself finds at that path, and no operation that it always refuses."""
     plain, wired = operations(document_of("Joker")), operations(document_of("Joker", wires=[*WIRES]))
     described = {place: each for place, each in wired.items() if place not in plain}
-    routes = {*OPERATIONS, *chat.OPERATIONS, RPC, CARD, RUN} - NOT_SERVED.keys() - chat.NOT_SERVED.keys()
+    routes = (
+        {*OPERATIONS, *chat.OPERATIONS, *ai_sdk.OPERATIONS, RPC, CARD, RUN} - NOT_SERVED.keys() - chat.NOT_SERVED.keys()
+    )
 
     assert all(wired[place] == each for place, each in plain.items())
     assert {place: each["operationId"] for place, each in described.items()} == {

@@ -13,6 +13,8 @@ import pytest
 from hosting.assembly import WIRES
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, text_of, wanted
+from tests.support.ai_sdk import chunks_of as ui_chunks
+from tests.support.ai_sdk import text_of as ui_text
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.chat_chunks import chunks, joined
 from tests.support.direct import DirectHost
@@ -35,6 +37,10 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
         {"messages": [{"role": "user", "content": "go"}], "stream": True, "metadata": {"thread_id": "t"}},
     ),
     "ag-ui": ("ag-ui/Joker", wanted("go")),
+    "ai-sdk": (
+        "ai-sdk/Joker",
+        {"id": "t", "messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}]},
+    ),
     "a2a": ("a2a/Joker", rpc("SendStreamingMessage", message=message("go", contextId="t"))),
 }
 
@@ -67,6 +73,7 @@ async def held() -> AsyncIterator[Held]:
 @pytest.mark.behaviour("responses.stream")
 @pytest.mark.behaviour("chat.stream")
 @pytest.mark.behaviour("ag-ui.run")
+@pytest.mark.behaviour("ai-sdk.stream")
 @pytest.mark.behaviour("a2a.stream")
 @pytest.mark.parametrize("wire", WIRES)
 async def test_words_arrive_while_the_agent_speaks(held: Held, wire: str) -> None:
@@ -104,6 +111,7 @@ async def test_a_run_is_the_same_over_all_wires_at_once(held: Held, wire: str) -
         "chat-completions": lambda text: joined(chunks(text)),
         "a2a": task_text,
         "ag-ui": lambda text: text_of(events_of(text)),
+        "ai-sdk": lambda text: ui_text(ui_chunks(text)),
     }
     response_now = (await held.http.get(f"openai/v1/responses/{response_name(run)}")).json()
     task_now = (await held.http.post("a2a/Joker", json=rpc("GetTask", id=f"{run}~t"))).json()["result"]

@@ -11,7 +11,8 @@ from hosting.core.broadcast import LoggedEvent
 from hosting.core.thread.events import Accepted, Claimed, Delta
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
-from hosting.features.chat_completions.fold import ChatFold, RewrittenError
+from hosting.features.chat_completions.fold import ChatFold
+from hosting.http.wire_runs import RewrittenError
 from hosting.names import Address
 from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.chat_chunks import chunks, frames, joined

@@ -10,7 +10,7 @@ from hosting.core.thread.commands import AcceptRun, Change, Continuation
 from hosting.core.thread.events import Accepted, Rewound
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import RunNotNewestError
-from hosting.features.ag_ui.rewinding import Rewinding
+from hosting.http.rewinding import Rewinding
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, ORIGIN, MortalProcess, World

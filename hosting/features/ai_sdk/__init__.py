@@ -1,0 +1,1 @@
+"""The stream protocol of Vercel's AI SDK, by which `useChat` shows an agent on a page."""

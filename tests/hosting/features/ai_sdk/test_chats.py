@@ -1,0 +1,245 @@
+"""Chats over the AI SDK's stream: messages, answers to what a run waits for, and what a reload reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.ai_sdk import Chat, Chats, chunks_of, kinds, text_of, texts
+from tests.support.carriers import GUARD_SECONDS
+
+WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
+
+
+def states(message: dict[str, Any]) -> dict[str, str]:
+    """Return the state of each call in a message, by its tool."""
+    return {part["type"]: part["state"] for part in message["parts"] if "toolCallId" in part}
+
+
+async def decided(chat: Chat, **answer: Any) -> None:
+    """Answer all that the stored chat waits for, as the client does in its own copy."""
+    chat.messages = await chat.stored()
+    for part in chat.messages[-1]["parts"]:
+        if part.get("state") == "approval-requested":
+            part |= {"state": "approval-responded", "approval": {"id": part["approval"]["id"], **answer}}
+
+
+async def until_begun(chats: Chats) -> str:
+    """Return the id of the chat's run, once there is one."""
+    runs: list[Any] = []
+    while not runs:
+        await asyncio.sleep(0)
+        answer = await chats.http.get("agents/Joker/threads/chat1/runs")
+        runs = answer.json().get("runs", []) if answer.status_code == 200 else []
+    return str(runs[0]["run_id"])
+
+
+@pytest.mark.behaviour("ai-sdk.run")
+async def test_a_message_is_a_run_and_the_same_message_again_is_that_run(chats: Chats) -> None:
+    chat = chats.chat()
+
+    chunks, again = await chat.send("say one two"), await chat.post()
+    (run,) = (await chats.http.get("agents/Joker/threads/chat1/runs")).json()["runs"]
+
+    assert kinds(chunks) == ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
+    assert chunks[0] == {
+        "type": "start",
+        "messageId": run["run_id"],
+        "messageMetadata": {"threadId": "chat1", "runId": run["run_id"]},
+    }
+    assert text_of(chunks) == text_of(again) == "one two"
+    assert chunks[-1]["finishReason"] == "stop"
+
+
+@pytest.mark.behaviour("ai-sdk.run")
+async def test_a_failed_run_is_an_error_of_the_stream(chats: Chats) -> None:
+    """The client keeps the message, and the next one goes on."""
+    chat = chats.chat()
+
+    failed, after = await chat.send("fail"), await chat.send("say so")
+
+    assert [chunk["type"] for chunk in failed] == ["start", "error"]
+    assert text_of(after) == "so"
+
+
+@pytest.mark.behaviour("ai-sdk.run")
+async def test_a_cancelled_run_is_aborted(chats: Chats) -> None:
+    sending = asyncio.ensure_future(chats.chat().send("sleep 60"))
+    run_id = await until_begun(chats)
+    await chats.http.post(f"agents/Joker/threads/chat1/runs/{run_id}/cancel")
+    chunks = await asyncio.wait_for(sending, GUARD_SECONDS)
+
+    assert [chunk["type"] for chunk in chunks] == ["start", "abort"]
+
+
+@pytest.mark.behaviour("ai-sdk.resume")
+async def test_an_open_run_is_followed_from_its_start_by_whoever_comes(chats: Chats) -> None:
+    """A chat without an open run has nothing to follow, and says so without an error."""
+    before = await chats.http.get("ai-sdk/Joker/chat1/stream")
+    sending = asyncio.ensure_future(chats.chat().send("meet 2"))
+    await until_begun(chats)
+    following = asyncio.ensure_future(chats.http.get("ai-sdk/Joker/chat1/stream"))
+    second = await chats.chat(chat_id="chat2").send("meet 2")
+    sent, followed = await asyncio.wait_for(asyncio.gather(sending, following), GUARD_SECONDS)
+    after = await chats.http.get("ai-sdk/Joker/chat1/stream")
+
+    assert (before.status_code, after.status_code, after.text) == (204, 204, "")
+    assert chunks_of(followed.text) == sent
+    assert text_of(sent) == text_of(second)
+
+
+@pytest.mark.behaviour("ai-sdk.again")
+async def test_a_regenerated_or_edited_message_takes_back_what_came_after_it(chats: Chats) -> None:
+    """Also one that was regenerated before, and one of a chat of which the app knows nothing is just asked."""
+    chat = chats.chat()
+    await chat.send("my name is Ada", "u1")
+    await chat.send("recall", "u2")
+    again = [await chat.post(trigger="regenerate-message") for _ in range(2)]
+    chat.messages = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "my name is Grace"}]}]
+    edited = await chat.post(messageId="u1")
+    recalled = await chat.send("recall", "u3")
+
+    assert [text_of(chunks) for chunks in again] == ["my name is Ada | recall"] * 2
+    assert (text_of(edited), text_of(recalled)) == ("echo: my name is Grace", "my name is Grace | recall")
+    assert [message["id"] for message in await chat.stored()][::2] == ["u1", "u3"]
+
+
+@pytest.mark.behaviour("ai-sdk.again")
+async def test_a_message_that_the_thread_does_not_have_is_not_asked_again(chats: Chats) -> None:
+    chat = chats.chat()
+    await chat.send("say one", "u1")
+    chat.messages[0]["id"] = "u9"
+
+    status, problem = await chat.refused(trigger="regenerate-message")
+
+    assert (status, problem["code"]) == (409, "run_not_newest")
+    assert "u9" in problem["detail"]
+
+
+@pytest.mark.behaviour("ai-sdk.approvals")
+async def test_a_run_that_waits_goes_on_with_the_answer_in_the_same_message(chats: Chats) -> None:
+    """The same answers again find the run that went on; a chat that is reloaded has all of it."""
+    chat = chats.chat("Clerk")
+    asked = await chat.send("call refund 4")
+    (request,) = [chunk for chunk in asked if chunk["type"] == "tool-approval-request"]
+    await decided(chat, approved=True)
+    answered, again = await chat.post(), await chat.post()
+    *_, answer = await chat.stored()
+
+    assert asked[-1] == {"type": "finish", "finishReason": "tool-calls"}
+    assert answered[0]["messageId"] == asked[0]["messageId"] == answer["id"]
+    assert answered[1] == {"type": "tool-approval-response", "approvalId": request["approvalId"], "approved": True}
+    assert (text_of(answered), answered) == ("told: refunded 4", again)
+    assert states(answer) == {"tool-refund": "output-available"}
+    assert texts(answer) == "One moment.told: refunded 4"
+    assert len(chats.notes) == 1
+
+
+@pytest.mark.behaviour("ai-sdk.approvals")
+async def test_a_refused_call_is_denied_and_the_model_is_told_why(chats: Chats) -> None:
+    chat = chats.chat("Clerk")
+    await chat.send("call refund 4")
+    await decided(chat, approved=False, reason="too much")
+    answered = await chat.post()
+
+    assert "tool-output-denied" in kinds(answered)
+    assert text_of(answered).endswith("Reason: too much")
+    assert states((await chat.stored())[-1]) == {"tool-refund": "output-denied"}
+
+
+@pytest.mark.behaviour("ai-sdk.approvals")
+async def test_answers_that_are_not_whole_are_refused(chats: Chats) -> None:
+    """Nothing of them is recorded."""
+    chat = chats.chat("Clerk")
+    await chat.send("call refund 4, refund 5")
+    await decided(chat, approved=True)
+    whole = chat.messages[-1]["parts"]
+    chat.messages[-1] = {**chat.messages[-1], "parts": whole[:-1]}
+    status, problem = await chat.refused()
+    chat.messages[-1] = {**chat.messages[-1], "parts": whole}
+
+    assert (status, problem["code"]) == (400, "not_served")
+    assert "refund" in problem["detail"]
+    assert text_of(await chat.post()) == "told: refunded 4 | refunded 5"
+
+
+@pytest.mark.behaviour("ai-sdk.client-tools")
+async def test_the_result_of_a_tool_of_the_client_goes_on(chats: Chats) -> None:
+    """The call is the client's to make: it is not marked as made. An error is a result too."""
+    given: dict[str, Any] = {"state": "output-available", "output": {"at": "home"}}
+    failed: dict[str, Any] = {"state": "output-error", "errorText": "no signal"}
+    told = []
+    for number, result in enumerate((given, failed)):
+        chat = chats.chat("Clerk", f"chat{number}")
+        asked = await chat.send("call where 7", client_tools=[WHERE])
+        (call,) = [chunk for chunk in asked if chunk["type"] == "tool-input-available"]
+        assert "providerExecuted" not in call
+        chat.messages = await chat.stored()
+        chat.messages[-1]["parts"][-1] |= result
+        told.append(text_of(await chat.post()))
+
+    assert told == ['told: {"at": "home"}', "told: Error: no signal"]
+
+
+@pytest.mark.behaviour("ai-sdk.questions")
+async def test_a_question_of_a_tool_is_answered_by_the_output_of_its_call(chats: Chats) -> None:
+    chat = chats.chat("Asker")
+    asked = await chat.send("call ship 7")
+    (question,) = [chunk for chunk in asked if chunk["type"] == "data-question"]
+    chat.messages = await chat.stored()
+    (part,) = [part for part in chat.messages[-1]["parts"] if part.get("toolCallId") == question["id"]]
+    part |= {"state": "output-available", "output": "Main Street 1"}
+    answered = await chat.post()
+
+    assert question["data"]["toolCallId"] == question["id"]
+    assert question["data"]["question"] == "Which street?"
+    (following,) = [chunk for chunk in answered if chunk["type"] == "data-question"]
+    assert following["data"]["question"] == "Which number in Main Street 1?"
+
+
+@pytest.mark.behaviour("ai-sdk.refused")
+@pytest.mark.parametrize(
+    ("fields", "code", "word"),
+    [
+        ({"messages": []}, "missing_message", "messages"),
+        ({"messages": {}}, "invalid_field", "JSON object"),
+        ({"messages": ["hi"]}, "invalid_field", "messages[0]"),
+        ({"messages": [{"id": "u", "role": "user", "parts": "hi"}]}, "invalid_field", "messages[0].parts"),
+        ({"messages": [{"id": "u", "role": "user", "parts": []}]}, "missing_message", "messages[0]"),
+        ({"messages": [{"id": "a b", "role": "user", "parts": []}]}, "invalid_field", "messages[0].id"),
+        ({"messages": [{"id": "u", "role": "system", "parts": []}]}, "invalid_field", "messages[0].role"),
+        ({"messages": [{"id": "u", "role": "assistant", "parts": []}]}, "missing_message", "assistant"),
+        ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "audio"}]}]}, "not_served", "parts[0]"),
+        ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "file"}]}]}, "invalid_field", "parts[0].url"),
+        ({"trigger": "resume"}, "invalid_field", "'resume'"),
+        ({"id": "../x"}, "invalid_thread_id", "../x"),
+        ({"model": "gpt"}, "unknown_field", "model"),
+    ],
+)
+async def test_what_is_not_served_is_refused_by_name(
+    chats: Chats, fields: dict[str, Any], code: str, word: str
+) -> None:
+    chat = chats.chat()
+    chat.messages = [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
+
+    status, problem = await chat.refused(**fields)
+
+    assert (status, problem["code"]) == (400, code)
+    assert word in problem["detail"]
+
+
+@pytest.mark.behaviour("ai-sdk.read")
+async def test_a_chat_is_read_with_files_and_without_one_is_empty(chats: Chats) -> None:
+    chat = chats.chat()
+    image = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo=", "filename": "a.png"}
+    chat.messages = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "see"}, image]}]
+    before = await chat.stored()
+    answer = text_of(await chat.post())
+    asked, said = await chat.stored()
+
+    assert before == []
+    assert asked == chat.messages[0]
+    assert texts(said) == answer
+    assert said["parts"][-1]["state"] == "done"

@@ -1,0 +1,94 @@
+"""An app of the scripted agent, the clerk and the asker with the wire, and a chat of it as `useChat` keeps one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+
+from tests.support.app.scripted import scripted_agent
+from tests.support.asker import asker
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.clerk import clerk
+from tests.support.direct import DirectHost
+from tests.support.made_app import MEMORY, app_of
+
+ORIGIN = "http://app.example/api"
+Chunk = dict[str, Any]
+
+
+class Chats:
+    """The app; `http` sends plain requests, `notes` are of its tools."""
+
+    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
+        self.notes: list[str] = []
+        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"))
+        self.app = app_of(*agents, wires=["ai-sdk"], environ={**MEMORY, **(environ or {})}, **options)
+        self.host = DirectHost(self.app)
+        transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
+        self.http = httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=GUARD_SECONDS)
+
+    def chat(self, agent: str = "Joker", chat_id: str = "chat1") -> Chat:
+        """Return an empty chat."""
+        return Chat(self, agent, chat_id)
+
+
+class Chat:
+    """One chat: its `messages` as the client has them."""
+
+    def __init__(self, chats: Chats, agent: str, chat_id: str) -> None:
+        self.http, self.path, self.id = chats.http, f"ai-sdk/{agent}", chat_id
+        self.messages: list[dict[str, Any]] = []
+
+    def body(self, **fields: Any) -> dict[str, Any]:
+        """Return the request that sends the chat as it is."""
+        return {"id": self.id, "messages": self.messages, "trigger": "submit-message", **fields}
+
+    async def send(self, text: str, message_id: str | None = None, **fields: Any) -> list[Chunk]:
+        """Send a message of the user, and return the chunks of the answer."""
+        name = message_id or f"user-{len(self.messages)}"
+        self.messages.append({"id": name, "role": "user", "parts": [{"type": "text", "text": text}]})
+        return await self.post(**fields)
+
+    async def post(self, **fields: Any) -> list[Chunk]:
+        """Send the chat as it is, and return the chunks."""
+        answer = await self.http.post(self.path, json=self.body(**fields))
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+        return chunks_of(answer.text)
+
+    async def refused(self, **fields: Any) -> tuple[int, dict[str, Any]]:
+        """Return status and problem of a request that is not served."""
+        answer = await self.http.post(self.path, json=self.body(**fields))
+        return answer.status_code, answer.json()
+
+    async def stored(self) -> list[dict[str, Any]]:
+        """Return the messages that the thread has."""
+        answer = await self.http.get(f"{self.path}/{self.id}")
+        assert answer.status_code == 200, answer.text
+        messages: list[dict[str, Any]] = answer.json()["messages"]
+        return messages
+
+
+def chunks_of(text: str) -> list[Chunk]:
+    """Return the chunks of a stream that is whole."""
+    lines = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+    assert lines[-1] == "[DONE]", text
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def kinds(chunks: list[Chunk]) -> list[str]:
+    """Return the kind of each chunk, those of one text as one."""
+    named = [chunk["type"] for chunk in chunks]
+    return [kind for number, kind in enumerate(named) if kind != "text-delta" or named[number - 1] != kind]
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    """Return all text."""
+    return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
+
+
+def texts(message: dict[str, Any]) -> str:
+    """Return the text of a message."""
+    return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
