@@ -142,11 +142,12 @@ def make_features(
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     forks = ForksFeature(forking, runs, most_bytes)
+    background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
         MemoryFeature(cells, log, holders.held, plan, most_bytes),
-        MeteringFeature(stores.threads, log, holders.held),
+        MeteringFeature(stores.threads, log, holders.held, background.usage),
         CallbacksFeature(log, own(CallbacksFeature.settings)),
         webhooks,
         overview,
@@ -154,7 +155,7 @@ def make_features(
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         FilesFeature(cells, stores, log, holders.held, plan),
-        BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan),
+        background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
         *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),

@@ -73,13 +73,13 @@ Meter = Callable[[Run, Used], AttemptMeter]
 class Balance(Protocol):
     """Says how an agent's budget stands, in answers about its runs and threads; None where none is to be shown."""
 
-    def of_run(self, run: Run) -> BudgetState | None:
-        """Return the rest of the run's own budget."""
+    async def of_run(self, run: Run) -> BudgetState | None:
+        """Return the rest of the run's own budget. Raises `LogUnavailableError`."""
 
     async def of_answer(self, run: Run, owner: str | None) -> BudgetState | None:
         """Return the rest to show about a run: of its budget, its thread's, or the day of its `owner`."""
 
-    async def of_thread(self, head: Head, owner: str | None) -> BudgetState | None:
+    async def of_thread(self, address: Address, head: Head, owner: str | None) -> BudgetState | None:
         """Return the rest of the thread's budget, or of the day of its `owner`. Raises `LogUnavailableError`."""
 
 

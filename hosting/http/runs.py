@@ -107,7 +107,7 @@ class RunHandlers:
         run = await self._run(request)
         url = request.thread_url(request.agent, request.thread_id)
         balance = self._services.hooks[run.address.agent].balance
-        budget = None if balance is None else balance.of_run(run)
+        budget = None if balance is None else await balance.of_run(run)
         return status_reply(run, url, budget, self._takeover_seconds(run))
 
     def _takeover_seconds(self, run: Run) -> float | None:

@@ -51,7 +51,7 @@ class ThreadHandlers:
     async def _read(self, request: HttpRequest) -> Reply:
         threads, view = self._threads, await self._threads.view(request.address, request.caller.client)
         balance = self._hooks[view.address.agent].balance
-        budget = None if balance is None else await balance.of_thread(view.head, own_day_of(request))
+        budget = None if balance is None else await balance.of_thread(view.address, view.head, own_day_of(request))
         return thread_reply(request.agent, view, threads.size_bytes(view), self._settings.state_limit_bytes, budget)
 
     async def _messages(self, request: HttpRequest) -> Reply:

@@ -83,10 +83,14 @@ async def until_recorded(http: httpx.AsyncClient, text: str) -> None:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.behaviour("background.budgets")
 @pytest.mark.behaviour("background.once")
 @pytest.mark.parametrize("point", ["asked", "begun", "found"])
 async def test_a_killed_run_finds_its_task_again(delegating: Delegating, point: str) -> None:
-    """Killed before the task was begun, behind that, and while it was at work: there is one task with one result."""
+    """Killed before the task was begun, behind that, and while it was at work: there is one task with one result.
+
+    The budget of the run has the planner's seven model calls and the two of the task, each once.
+    """
     one, two = delegating.app.http
     message = f"{start('tea')}\n{wait(1)}\n{result(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"
     delegating.stand_at(point)
@@ -111,6 +115,7 @@ async def test_a_killed_run_finds_its_task_again(delegating: Delegating, point: 
         "Found milk (3).",
     ]
     assert (delegating.passed("found"), tasks, len(exported)) == (2, 404, 1)
+    assert run["budget"]["used_tokens"] == 90
 
 
 @pytest.mark.behaviour("background.once")

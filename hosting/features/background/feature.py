@@ -22,6 +22,7 @@ from hosting.errors import InvalidFieldError, ThreadDeletingError, UnknownThread
 from hosting.feature import EntityOperation, Feature
 from hosting.features.background.names import hosted_name
 from hosting.features.background.tasks import LINK, BackgroundTasks
+from hosting.features.background.usage import UsageOfTasks
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan, WithinPlan
 from hosting.ports import ClockClient
@@ -62,6 +63,8 @@ class BackgroundFeature(Feature):
         self._plan = plan
         self._tasks = BackgroundTasks(log, runs, stores)
         self._parents: set[str] = set()
+        self._hosted: set[str] = set()
+        self.usage = UsageOfTasks(log, self._tasks, self._parents, self._hosted)
 
     @property
     def is_on(self) -> bool:
@@ -82,6 +85,7 @@ class BackgroundFeature(Feature):
             }
             provider.host(agent.name, names)
             self._parents.add(agent.name.lower())
+            self._hosted.update(map(str.lower, names.values()))
             options = replace(agent.options, mcp=False, tool_name=None, tool_description=None, webhook=None)
             options = replace(options, callback=None, busy="queue", ttl_seconds=0.0, within=agent.name)
             hosted += [WithinPlan(names[key], inner, options) for key, inner in provider.agents.items()]

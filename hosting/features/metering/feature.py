@@ -20,6 +20,7 @@ from hosting.plan import AgentPlan
 
 if TYPE_CHECKING:
     from hosting.features.metering.balance import BudgetBalance
+    from hosting.features.metering.tasks import TaskUsage
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +32,12 @@ class MeteringFeature(Feature):
     links: ClassVar[Mapping[str, str]] = {"budget_url": "budget"}
     page = Path(__file__).with_name("ui")
 
-    def __init__(self, store: ThreadStore, log: ThreadLog, held: Mapping[str, HeldRun]) -> None:
-        """`held` are the runs of this process."""
+    def __init__(self, store: ThreadStore, log: ThreadLog, held: Mapping[str, HeldRun], tasks: TaskUsage) -> None:
+        """`held` are the runs of this process, and `tasks` reads what background tasks use."""
         self._store = store
         self._log = log
         self._held = held
+        self._tasks = tasks
         self._balances: dict[str, BudgetBalance] = {}
 
     def has(self, agent: AgentPlan) -> bool:
@@ -96,8 +98,9 @@ class MeteringFeature(Feature):
         if budget is not None:
             check_prices(agent, budget)
             days = OwnerDays(agent.name, self._log, self._store) if budget.per == "owner/day" else None
-            balance = self._balances[agent.name] = BudgetBalance(budget, self._log, days)
-        meter = partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
+            balance = self._balances[agent.name] = BudgetBalance(budget, self._log, days, self._tasks)
+        spending = partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
+        meter = partial(spending, tasks=self._tasks)
         return AgentHooks(gate=gate, meter=meter, balance=balance)
 
 

@@ -2,8 +2,9 @@
 
 Theory. The budget of a run begins with what the run's recorded calls used, and that of a thread with what its ended
 runs did, as the thread's head has it. A call of this attempt counts as soon as it is answered, recorded or not: those
-that tools make side by side see each other's. That of an owner's day is asked of the day's own log each time, because
-runs of other threads spend it too. A limit of tokens is asked by requests only (`hosting.features.metering.limiter`).
+that tools make side by side see each other's. What background tasks use is read of their logs each time. So is that of
+an owner's day, of the day's own log, because runs of other threads spend it too. A limit of tokens is asked by requests
+only (`hosting.features.metering.limiter`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hosting.errors import LogUnavailableError, UnpricedModelError
 from hosting.features.metering.budgets import Budget
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.minutes import OwnerMinutes
+from hosting.features.metering.tasks import TaskUsage, used_beside
 from hosting.principal import owner_of
 
 logger = logging.getLogger(__name__)
@@ -47,11 +49,13 @@ class Spending:
         budget: Budget | None,
         days: OwnerDays | None,
         minutes: OwnerMinutes | None,
+        tasks: TaskUsage,
         unpriced: set[str],
     ) -> None:
         """The runs of the thread that have ended used `used_before`.
 
         `days` are there for a budget of owners' days, and `minutes` where whoever began the run has a limit of tokens.
+        `tasks` reads what the run's background tasks use, or those that it is one of.
         `unpriced` are the models of the agent that answered in this process and have no price.
         """
         self._budget = budget
@@ -59,6 +63,7 @@ class Spending:
         self._owner, self._days = run.address.owner, days
         self._caller, self._minutes = owner_of(run.accepted.principal), minutes
         self._unpriced = unpriced
+        self._run, self._tasks = run, tasks
         self._loop = asyncio.get_running_loop()
         self.model = ""
         self.used, self._counts = UNUSED, NOTHING
@@ -94,7 +99,8 @@ class Spending:
             if asked is not None and self._budget.price(asked) is None:
                 raise unpriced_model(asked, did="was to be called")
         if self._days is None:
-            self._budget.check(self._before.plus(self.used))
+            beside = await self._on_log(used_beside(self._tasks, self._run, self._budget.per))
+            self._budget.check(self._before.plus(self.used).plus(beside))
             return
         renews_at, used = await self._on_log(self._days.used(self._owner))
         self._budget.check(used, renews_at)

@@ -61,4 +61,4 @@ async def cancel_and_note(self: BackgroundTasks, *arguments: Any) -> None:
 BackgroundTasks.cancel = cancel_and_note  # type: ignore[method-assign]
 BackgroundTasks._begin = begin_slowly  # type: ignore[method-assign]
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[planner(find)])
+app = hosting.app.AgentFunctionApp(agents=[planner(find)], budget=hosting.app.Budget(tokens=10_000))

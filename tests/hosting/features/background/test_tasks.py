@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agent_framework import AgentSession, Message
+from agent_framework import Agent, AgentSession, BackgroundAgentsProvider, Content, Message, tool
 
 from hosting.app import Budget
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.delegating import found_out, go_on, planner, result, start, wait
+from tests.support.delegating import asking, follow_steps, found_out, go_on, look, planner, result, start, wait
 from tests.support.owned_app import RUN, THREADS, OwnedApp, owner
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
@@ -240,6 +240,11 @@ async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: Owne
     ]
 
 
+def delegating(agent: Agent[Any], name: str = "Clerk") -> Agent[Any]:
+    """Return an agent that has this one in the background."""
+    return Agent(asking(follow_steps), name=name, context_providers=[BackgroundAgentsProvider([agent])])
+
+
 @pytest.mark.behaviour("background.budgets")
 async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
     """The next turn would fit without them."""
@@ -252,6 +257,107 @@ async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
     assert refused.json()["code"] == "budget_exceeded"
 
 
+@pytest.mark.behaviour("background.budgets")
+async def test_a_run_s_budget_is_for_its_tasks_too() -> None:
+    """The last of the planner's five calls would fit without the task's one."""
+    app = OwnedApp(agent=planner(), budget=Budget(tokens=50))
+    message = f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist"
+    async with app.http:
+        refused = await app.ask("ann", "POST", RUN, json={"message": message, "thread_id": "t"})
+        again = await app.say("ann", f"{start('tea')}\n{wait(1)}")
+
+    assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
+    assert refused.json()["budget"]["used_tokens"] == 50
+    assert again["budget"] == {"per": "run", "tokens": 50, "used_tokens": 40, "left_tokens": 10}
+
+
+@pytest.mark.behaviour("background.budgets")
+async def test_a_task_begins_no_model_call_once_its_parent_has_used_up_the_budget() -> None:
+    """The parent waits meanwhile, and ends by the budget too; both show the same."""
+    held = Held()
+
+    async def look_first(messages: Sequence[Message]) -> Message:
+        if messages[-1].role == "tool":
+            return await found_out(messages)
+        await held.find(messages)
+        return Message("assistant", [Content.from_function_call("call", "look", arguments="{}")])
+
+    app = OwnedApp(
+        agent=delegating(Agent(asking(look_first), name="Researcher", tools=[look])), budget=Budget(tokens=30)
+    )
+    body = {"message": f"{start('tea')}\n{wait(1)}", "thread_id": "t"}
+    async with app.http:
+        begun = await app.ask("ann", "POST", RUN, json=body, headers={"prefer": "respond-async"})
+        place = f"{THREAD}/runs/{begun.json()['run_id']}"
+        await held.until_begun()
+        while (await app.ask("ann", "GET", place)).json()["budget"]["used_tokens"] < 20:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        held.release()
+        [task] = await tasks_of(app)
+        run_id = (await asyncio.wait_for(run_once_ended(app, task), GUARD_SECONDS))["run_id"]
+        ended = (await app.ask("ann", "GET", f"{TASKS}/{task['thread_id']}/runs/{run_id}")).json()
+        await asyncio.wait_for(run_once_ended(app, {"thread_id": "t"}, THREADS), GUARD_SECONDS)
+        parent = (await app.ask("ann", "GET", place)).json()
+
+    assert [run["error"]["code"] for run in (ended, parent)] == ["budget_exceeded"] * 2
+    assert ended["budget"] == parent["budget"] == {"per": "run", "tokens": 30, "used_tokens": 30, "left_tokens": 0}
+
+
+@pytest.mark.behaviour("background.budgets")
+async def test_a_thread_s_budget_is_for_its_tasks_too() -> None:
+    """Of all its turns; the thread of a task shows the same."""
+    app = OwnedApp(agent=planner(), budget=Budget(tokens=45, per="thread"))
+    async with app.http:
+        first = await app.say("ann", f"{start('tea')}\n{wait(1)}")
+        [task] = await tasks_of(app)
+        shown = [
+            (await app.ask("ann", "GET", place)).json()["budget"] for place in (THREAD, f"{TASKS}/{task['thread_id']}")
+        ]
+        refused = await app.ask("ann", "POST", RUN, json={"message": "list", "thread_id": "t"})
+
+    assert shown == [first["budget"]] * 2
+    assert first["budget"] == {"per": "thread", "tokens": 45, "used_tokens": 40, "left_tokens": 5}
+    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 50)
+
+
+@pytest.mark.behaviour("background.budgets")
+async def test_a_task_that_goes_on_after_an_approval_has_its_thread_s_budget() -> None:
+    """No task's run began it; the task alone has used 10."""
+
+    async def ask_first(messages: Sequence[Message]) -> Message:
+        if messages[-1].role == "tool":
+            return await found_out(messages)
+        return Message("assistant", [Content.from_function_call("call", "look", arguments="{}")])
+
+    payer = Agent(asking(ask_first), name="Researcher", tools=[tool(look, approval_mode="always_require")])
+    app = OwnedApp(agent=delegating(payer), budget=Budget(tokens=40, per="thread"))
+    async with app.http:
+        await app.say("ann", f"{start('tea')}\n{wait(1)}")
+        [task] = await tasks_of(app)
+        place = f"{TASKS}/{task['thread_id']}"
+        [asked] = (await app.ask("ann", "GET", f"{place}/approvals")).json()["approvals"]
+        refused = await app.ask("ann", "POST", f"{place}/approvals/{asked['id']}", json={"approved": True})
+
+    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 40)
+
+
+@pytest.mark.behaviour("background.budgets")
+@pytest.mark.parametrize("per", ["run", "thread"])
+async def test_a_budget_is_for_the_tasks_of_tasks_too(per: Any) -> None:
+    """The planner's three calls, the three of its task, and the one of that one's."""
+    helper = Agent(asking(found_out), name="Helper", description="Helps.")
+    clerk = delegating(delegating(helper, name="Researcher"))
+    app = OwnedApp(agent=clerk, budget=Budget(tokens=1000, per=per))
+    inner = f"{start('tea', 'Helper')}\n{wait(1)}"
+    async with app.http:
+        said = await app.say("ann", f"{start(inner)}\n{wait(1)}")
+        [task] = await tasks_of(app)
+        thread = (await app.ask("ann", "GET", f"{TASKS}/{task['thread_id']}")).json()
+
+    assert said["budget"]["used_tokens"] == 70
+    assert per == "run" or thread["budget"]["used_tokens"] == 70
+
+
 async def tasks_of(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
     """Return the tasks of the thread, as its export has them."""
     exported = await app.ask(user, "GET", f"{THREAD}/export")
@@ -259,9 +365,9 @@ async def tasks_of(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
     return list(exported.json()["background_tasks"])
 
 
-async def run_once_ended(app: OwnedApp, task: dict[str, Any]) -> dict[str, Any]:
+async def run_once_ended(app: OwnedApp, task: dict[str, Any], threads: str = TASKS) -> dict[str, Any]:
     """Return the newest run of a task once it has ended."""
-    place = f"{TASKS}/{task['thread_id']}/runs"
+    place = f"{threads}/{task['thread_id']}/runs"
     while (run := (await app.ask("ann", "GET", place)).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     return dict(run)
