@@ -136,6 +136,11 @@ def planner(
     return Agent(asking(follow_steps), name="Clerk", tools=[look], context_providers=[tasks])
 
 
+def delegating(agent: Any, *, name: str = "Planner") -> Agent[Any]:
+    """Return an agent that has this one in the background."""
+    return Agent(asking(follow_steps), name=name, context_providers=[BackgroundAgentsProvider([agent])])
+
+
 async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:
     for message in (await answer).messages:
         yield ChatResponseUpdate(role="assistant", contents=message.contents)

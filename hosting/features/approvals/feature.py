@@ -16,7 +16,7 @@ from hosting.feature import EntityOperation, Feature, Orchestration
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.deadlines import Deadlines
 from hosting.features.approvals.http import ApprovalHandlers
-from hosting.features.approvals.standing import StandingApprovals
+from hosting.features.approvals.standing import StandingApprovals, takes_standing
 from hosting.http.request import Bound
 from hosting.http.runs import Starting
 from hosting.plan import AgentPlan
@@ -36,10 +36,7 @@ class ApprovalsFeature(Feature):
 
     def rules_of(self, agent: AgentPlan) -> Mapping[str, Any]:
         """Return whether a person may approve later calls of a tool too."""
-        from agent_framework import ToolApprovalMiddleware
-
-        middleware = getattr(agent.agent, "middleware", None) or ()
-        return {"standing_approvals": any(isinstance(item, ToolApprovalMiddleware) for item in middleware)}
+        return {"standing_approvals": takes_standing(agent.agent)}
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return what has questions answered by their defaults in time."""

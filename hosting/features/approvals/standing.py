@@ -48,8 +48,12 @@ class ShownStandingApproval(TypedDict):
 
 
 class StandingApprovalList(ThreadIds):
-    """The standing approvals of a thread, the first one given first."""
+    """The standing approvals of a thread, the first one given first.
 
+    `takes_more`: whoever approves a tool's call may approve later ones too, as the agent's rules say.
+    """
+
+    takes_more: bool
     standing_approvals: list[ShownStandingApproval]
 
 
@@ -106,13 +110,24 @@ class StandingApprovals:
         view = await self._threads.view(request.address, request.caller.client)
         thread_id = view.address.thread_id
         shown = [_shown(standing) for standing in standing_approvals(view.conversation)]
-        body: StandingApprovalList = {**thread_ids(thread_id), "standing_approvals": shown}
+        body: StandingApprovalList = {
+            **thread_ids(thread_id),
+            "takes_more": takes_standing(request.agent.agent),
+            "standing_approvals": shown,
+        }
         return json_reply(200, body, thread_headers(thread_id))
 
     async def _withdraw(self, request: HttpRequest) -> Reply:
         address = request.address
         await self.withdraw(address, request.received.path_params["standing_id"], request.caller.client)
         return done_reply(address.thread_id)
+
+
+def takes_standing(agent: object) -> bool:
+    """Return whether a person may approve later calls of an agent's tools too."""
+    from agent_framework import ToolApprovalMiddleware
+
+    return any(isinstance(item, ToolApprovalMiddleware) for item in getattr(agent, "middleware", None) or ())
 
 
 def _shown(standing: StandingApproval) -> ShownStandingApproval:

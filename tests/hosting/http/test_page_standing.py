@@ -12,6 +12,7 @@ from playwright.async_api import expect
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, UNWANTED, WIDER, browsed, faults_of
 from tests.support.app_folder import make_app
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.delegating import start, wait
 from tests.support.desk import THREADS
 from tests.support.orchestrations_app import HOST
 from tests.support.running_host import RunningHost
@@ -21,10 +22,13 @@ from agent_framework import ToolApprovalMiddleware
 
 from hosting.app import AgentFunctionApp
 from tests.support.clerk import clerk
+from tests.support.delegating import delegating
 
 plain = clerk(str)
 plain.name = "Plain"
-app = AgentFunctionApp(agents=[clerk(str, ToolApprovalMiddleware()), plain])
+cashier = clerk(str, ToolApprovalMiddleware())
+cashier.name = "Cashier"
+app = AgentFunctionApp(agents=[clerk(str, ToolApprovalMiddleware()), plain, delegating(cashier)])
 """
 REFUSED = "Failed to load resource: the server responded"
 HOSTILE = "<script>hacked()</script>"
@@ -107,12 +111,31 @@ async def test_a_card_approves_later_calls_too(
 
 
 @pytest.mark.behaviour("page.standing")
+async def test_a_card_of_a_background_task_approves_later_calls_too(host: RunningHost) -> None:
+    """Its agent is not listed; the task's thread says what it takes."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        body = {"message": f"{start('call refund 5', 'Cashier')}\n{wait(1)}", "thread_id": "task"}
+        (await http.post("/api/agents/Planner/run", json=body)).raise_for_status()
+        [task] = (await http.get("/api/agents/Planner/threads/task/export")).json()["background_tasks"]
+    place = f"/api/agents/{task['agent']}/threads/{task['thread_id']}/approvals/standing"
+    async with browsed(host.origin) as browser:
+        page = await browser.open(f"#/{task['agent']}/{task['thread_id']}")
+        await page.get_by_role("button", name="Always approve this tool").click()
+        await expect(page.locator(".card.ask")).to_have_count(0)
+        await expect(page.locator("#conversation")).to_contain_text("told:")
+
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        [given] = (await http.get(place)).json()["standing_approvals"]
+    assert given["tool"] == "refund"
+
+
+@pytest.mark.behaviour("page.standing")
 async def test_a_card_of_an_agent_that_takes_none_has_two_answers(host: RunningHost) -> None:
     """Its description says so."""
     await ask(host, "plain", "Plain")
     async with browsed(host.origin) as browser:
         page = await browser.open("#/Plain/plain")
-        await page.evaluate("fetch('../agents/Plain')")
+        await page.evaluate("fetch('../agents/Plain/threads/plain/approvals/standing')")
         await expect(page.locator(".card.ask").get_by_role("button", name="Approve", exact=True)).to_be_visible()
         await expect(page.get_by_role("button", name="Always")).to_have_count(0)
 

@@ -50,7 +50,7 @@ export function approvalCard(approval, answer) {
     }
   }
 
-  if (!approval.destructive) takesStanding(approval.agent).then((takes) => (every.hidden = !takes))
+  if (!approval.destructive) takesStanding(approval).then((takes) => (every.hidden = !takes))
   const title = el("h3", {}, "May the agent call ", el("code", {}, visible(approval.tool)), "?")
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}, then counts as refused.`) : null
   const warning = approval.destructive ? el("p", { class: "note" }, "This call cannot be taken back.") : null
@@ -59,9 +59,10 @@ export function approvalCard(approval, answer) {
   return card
 }
 
-/** Return whether the agent keeps approvals of later calls; one that cannot be asked does not. */
-function takesStanding(agent) {
-  if (!standing.has(agent)) standing.set(agent, read(paths.agent(agent)).then(({ rules }) => rules.standing_approvals, () => standing.delete(agent) && false))
+/** Return whether the approval's agent keeps approvals of later calls, as its thread says: the agent of a background
+ * task is not listed. One that cannot be asked does not. */
+function takesStanding({ agent, thread_id: thread }) {
+  if (!standing.has(agent)) standing.set(agent, read(paths.thread(agent, thread, "/approvals/standing")).then(({ takes_more: takes }) => takes, () => standing.delete(agent) && false))
   return standing.get(agent)
 }
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentSession, BackgroundAgentsProvider, Content, Message, tool
+from agent_framework import Agent, AgentSession, Content, Message, tool
 
 from hosting.app import Budget
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.delegating import asking, follow_steps, found_out, go_on, look, planner, result, start, wait
+from tests.support.delegating import asking, delegating, found_out, go_on, look, planner, result, start, wait
 from tests.support.owned_app import RUN, THREADS, OwnedApp, owner
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
@@ -240,11 +240,6 @@ async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: Owne
     ]
 
 
-def delegating(agent: Agent[Any], name: str = "Clerk") -> Agent[Any]:
-    """Return an agent that has this one in the background."""
-    return Agent(asking(follow_steps), name=name, context_providers=[BackgroundAgentsProvider([agent])])
-
-
 @pytest.mark.behaviour("background.budgets")
 async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
     """The next turn would fit without them."""
@@ -283,7 +278,8 @@ async def test_a_task_begins_no_model_call_once_its_parent_has_used_up_the_budge
         return Message("assistant", [Content.from_function_call("call", "look", arguments="{}")])
 
     app = OwnedApp(
-        agent=delegating(Agent(asking(look_first), name="Researcher", tools=[look])), budget=Budget(tokens=30)
+        agent=delegating(Agent(asking(look_first), name="Researcher", tools=[look]), name="Clerk"),
+        budget=Budget(tokens=30),
     )
     body = {"message": f"{start('tea')}\n{wait(1)}", "thread_id": "t"}
     async with app.http:
@@ -330,7 +326,7 @@ async def test_a_task_that_goes_on_after_an_approval_has_its_thread_s_budget() -
         return Message("assistant", [Content.from_function_call("call", "look", arguments="{}")])
 
     payer = Agent(asking(ask_first), name="Researcher", tools=[tool(look, approval_mode="always_require")])
-    app = OwnedApp(agent=delegating(payer), budget=Budget(tokens=40, per="thread"))
+    app = OwnedApp(agent=delegating(payer, name="Clerk"), budget=Budget(tokens=40, per="thread"))
     async with app.http:
         await app.say("ann", f"{start('tea')}\n{wait(1)}")
         [task] = await tasks_of(app)
@@ -346,7 +342,7 @@ async def test_a_task_that_goes_on_after_an_approval_has_its_thread_s_budget() -
 async def test_a_budget_is_for_the_tasks_of_tasks_too(per: Any) -> None:
     """The planner's three calls, the three of its task, and the one of that one's."""
     helper = Agent(asking(found_out), name="Helper", description="Helps.")
-    clerk = delegating(delegating(helper, name="Researcher"))
+    clerk = delegating(delegating(helper, name="Researcher"), name="Clerk")
     app = OwnedApp(agent=clerk, budget=Budget(tokens=1000, per=per))
     inner = f"{start('tea', 'Helper')}\n{wait(1)}"
     async with app.http:
