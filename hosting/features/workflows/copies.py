@@ -1,8 +1,8 @@
 """Copies of a workflow that an app has as one graph, so that each attempt of a run has its own.
 
 Theory. A graph is written once, as it is at the start, and read for each attempt. What its copies share is left out and
-put in again: code, types, and what may be made once, agents and chat clients. All else that executors keep is copied.
-The bytes never leave the process.
+put in again: code, types, the event loop of an earlier run, and what may be made once, agents and chat clients. All
+else that executors keep is copied. The bytes never leave the process.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import pickle
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, GenericAlias, ModuleType, UnionType
@@ -21,7 +22,7 @@ from hosting.errors import ConfigurationError
 
 _SHARED = (
     *(FunctionType, BuiltinFunctionType, ModuleType, type, GenericAlias, UnionType, type(Union[int, str])),  # noqa: UP007
-    *(logging.Logger, SupportsAgentRun, SupportsChatGetResponse),
+    *(logging.Logger, AbstractEventLoop, SupportsAgentRun, SupportsChatGetResponse),
 )
 
 
