@@ -191,7 +191,7 @@ def _noting(collected: Collected) -> Any:
 
 def _noted(run: Callable[..., Any], collected: Collected) -> Callable[..., Any]:
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _IS_WITHIN.get():
+        if _IS_WITHIN.get() or kwargs.get("checkpoint_id"):  # that goes on with an earlier run
             return run(self, *args, **kwargs)
         collected.note(self, args[0] if args else kwargs.get("message", kwargs.get("messages")))
         answer = run(self, *args, **kwargs)
