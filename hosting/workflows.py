@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
@@ -108,7 +108,8 @@ class HostedWorkflow(Struct, frozen=True):
     `graph` is the digest of how they are connected, and `shape` what a drawing of it shows. Of a functional workflow
     it is the digest of its code, and the shape is its function, which leads to each of its steps. `functions` are its
     function, those of its steps, and those of workflows that it calls. To its callers it is the `agent`, if it was
-    given as one (`as_agent()`).
+    given as one (`as_agent()`). `agents` returns those that a new graph calls; each of `prepare` is called with those
+    of each attempt, before its first call.
     """
 
     name: str
@@ -119,6 +120,8 @@ class HostedWorkflow(Struct, frozen=True):
     input: WorkflowInput
     agent: SupportsAgentRun | None = None
     functions: tuple[Callable[..., Any], ...] = ()
+    agents: Callable[[], Sequence[Any]] = tuple
+    prepare: list[Callable[[Sequence[Any]], object]] = field(default_factory=list)
 
 
 def faults_of(error: ValidationError, whole: str) -> str:

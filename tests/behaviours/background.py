@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "background.linked": "The timelines of a run and of its tasks name each other (docs/guides/background-agents.md).",
     "background.budgets": "What the tasks of an agent use counts for the agent's limit of tokens, and once for its "
     "budget, whichever process dies (docs/guides/background-agents.md).",
+    "background.of-workflows": "The tasks of a workflow's agents are threads too, and the workflow's "
+    "(docs/guides/background-agents.md).",
     "background.forks": "A fork reads the tasks of its origin and continues none (docs/guides/background-agents.md).",
 }
 """The rules of docs/guides/background-agents.md."""

@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "files.of-owners": "The files of a provider that shares them between threads are one owner's, in every thread and "
     "process; each call changes them once, and files that were deployed are read and never written "
     "(docs/guides/memory.md).",
+    "files.of-workflows": "The files of agents of a workflow are part of its state, and shared ones their owner's "
+    "(docs/guides/memory.md).",
     "files.own-stores": "Files in a store of the author's own stay there (docs/guides/memory.md).",
 }
 """The rules of docs/guides/memory.md."""

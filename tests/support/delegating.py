@@ -142,5 +142,8 @@ def delegating(agent: Any, *, name: str = "Planner") -> Agent[Any]:
 
 
 async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:
-    for message in (await answer).messages:
+    response = await answer
+    for message in response.messages:
         yield ChatResponseUpdate(role="assistant", contents=message.contents)
+    if response.usage_details is not None:
+        yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(response.usage_details)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -72,23 +73,34 @@ class BackgroundFeature(Feature):
         return bool(self._parents)
 
     def within(self, agent: AgentPlan) -> Sequence[WithinPlan]:
-        """Return the background agents of an agent, and of those that are its tools: they are hosted within it."""
-        if _PROVIDER not in sys.modules or agent.workflow is not None:
+        """Return the background agents of an agent or a workflow's agents, and of those that are their tools."""
+        if _PROVIDER not in sys.modules:
             return ()
-        hosted = []
+        if agent.workflow is None:
+            hosted = self._host(agent.name, [agent.agent])
+        else:
+            hosted = self._host(agent.name, agent.workflow.agents())
+            agent.workflow.prepare.append(partial(self._host, agent.name))
+        options = replace(agent.options, mcp=False, tool_name=None, tool_description=None, webhook=None)
+        options = replace(options, callback=None, busy="queue", ttl_seconds=0.0, within=agent.name)
+        return [WithinPlan(name, inner, options) for name, inner in hosted]
+
+    def _host(self, parent: str, agents: Sequence[Any]) -> list[tuple[str, Any]]:
+        """Have the tasks of these agents be those of the parent, and return the background agents by their names."""
         from hosting.features.background.provider import durable_tasks
 
-        for provider in durable_tasks(agent.agent, lambda: self._held.get(RUN.get("")), self._tasks):
-            names = {
-                key: hosted_name(agent.name, inner.name, has_owners=self._plan.has_owners)
-                for key, inner in provider.agents.items()
-            }
-            provider.host(agent.name, names)
-            self._parents.add(agent.name.lower())
-            self._hosted.update(map(str.lower, names.values()))
-            options = replace(agent.options, mcp=False, tool_name=None, tool_description=None, webhook=None)
-            options = replace(options, callback=None, busy="queue", ttl_seconds=0.0, within=agent.name)
-            hosted += [WithinPlan(names[key], inner, options) for key, inner in provider.agents.items()]
+        hosted = list[tuple[str, Any]]()
+        for agent in agents:
+            for provider in durable_tasks(agent, lambda: self._held.get(RUN.get("")), self._tasks):
+                names = {
+                    key: hosted_name(parent, inner.name, has_owners=self._plan.has_owners)
+                    for key, inner in provider.agents.items()
+                }
+                provider.host(parent, names)
+                self._parents.add(parent.lower())
+                self._hosted.update(map(str.lower, names.values()))
+                known = [inner for _, inner in hosted]
+                hosted += [(names[key], inner) for key, inner in provider.agents.items() if inner not in known]
         return hosted
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:

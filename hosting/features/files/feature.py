@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from hosting.core.agent.held_run import HeldRun
@@ -51,13 +51,16 @@ class FilesFeature(Feature):
         return OwnedFiles(self._cells, self._stores, self._log.clocks)
 
     def add(self, agent: AgentPlan) -> None:
-        """Have an agent's providers keep their files in the app. Those of a workflow's agents stay as they are."""
-        if agent.workflow is not None:
-            self._workflows.add(agent.name.lower())
-        elif _PROVIDERS in sys.modules:
-            from hosting.features.files.provider import keep_files
+        """Have an agent's providers, and those of a workflow's agents, keep their files in the app."""
+        if _PROVIDERS not in sys.modules:
+            return
+        from hosting.features.files.provider import keep_files
 
-            keep_files(agent.agent, self._of_run)
+        if agent.workflow is None:
+            keep_files([agent.agent], self._of_run, set())
+        else:
+            self._workflows.add(agent.name.lower())
+            agent.workflow.prepare.append(partial(keep_files, of_run=self._of_run, announced=set()))
 
     def owner_data(self) -> OwnerData:
         """Return the files that an owner has with each agent, by its name, the provider's, and their paths."""
@@ -76,6 +79,7 @@ class FilesFeature(Feature):
         from hosting.features.files.provider import FilesOfRun
 
         held = self._held.get(RUN.get(""))
-        if held is None or held.address.agent in self._workflows:
+        if held is None:
             return None
-        return FilesOfRun(self._stores, self.owned, held)
+        is_workflow = held.address.agent in self._workflows
+        return FilesOfRun(self._stores, self.owned, held, is_workflow=is_workflow)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_framework import (
@@ -46,11 +46,16 @@ _EDITS = "replace"
 
 
 class FilesOfRun(Struct, frozen=True):
-    """Where one run keeps files: with its thread, or with the thread's owner."""
+    """Where one run keeps files: with its thread, or with the thread's owner.
+
+    In a workflow the sessions of agents are part of its checkpoints, where nothing looks for the attachments that they
+    refer to.
+    """
 
     stores: Stores
     owned: OwnedFiles
     held: HeldRun
+    is_workflow: bool
 
     def files(self, shelf: str | None, state: dict[str, Any], own: AgentFileStore) -> SessionFiles | OwnerFiles | None:
         """Return the files of a shelf, over the provider's `own`; without one those of the session with this `state`.
@@ -58,7 +63,7 @@ class FilesOfRun(Struct, frozen=True):
         None for somebody with whom the thread is shared: a shelf has the owner's files of all threads.
         """
         if shelf is None:
-            return SessionFiles(state, RunContents(self.stores, self.held))
+            return SessionFiles(state, None if self.is_workflow else RunContents(self.stores, self.held))
         principal = self.held.run.accepted.principal
         if principal is not None and principal.owner != self.held.address.owner:
             return None
@@ -71,13 +76,18 @@ OfRun = Callable[[], FilesOfRun | None]
 class HostedFiles(ContextProvider):
     """A provider of files whose files are kept with the thread of each run; those of a `shelf` with its owner."""
 
-    def __init__(self, provider: FileProvider, of_run: OfRun, shelf: str | None = None) -> None:
-        """`of_run` returns where the calling run keeps files; None has the provider use its own store."""
+    def __init__(
+        self, provider: FileProvider, of_run: OfRun, shelf: str | None = None, announced: set[str] | None = None
+    ) -> None:
+        """`of_run` returns where the calling run keeps files; None has the provider use its own store.
+
+        `announced` are those of which the log says where their files are: each attempt of a workflow may have new ones.
+        """
         super().__init__(provider.source_id)
         self.provider = provider
         self.of_run = of_run
         self.shelf = shelf
-        self._is_announced = False
+        self._announced = set[str]() if announced is None else announced
 
     async def before_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -110,8 +120,9 @@ class HostedFiles(ContextProvider):
 
     def _announce(self) -> None:
         """Log once where the files are; in a run, because Azure drops what is logged at a start."""
-        if not self._is_announced:
-            self._is_announced = True
+        name = f"{self.source_id} {self.shelf}"
+        if name not in self._announced:
+            self._announced.add(name)
             store = type(self.provider.store).__name__
             if self.shelf is None:
                 logger.info("The files of %r are kept with each thread, in place of %s.", self.source_id, store)
@@ -119,14 +130,14 @@ class HostedFiles(ContextProvider):
                 logger.info("The files of %r are kept for each owner, over those of %s.", self.source_id, store)
 
 
-def keep_files(agent: object, of_run: OfRun) -> None:
-    """Have the providers of an agent, and of those that are its tools, keep their files in the app's stores.
+def keep_files(agents: Iterable[object], of_run: OfRun, announced: set[str]) -> None:
+    """Have the providers of these agents, and of those that are their tools, keep their files in the app's stores.
 
     A provider with a store that the app's author wrote stays as it is.
     """
     shelves: list[tuple[str, AgentFileStore]] = []
-    for each in agents_within(agent):
-        providers = getattr(each, "context_providers", None)
+    lists = [getattr(each, "context_providers", None) for agent in agents for each in agents_within(agent)]
+    for providers in lists:
         if not isinstance(providers, list):
             continue
         for index, provider in enumerate(providers):
@@ -136,7 +147,7 @@ def keep_files(agent: object, of_run: OfRun) -> None:
                     shelves.append((provider.shelf, provider.provider.store))
             elif isinstance(provider, FileProvider) and _is_machines(provider):
                 shelf = _shelf(provider, shelves) if _spans_threads(provider) else None
-                providers[index] = HostedFiles(provider, of_run, shelf)
+                providers[index] = HostedFiles(provider, of_run, shelf, announced)
 
 
 def _is_machines(provider: FileProvider) -> bool:

@@ -37,6 +37,8 @@ MOST_FILE_BYTES = 1024 * 1024
 MOST_BYTES = 16 * 1024 * 1024
 MOST_PATH_CHARACTERS = 255
 """The limits of one provider's files in one thread."""
+MOST_STATE_BYTES = 128 * 1024
+"""The most bytes of all files where they are in the state themselves: it is written with every step."""
 AWAY = "the files cannot be reached now. Try again"
 INLINE_BYTES = 512
 """A content above this is an attachment: the state is read and written with every turn."""
@@ -67,13 +69,13 @@ class RunContents(Struct, frozen=True):
 
 
 class SessionFiles(AgentFileStore):
-    """The files of one provider in the `state` that it has in the session of a run.
+    """The files of one provider in the `state` that it has in the session of a run; without `contents` all of them.
 
     Until the run `has_begun`, a store of attachments that is away ends the attempt, and another goes on later: one that
     began with less than the thread has would differ from every other attempt. After that the model reads of it.
     """
 
-    def __init__(self, state: dict[str, Any], contents: RunContents) -> None:
+    def __init__(self, state: dict[str, Any], contents: RunContents | None) -> None:
         self.has_begun = False
         self._state = state
         self._contents = contents
@@ -84,7 +86,7 @@ class SessionFiles(AgentFileStore):
         path, body = checked_path(path), content.encode()
         self._refuse(path, len(body), overwrite=overwrite)
         file: File = {TEXT: content}
-        if len(body) > INLINE_BYTES:
+        if self._contents is not None and len(body) > INLINE_BYTES:
             name = hashlib.sha256(body).hexdigest()
             try:
                 await self._contents.put(name, body)
@@ -98,7 +100,7 @@ class SessionFiles(AgentFileStore):
     async def read(self, path: str) -> str | None:
         """Return the content of a file, None where there is none."""
         file = self._files.get(checked_path(path))
-        if file is None or TEXT in file:
+        if file is None or TEXT in file or self._contents is None:
             return None if file is None else str(file[TEXT])
         name = str(file[ATTACHMENT]["sha256"])
         if name not in self._known:
@@ -138,7 +140,8 @@ class SessionFiles(AgentFileStore):
 
     def _refuse(self, path: str, size: int, *, overwrite: bool) -> None:
         sizes = {name: _bytes_of(file) for name, file in self._files.items()}
-        refuse(sizes, path, size, overwrite=overwrite, most_bytes=MOST_BYTES)
+        most_bytes = MOST_STATE_BYTES if self._contents is None else MOST_BYTES
+        refuse(sizes, path, size, overwrite=overwrite, most_bytes=most_bytes)
 
     def _unavailable(self) -> Exception:
         if not self.has_begun:

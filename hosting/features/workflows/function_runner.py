@@ -13,7 +13,7 @@ from agent_framework import FunctionalWorkflow
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.connections import tool_servers
-from hosting.core.agent.framework import agents_among, agents_within, keeps_journal, named_in
+from hosting.core.agent.framework import agents_within, keeps_journal
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import attach_steps
 from hosting.features.workflows.answer import WorkflowAnswer
@@ -31,7 +31,7 @@ class FunctionRunner(WorkflowRunner):
         function = decorated(workflow.build())
         super().__init__(workflow, loop, route_prefix, types_of(function))
         self._idempotent, self._errors = idempotent_steps(function), errors_of(function)
-        self._agents = agents_among(named_in(workflow.functions))
+        self._agents = workflow.agents()
 
     async def clear(self, address: Address, epoch: int) -> None:
         """Erase nothing: the sessions of its agents are the function's own."""
@@ -43,6 +43,8 @@ class FunctionRunner(WorkflowRunner):
                 attach_steps(agent)
             for inner in agents_within(agent):
                 tool_servers(inner)
+        for prepare in self._workflow.prepare:
+            prepare(self._agents)
         return FunctionSteps(self._workflow, recorder, self._types, self._idempotent, self._errors)
 
     async def take_events(

@@ -23,7 +23,7 @@ from agent_framework import (
 )
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
-from hosting.core.agent.framework import named_in
+from hosting.core.agent.framework import agents_among, named_in
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.checkpoints import types_in
 from hosting.tools import IDEMPOTENT
@@ -53,6 +53,7 @@ def hosted_function(workflow: Function) -> HostedWorkflow:
         _shape_of(name, steps),
         _input_of(name, function),
         functions=_functions_of(function),
+        agents=lambda: agents_among(named_in(_functions_of(function))),
     )
 
 

@@ -29,6 +29,7 @@ from agent_framework import (
 )
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
+from hosting.core.agent.framework_graphs import agents_of_workflow
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.copies import copies_of
 from hosting.features.workflows.functional import hosted_function
@@ -80,6 +81,7 @@ def hosted_workflow(given: object, name: str | None = None) -> HostedWorkflow:
         workflow.graph_signature_hash,
         _shape_of(workflow),
         _input_of(workflow.name, workflow),
+        agents=lambda: agents_of_workflow(build()),
     )
 
 

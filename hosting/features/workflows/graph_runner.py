@@ -83,6 +83,8 @@ class GraphRunner(WorkflowRunner):
         watch_within(workflow, checkpoints.calls.add)
         for executor in executors_within(workflow):
             _record(executor, recorder, checkpoints)
+        for prepare in self._workflow.prepare:
+            prepare(agents_of_workflow(workflow))
         for agent in self._all_agents(workflow):
             tool_servers(agent)
         return checkpoints

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentSession, Content, Message, tool
+from agent_framework import Agent, AgentSession, Content, Message, Workflow, WorkflowBuilder, tool, workflow
 
 from hosting.app import Budget
 from tests.support.carriers import GUARD_SECONDS
@@ -70,6 +70,53 @@ async def test_a_task_may_be_a_workflow_s() -> None:
         hosted = (await app.say("ann", message))["response"]
 
     assert hosted == (await planner(is_workflow=True).run(message, session=AgentSession())).text
+
+
+def given_graph() -> Any:
+    """A graph, whose copies share the planner."""
+    return graph(planner())
+
+
+def built_graph() -> Any:
+    """What builds a graph with a planner of its own for each attempt."""
+    return lambda: graph(planner())
+
+
+def function() -> Any:
+    """A functional workflow, whose code names the planner."""
+    agent = planner()
+
+    @workflow(name="Flow")
+    async def flow(text: str) -> str:
+        return (await agent.run(text)).text
+
+    return flow
+
+
+def graph(agent: Agent[Any]) -> Workflow:
+    """Return a workflow of that agent."""
+    return WorkflowBuilder(name="Flow", start_executor=agent).build()
+
+
+@pytest.mark.behaviour("background.of-workflows")
+@pytest.mark.parametrize("flow", [given_graph, built_graph, function])
+async def test_a_workflow_s_agent_has_tasks_that_are_threads(flow: Any) -> None:
+    """They are the workflow's: its thread's export has them, its budget is for them, and they go with it."""
+    app = OwnedApp(workflows=[flow()], budget=Budget(tokens=1000))
+    thread = "/api/workflows/Flow/threads/t"
+    body = {"message": f"{start('tea')}\n{wait(1)}\n{result(1)}", "thread_id": "t"}
+    async with app.http:
+        said = (await app.ask("ann", "POST", "/api/workflows/Flow/run", json=body)).json()
+        [task] = (await app.ask("ann", "GET", f"{thread}/export")).json()["background_tasks"]
+        place = f"/api/agents/{task['agent']}/threads/{task['thread_id']}"
+        read = await app.ask("ann", "GET", place)
+        await app.ask("ann", "DELETE", thread)
+        await app.stored()
+        gone = await app.ask("ann", "GET", place)
+
+    assert said["response"] == (await planner().run(body["message"], session=AgentSession())).text
+    assert (task["agent"], said["budget"]["used_tokens"]) == ("Flow_Researcher", 50)
+    assert (read.status_code, gone.status_code) == (200, 404)
 
 
 @pytest.mark.behaviour("background.hidden")

@@ -1,0 +1,116 @@
+"""The files of agents that only a workflow has: kept with the workflow's state, or for the owner of its thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    ContextProvider,
+    FileAccessProvider,
+    FileMemoryProvider,
+    FileSystemAgentFileStore,
+    Workflow,
+    WorkflowBuilder,
+    workflow,
+)
+from agent_framework.orchestrations import SequentialBuilder
+
+from hosting.offline.model import OfflineChatClient
+from tests.support.owned_app import OwnedApp
+
+pytestmark = [pytest.mark.behaviour("files.of-workflows"), pytest.mark.filterwarnings("ignore:.*experimental")]
+
+RUN = "/api/workflows/Flow/run"
+LONG = "Kilometre by kilometre." * 40
+
+
+def writer(*providers: ContextProvider) -> Agent[Any]:
+    """Return an agent with these providers, whose model calls the tool that it is told to."""
+    return Agent(client=OfflineChatClient(), name="Writer", context_providers=providers)
+
+
+def graph(agent: Agent[Any]) -> Workflow:
+    """Return a workflow of that agent."""
+    return WorkflowBuilder(name="Flow", start_executor=agent).build()
+
+
+def given_graph(provider: Callable[[], ContextProvider]) -> Any:
+    """A graph, whose copies share the agent."""
+    return graph(writer(provider()))
+
+
+def built_graph(provider: Callable[[], ContextProvider]) -> Any:
+    """What builds a graph with an agent of its own for each attempt."""
+    return lambda: graph(writer(provider()))
+
+
+def function(provider: Callable[[], ContextProvider]) -> Any:
+    """A functional workflow, whose code names the agent."""
+    agent = writer(provider())
+
+    @workflow(name="Flow")
+    async def flow(text: str) -> str:
+        return (await agent.run(text)).text
+
+    return flow
+
+
+def call(tool: str, **arguments: Any) -> str:
+    """Return the message that has the offline model call a tool."""
+    return f"Call {tool} with {json.dumps(arguments)}"
+
+
+async def run(app: OwnedApp, user: str, message: str, thread_id: str = "t") -> str:
+    """Return what the workflow answers."""
+    answer = await app.ask(user, "POST", RUN, json={"message": message, "thread_id": thread_id})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["response"])
+
+
+@pytest.mark.parametrize("flow", [given_graph, built_graph, function])
+async def test_shared_files_of_a_workflow_s_agent_are_its_owner_s(flow: Callable[..., Any], tmp_path: Path) -> None:
+    """In all threads of the owner with the workflow, over those that were deployed; they are exported and erased."""
+    (tmp_path / "about.md").write_text("About us")
+    asks = {"disable_readonly_tool_approval": True, "disable_write_tool_approval": True}
+    app = OwnedApp(workflows=[flow(lambda: FileAccessProvider(FileSystemAgentFileStore(tmp_path), **asks))])
+    async with app.http:
+        await run(app, "ada", call("file_access_write", file_name="a.md", content=LONG))
+        [read, other, deployed] = [
+            await run(app, user, call("file_access_read", file_name=name), "another")
+            for user, name in (("ada", "a.md"), ("bob", "a.md"), ("ada", "about.md"))
+        ]
+        exported = (await app.ask("ada", "GET", "/api/owners/me/export")).json()["files"]
+        await app.ask("ada", "DELETE", "/api/owners/me")
+        left = await run(app, "ada", call("file_access_read", file_name="a.md"))
+
+    assert (LONG in read, LONG in other, "About us" in deployed, LONG in left) == (True, False, True, False)
+    assert exported == {"Flow": {"file_access": {"a.md": LONG}}}
+    assert [path.name for path in tmp_path.iterdir()] == ["about.md"]
+
+
+async def test_a_memory_of_files_is_in_the_state_of_a_workflow_that_is_an_agent(tmp_path: Path) -> None:
+    """As all state of its agents: in its next turn, of no other owner, and nothing of it is on the disk."""
+    agent = writer(FileMemoryProvider(FileSystemAgentFileStore(tmp_path / "files")))
+    app = OwnedApp(agent=SequentialBuilder(participants=[agent]).build().as_agent("Clerk"))
+    async with app.http:
+        await app.say("ada", call("file_memory_write", file_name="a.md", content=LONG))
+        ada, bob = [(await app.say(user, call("file_memory_read", file_name="a.md"))) for user in ("ada", "bob")]
+
+    assert (LONG in ada["response"], LONG in bob["response"]) == (True, False)
+    assert not (tmp_path / "files").exists()
+
+
+async def test_a_run_of_a_workflow_begins_without_the_files_of_the_one_before(tmp_path: Path) -> None:
+    """As with all state of a workflow's agents."""
+    app = OwnedApp(workflows=[given_graph(lambda: FileMemoryProvider(FileSystemAgentFileStore(tmp_path / "files")))])
+    async with app.http:
+        written = await run(app, "ada", call("file_memory_write", file_name="a.md", content=LONG))
+        read = await run(app, "ada", call("file_memory_read", file_name="a.md"))
+
+    assert ("written" in written, "not found" in read) == (True, True)
+    assert not (tmp_path / "files").exists()
