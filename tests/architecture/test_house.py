@@ -36,7 +36,7 @@ FRAMEWORK_READERS = {
     "hosting.core.hooks",
     "hosting.features.background.provider",
     "hosting.features.callbacks.callbacks",
-    "hosting.features.approvals.feature",
+    "hosting.features.approvals.standing",
     "hosting.features.files.provider",
     "hosting.features.files.shared",
     "hosting.features.files.store",
