@@ -13,6 +13,8 @@ from agent_framework import (
     ChatMiddleware,
     FunctionInvocationContext,
     LocalEvaluator,
+    MCPStreamableHTTPTool,
+    MCPTaskOptions,
     Message,
     MessageInjectionMiddleware,
     evaluate_agent,
@@ -101,6 +103,13 @@ def limited(seconds: float) -> tuple[Counter[str], Agent[Any]]:
     client = planned_client(note, (("dig",), ("dig",), "all done"))
     client.function_invocation_configuration["max_duration_seconds"] = seconds
     return counted, Agent(client, name="Clerk", tools=[dig])
+
+
+@pytest.mark.behaviour("journal.parts")
+def test_the_framework_ignores_the_task_options_of_a_server() -> None:
+    """`MCPTaskOptions`: so they have no effect hosted either."""
+    with pytest.warns(DeprecationWarning, match="task_options.* is deprecated and ignored"):
+        MCPStreamableHTTPTool("shop", "http://127.0.0.1:9", task_options=MCPTaskOptions())
 
 
 @pytest.mark.behaviour("journal.parts")
