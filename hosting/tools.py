@@ -22,7 +22,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
@@ -55,6 +55,9 @@ class Pauses(Protocol):
 
     def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Awaitable[Any]:
         """See `ToolCall.ask`."""
+
+    def authorization(self, service: str, url: str, scopes: Iterable[str], seconds: float | None) -> Awaitable[None]:
+        """See `ToolCall.authorization`."""
 
     def step(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], call: ToolCall
@@ -90,6 +93,17 @@ class ToolCall:
         After so many `seconds` without an answer the run goes on with the `default`. Without one the question expires.
         """
         return self._pauses("ask").ask(question, schema, seconds, default)
+
+    def authorization(
+        self, service: str, *, url: str, scopes: Iterable[str] = (), seconds: float | None = None
+    ) -> Awaitable[None]:
+        """Return once the user has said that they signed in at `url`: the run ends with that request, as with `ask`.
+
+        The user is `principal`, or the thread's owner where nobody began the run; nobody else may answer. No token
+        comes this way: look for it where the service's answer brought it, and call this again while there is none. If
+        the user refuses, or does not answer within so many `seconds`, the call is not made again.
+        """
+        return self._pauses("authorization").authorization(service, url, scopes, seconds)
 
     def step(self, name: str, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
         """Return the function's result, which is recorded once: a call that is made again gets it from the record.

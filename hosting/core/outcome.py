@@ -13,6 +13,7 @@ from typing import Any, Literal, NotRequired, cast
 from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState, LimitState, cost_text
+from hosting.authorizations import SignIn
 from hosting.core.thread.events import Accepted, Completed, Joined, NoAnswer, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Cancelling, Run
@@ -79,7 +80,8 @@ class Approval(TypedDict):
     person: the `question` if it is a text, and `arguments`. `client_tool`: you make the call and send its result. The
     last two have the schema of the answer as `answer_schema`. The first has that of the arguments as `arguments_schema`
     if you may change them, and is `destructive` if the tool's author says that a call cannot be taken back. A question
-    with a `default` has that as its answer from `expires_at` on.
+    with a `default` has that as its answer from `expires_at` on. `authorization`: the tool needs the run's user to sign
+    in, and nobody else may answer.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Approval(TypedDict):
     arguments_schema: NotRequired[dict[str, Any]]
     destructive: NotRequired[Literal[True]]
     default: NotRequired[Any]
+    authorization: NotRequired[SignIn]
 
 
 class CompletedRun(RunIds):
@@ -248,6 +251,8 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             item["destructive"] = True
         if approval.default is not None:
             item["default"] = json.loads(approval.default)
+        if (wanted := approval.authorization) is not None:
+            item["authorization"] = wanted.shown()
         shown.append(item)
     return shown
 
@@ -256,6 +261,7 @@ _WAITS: Mapping[PauseKind, str] = {
     "approve": "a person's approval of",
     "ask": "a person's answer to",
     "client_tool": "the caller's result of",
+    "authorization": "the user's sign-in for",
 }
 
 

@@ -15,6 +15,7 @@ _ANSWERS: Mapping[PauseKind, tuple[str, str]] = {
     "approve": ("approval", '{"approved": true} or {"approved": false, "reason": "..."}'),
     "ask": ("an answer", '{"value": ...}'),
     "client_tool": ("a result", '{"value": ...} or {"error": "..."}'),
+    "authorization": ("a sign-in", '{"approved": true} or {"approved": false, "reason": "..."}'),
 }
 """What a run waits for, and the body that has it, by the kind of the wait."""
 
@@ -35,7 +36,9 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 
 
 def asked_in_words(approval: PendingApproval) -> str:
-    """Return the question in its words, or the call that waits."""
+    """Return the question in its words, where to sign in, or the call that waits."""
+    if approval.authorization is not None:
+        return f"{visible_line(approval.tool)}: {visible_line(approval.authorization.words)}"
     call = f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
     return call if approval.question is None else visible_line(approval.question)
 

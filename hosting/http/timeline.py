@@ -285,7 +285,7 @@ class _Timeline:
 
     def _leave_asking(self, event: events.Completed) -> None:
         """End the calls whose tools ask a person: they are made again after the answer."""
-        asking = {approval.tool for approval in event.approvals if approval.kind == "ask"}
+        asking = {approval.tool for approval in event.approvals if approval.kind in ("ask", "authorization")}
         for call in self._tools.values():
             if call["ended_at"] is None and call["tool"] in asking:
                 call["ended_at"], call["code"] = iso(event.at), ASKS

@@ -77,6 +77,8 @@ BEHAVIOURS = {
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",
     "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "
     "with it.",
+    "page.sign-in": "A card shows a sign-in with its link and host, never opens it by itself, and takes the "
+    "user's word.",
     "page.standing": "Beside what an agent is, a thread shows what it calls without a question there, who gave that, "
     "and a button that ends it. The card of a call approves later calls too, if its agent takes that.",
     "page.tasks": "The timeline leads from a run to the threads of its background agents' tasks, and from there back.",

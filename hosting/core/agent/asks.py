@@ -1,5 +1,8 @@
 """A tool that asks a person: its questions, their answers, and the steps before them that are not made again.
 
+A sign-in that it needs of the user goes the same way. It is known by its user, service and scopes, not by its number: a
+call that is made again may find the token at once, and then asks no more for it.
+
 Theory. A question ends the run as an approval does, by the framework's own request: the person's answer is the approval
 of the call, and the run that goes on makes the call again from its beginning. The n-th question of the call then has
 its recorded answer. So the tool must be one that may be called again; what may not be done twice is a step of the call,
@@ -14,14 +17,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from agent_framework import Content, FunctionInvocationContext
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from hosting.authorizations import Authorization
 from hosting.core.agent.calls_not_made import diverged
 from hosting.core.agent.framework import is_idempotent
 from hosting.core.agent.recorded import ReplayedToolError, digest
@@ -32,6 +37,7 @@ from hosting.core.thread.messages import ASKED
 from hosting.core.thread.run_request import json_member
 from hosting.errors import InvalidInputError, RunFailedError
 from hosting.names import STEP
+from hosting.principal import owner_of
 from hosting.tools import NO_DEFAULT, CallPausedError, StepCutOffError, ToolCall, enter, leave
 from state.portable import portable_text
 
@@ -58,17 +64,25 @@ class CallAsks:
         known = properties.get(ASKED) or {}
         self._answers: list[dict[str, Any]] = list(known.get("answers") or ())
         self._steps: dict[str, Any] = dict(known.get("steps") or {})
+        self._grants: list[str] = list(known.get("grants") or ())
         self._asked = 0
+        self._sign_ins: Counter[str] = Counter()
 
     async def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Any:
         """Return the recorded answer to the call's next question, or pause the call."""
-        self._check(question, seconds, default)
+        if not question.strip() or len(question) > _LONGEST_QUESTION:
+            self._end(f"asks with {len(question)} characters. Ask with 1 to {_LONGEST_QUESTION}.")
+        if seconds is None and default is not NO_DEFAULT:
+            self._end("asks with a default, and not for how long. Give 'seconds' too.")
+        self._check(seconds, self._asked)
         self._asked += 1
         adapter = None if isinstance(schema, Mapping) else TypeAdapter(schema)
         form: dict[str, Any] = dict(schema) if isinstance(schema, Mapping) else _schema_of(adapter)
         identity = digest([question, form])
         if self._asked > len(self._answers):
-            self._pause(question, form, identity, await self._deadline(question, form, adapter, seconds, default))
+            deadline = await self._deadline(question, form, adapter, seconds, default)
+            asked = {"question": portable_text(question), "schema": form, "digest": identity, **deadline}
+            self._pause(self._asked, asked)
         answer = self._answers[self._asked - 1]
         if answer["digest"] != identity:
             raise self._recorder.ended(diverged(f"question {self._asked} of tool {self._context.function.name!r}"))
@@ -77,27 +91,35 @@ class CallAsks:
             raise self._recorder.ended(InvalidInputError(f"The answer to {question[:200]!r} does not fit: {fault}."))
         return value if adapter is None else adapter.validate_python(value)
 
-    def _check(self, question: str, seconds: float | None, default: Any) -> None:
-        """End the run where the tool may not ask."""
-        tool = self._context.function
-        if not is_idempotent(tool):
-            why = (
-                f"Tool {tool.name!r} asks a person, so it is called again after the answer. Mark it @idempotent, and "
-                "put what must not be done twice into 'await current().step(...)'."
+    async def authorization(self, service: str, url: str, scopes: Iterable[str], seconds: float | None) -> None:
+        """Return if the user has made this sign-in for the call, or pause the call."""
+        self._check(seconds, len(self._grants))
+        try:
+            wanted = Authorization.of(service, url, scopes)
+        except ValueError as error:
+            self._end(f"asks for a sign-in that nobody can make. {error}")
+        identity = digest([wanted.service, sorted(wanted.scopes), owner_of(self._recorder.held.run.accepted.principal)])
+        self._sign_ins[identity] += 1
+        if (number := self._sign_ins[identity]) > self._grants.count(identity):
+            deadline = {} if seconds is None else {"seconds": float(seconds)}
+            self._pause((identity, number), {"authorization": wanted.shown(), "digest": identity, **deadline})
+
+    def _check(self, seconds: float | None, asked: int) -> None:
+        """End the run where the tool may not ask any more, or not so long."""
+        if not is_idempotent(self._context.function):
+            self._end(
+                "asks a person, so it is called again after the answer. Mark it @idempotent, and put what must not be "
+                "done twice into 'await current().step(...)'."
             )
-        elif self._within:
-            why = f"Tool {tool.name!r} asks a person within another agent's call. Only a tool of the agent itself may."
-        elif self._asked >= MOST_QUESTIONS:
-            why = f"Tool {tool.name!r} asks more than {MOST_QUESTIONS} questions in one call. Ask for more at once."
-        elif not question.strip() or len(question) > _LONGEST_QUESTION:
-            why = f"Tool {tool.name!r} asks with {len(question)} characters. Ask with 1 to {_LONGEST_QUESTION}."
-        elif seconds is None and default is not NO_DEFAULT:
-            why = f"Tool {tool.name!r} asks with a default, and not for how long. Give 'seconds' too."
-        elif seconds is not None and not 0 < seconds <= _MOST_SECONDS:
-            why = f"Tool {tool.name!r} asks for {seconds:g} seconds. Ask for more than 0, and at most {_MOST_SECONDS}."
-        else:
-            return
-        raise self._recorder.ended(RunFailedError(why))
+        if self._within:
+            self._end("asks a person within another agent's call. Only a tool of the agent itself may.")
+        if asked >= MOST_QUESTIONS:
+            self._end(f"asks more than {MOST_QUESTIONS} questions in one call. Ask for more at once.")
+        if seconds is not None and not 0 < seconds <= _MOST_SECONDS:
+            self._end(f"asks for {seconds:g} seconds. Ask for more than 0, and at most {_MOST_SECONDS}.")
+
+    def _end(self, why: str) -> NoReturn:
+        raise self._recorder.ended(RunFailedError(f"Tool {self._context.function.name!r} {why}"))
 
     async def _deadline(
         self,
@@ -122,33 +144,26 @@ class CallAsks:
             raise self._recorder.ended(RunFailedError(why))
         return {"seconds": float(seconds), "default": json_member(value)}
 
-    def _pause(self, question: str, schema: dict[str, Any], identity: str, deadline: dict[str, Any]) -> None:
-        """Make the framework's request of the question, and leave the tool."""
+    def _pause(self, number: Hashable, asked: Mapping[str, Any]) -> NoReturn:
+        """Make the framework's request of the question of that number, and leave the tool."""
         metadata, name = self._context.metadata, self._context.function.name
         call_id, occurrence = str(metadata.get("call_id")), metadata.get("function_call_occurrence_id")
-        if (call_id, occurrence, self._asked) in self._recorder.questions:
+        if (call_id, occurrence, number) in self._recorder.questions:
             raise self._recorder.ended(
                 RunFailedError(
                     f"A rule of the agent approved the question of tool {name!r}, and no rule can answer it. Withdraw "
                     "the standing approval of the tool, or leave the tool out of the agent's auto_approval_rules."
                 )
             )
-        self._recorder.questions.add((call_id, occurrence, self._asked))
+        self._recorder.questions.add((call_id, occurrence, number))
         approval = metadata.get("approval_response")
         call = None if approval is None else approval.function_call
         if call is None:
             arguments = json.dumps(to_jsonable_python(self._context.arguments, fallback=str), ensure_ascii=False)
             call = Content.from_function_call(call_id, name, arguments=arguments, id=occurrence)
-        asked = {
-            "question": portable_text(question),
-            "schema": schema,
-            "digest": identity,
-            "answers": self._answers,
-            "steps": self._steps,
-            **deadline,
-        }
+        kept = {"answers": self._answers, "grants": self._grants, "steps": self._steps}
         self.request = Content.from_function_approval_request(
-            id=occurrence or call_id, function_call=call, additional_properties={ASKED: asked}
+            id=occurrence or call_id, function_call=call, additional_properties={ASKED: {**asked, **kept}}
         )
         raise CallPausedError
 

@@ -196,7 +196,8 @@ class SignalFailed(Command, frozen=True):
 class AnswerApproval(Command, frozen=True):
     """Decide on an approval; `row` is the approval's row as the caller has read it.
 
-    `resumed` is the run that continues after the last decision; it brings all decisions.
+    `resumed` is the run that continues after the last decision; it brings all decisions. The person who decides is
+    `by`, None for a default and without sign-in.
     """
 
     at: float
@@ -204,6 +205,7 @@ class AnswerApproval(Command, frozen=True):
     row: ApprovalRow | DeletedRow | None
     resumed: Accepted
     terms: ClaimTerms | None = None
+    by: Principal | None = None
 
 
 class WithdrawStanding(Command, frozen=True):

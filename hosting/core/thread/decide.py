@@ -268,8 +268,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     if is_last and len(command.resumed.request.decisions) != waiting.asked:
         return commands.Stale()  # another caller answered since this one read the decisions
     resumed_by = command.resumed.run_id if is_last else None
-    by = None if decision.default else command.resumed.principal
-    draft = Draft(head).answer(waiting, decision, command.at, by, resumed_by)
+    draft = Draft(head).answer(waiting, decision, command.at, command.by, resumed_by)
     if is_last:
         draft.accept(command.resumed, command.terms)
     return draft.change(resumed_by or "", signal=is_last)

@@ -23,6 +23,7 @@ from agent_framework import (
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hosting.authorizations import Authorization
 from hosting.client_tools import Tools, refusal, result_text
 from hosting.core.thread.run_request import Decision, PauseKind, PendingApproval, RunRequest, UserMessage
 from state.conversation import response_of
@@ -41,7 +42,8 @@ _ALWAYS = {
 }
 _ID_LENGTH = 32
 ASKED = "durable_question"
-"""The property of the framework's request in which a tool asks a person: question, schema, and answers before it."""
+"""The property of the framework's request in which a tool asks a person: question and schema, or the sign-in that it
+needs, and the answers before it."""
 
 
 def waiting_calls(response: AgentResponse[Any]) -> list[Content]:
@@ -83,7 +85,11 @@ def pending_approval(
     pending = PendingApproval(id=pending_id, tool=name, arguments=arguments, kind=kind, answer_schema=schema)
     if (asked := request.additional_properties.get(ASKED)) is None:
         return pending
-    question = {"kind": "ask", "question": asked["question"], "answer_schema": asked["schema"]}
+    question: dict[str, Any]
+    if (authorization := asked.get("authorization")) is not None:
+        question = {"kind": "authorization", "authorization": Authorization.model_validate(authorization)}
+    else:
+        question = {"kind": "ask", "question": asked["question"], "answer_schema": asked["schema"]}
     if (seconds := asked.get("seconds")) is not None:
         question |= {"expires_at": now + seconds, "default": asked.get("default")}
     return pending.model_copy(update=question)
@@ -102,6 +108,7 @@ def _arguments(arguments: object) -> Any:
 
 _NOT_MADE = "This call was not made: it was not approved in time."
 _NOT_ANSWERED = "This call did not end: nobody answered its question in time."
+_NOT_SIGNED_IN = "This call did not end: the user did not sign in in time."
 _UNKNOWN = "The run that was to make this call ended before its outcome was recorded. The call may have been made."
 
 
@@ -213,7 +220,10 @@ def approval_response(decision: Decision, request: Content) -> Content:
     if decision.always is not None:
         make = _ALWAYS[decision.always]
         properties |= make(request, reason=decision.reason).additional_properties
-    if (asked := request.additional_properties.get(ASKED)) is not None and decision.value is not None:
+    asked = request.additional_properties.get(ASKED)
+    if asked is not None and "authorization" in asked:
+        properties[ASKED] = {**asked, "grants": [*asked["grants"], asked["digest"]]}
+    elif asked is not None and decision.value is not None:
         answer = {"digest": asked["digest"], "value": decision.value}
         properties[ASKED] = {**asked, "answers": [*asked["answers"], answer]}
     call = called_with(request.function_call, decision)
@@ -235,10 +245,14 @@ def _closing(pause: Pause, conversation: Conversation) -> Message:
     contents = [content for message in _paused_response(pause, conversation).messages for content in message.contents]
     ended = {content.call_id for content in contents if content.type == "function_result"}
     calls = [content for content in contents if content.type == "function_call" and content.call_id not in ended]
-    asking = {one.function_call.call_id for one in contents if one.function_call and ASKED in one.additional_properties}
+    asked = {one.function_call.call_id: one.additional_properties.get(ASKED) for one in contents if one.function_call}
 
     def outcome(call: Content) -> str:
-        return _UNKNOWN if pause.is_over else _NOT_ANSWERED if call.call_id in asking else _NOT_MADE
+        if pause.is_over:
+            return _UNKNOWN
+        if (question := asked.get(call.call_id)) is None:
+            return _NOT_MADE
+        return _NOT_SIGNED_IN if "authorization" in question else _NOT_ANSWERED
 
     results = [Content.from_function_result(str(call.call_id), result=outcome(call), id=call.id) for call in calls]
     return Message("tool", results)

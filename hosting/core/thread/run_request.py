@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
+from hosting.authorizations import Authorization
 from hosting.client_tools import ClientTool
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.names import Busy
@@ -219,8 +220,8 @@ class StartRun(Struct, frozen=True):
     temporary: bool = False
 
 
-PauseKind = Literal["approve", "ask", "client_tool"]
-"""May the tool be called; a question to a person; a call that the client makes."""
+PauseKind = Literal["approve", "ask", "client_tool", "authorization"]
+"""May the tool be called; a question to a person; a call that the client makes; a sign-in of the run's user."""
 
 
 class PendingApproval(_Value):
@@ -231,7 +232,7 @@ class PendingApproval(_Value):
     result. `answer_schema` is the JSON Schema of the answer to one that is no decision, `arguments_schema` that of the
     arguments with which a decision may have the call made, None where they cannot be changed. A `destructive` call
     cannot be taken back. A question may have a time of its own at which it `expires_at`, and the JSON text of the
-    `default` that is its answer then.
+    `default` that is its answer then. An `authorization` is a sign-in that the tool needs of the run's user.
     """
 
     id: str
@@ -244,6 +245,7 @@ class PendingApproval(_Value):
     destructive: bool = Field(default=False, exclude_if=lambda destructive: not destructive)
     expires_at: float | None = Field(default=None, exclude_if=lambda moment: moment is None)
     default: str | None = Field(default=None, exclude_if=lambda default: default is None)
+    authorization: Authorization | None = Field(default=None, exclude_if=lambda authorization: authorization is None)
 
     def end(self, of_run: float | None) -> float | None:
         """Return when it expires, or has its default as the answer; all of its run expire at the end `of_run`."""

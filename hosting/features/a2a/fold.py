@@ -1,6 +1,6 @@
 """Folds the updates of a task's runs into the protocol's task and events, the same in every process.
 
-Theory. A task begins with a run. A run that ends with tool calls that wait for a person leaves it at INPUT_REQUIRED,
+Theory. A task begins with a run. A run that ends with tool calls that wait for a person leaves it at one of WAITS,
 and the run that their answers begin is the same task: it is known by the approvals that it decides. Ids are made of run
 and position. The answer of each run is one artifact. Its text is sent as it grows; what a reader has and what a later
 attempt says otherwise is replaced, whole.
@@ -16,7 +16,7 @@ from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, 
 from hosting.core.thread.run import Run
 from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
-from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, SUBMITTED, WORKING
+from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, SUBMITTED, WAITS, WORKING
 from hosting.http.run_text import incomplete_note
 from hosting.names import Address
 
@@ -65,7 +65,7 @@ class TaskFold:
     @property
     def waits(self) -> bool:
         """Whether it waits for a person."""
-        return self.state == INPUT_REQUIRED
+        return self.state in WAITS
 
     @property
     def begun_by(self) -> str:
@@ -181,13 +181,13 @@ class TaskFold:
         if isinstance(end, Completed) and (more := objects.parts_beside_text(self.run.accepted, end)):
             self._more[self.run_id] = more
             sent.append(self._update(more, appends=bool(self._sent)))
-        if state == INPUT_REQUIRED:
+        if state in WAITS:
             return [*sent, *self._ask(position, end)]
         text, code = (incomplete_note(end), "incomplete") if isinstance(end, Completed) else (end.detail, end.code)
         return [*sent, *self._turn(state, end.at, self._note(position, "" if state == CANCELED else text, code))]
 
     def _ask(self, position: int, end: Terminal) -> list[Payload]:
-        return self._turn(INPUT_REQUIRED, end.at, objects.approvals_message(self.run, position, self.id))
+        return self._turn(_state_after(end), end.at, objects.approvals_message(self.run, position, self.id))
 
     def _give_up(self, since: float, detail: str) -> list[Payload]:
         return self._turn(FAILED, since, self._note(self.run.end_position, detail, "approval_expired"))
@@ -202,7 +202,7 @@ class TaskFold:
 
     def _named(self, name: str) -> dict[str, Any]:
         """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
-        end = self.run.end if self.state in (COMPLETED, INPUT_REQUIRED) else None
+        end = self.run.end if self.state in (COMPLETED, *WAITS) else None
         return {name: self.id, "contextId": self.context_id, **objects.finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:
@@ -219,8 +219,11 @@ def task_update(run: Run, end: Terminal) -> dict[str, Any]:
 
 
 def _state_after(end: Terminal) -> str:
+    if isinstance(end, Completed) and end.approvals:
+        kinds = {approval.kind for approval in end.approvals}
+        return names.AUTH_REQUIRED if "authorization" in kinds else names.INPUT_REQUIRED
     if isinstance(end, Completed | Joined):
-        return INPUT_REQUIRED if isinstance(end, Completed) and end.approvals else COMPLETED
+        return COMPLETED
     return CANCELED if isinstance(end, Cancelled) else FAILED
 
 

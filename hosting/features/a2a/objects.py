@@ -20,9 +20,9 @@ from hosting.core.thread.run_request import UserMessage
 from hosting.errors import HostingError
 from hosting.features.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
+from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
 from hosting.plan import AgentPlan, Plan
-from hosting.visible import visible_json, visible_line
 
 JSON = "application/json"
 _CARD_SECONDS = 60
@@ -37,6 +37,7 @@ _HOW = {
     "approve": ("a person's approval of", HOW_TO_ANSWER),
     "ask": ("a person's answer to", HOW_TO_GIVE),
     "client_tool": ("your result of", HOW_TO_GIVE),
+    "authorization": ("the user to", f"Then: {HOW_TO_ANSWER}"),
 }
 
 
@@ -97,13 +98,10 @@ def _message(
 
 def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     """Return the agent's open questions to a person, as a text and as data."""
-    approvals = approval_fields(run, run.undecided)
-    calls: dict[str, list[str]] = {kind: [] for kind in _HOW}
-    for approval in approvals:
-        call = f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})"
-        calls[approval["kind"]].append(visible_line(approval.get("question", call)))
+    calls = {kind: [asked_in_words(one) for one in run.undecided if one.kind == kind] for kind in _HOW}
     texts = [f"Waits for {of}: {', '.join(calls[kind])}. {how}" for kind, (of, how) in _HOW.items() if calls[kind]]
-    shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema", "default")
+    shown = ("id", "kind", "tool", "question", "arguments", "expires_at", "answer_schema", "default", "authorization")
+    approvals = approval_fields(run, run.undecided)
     fields = [{name: value for name, value in approval.items() if name in shown} for approval in approvals]
     parts = [{"text": " ".join(texts)}, _data({"approvals": fields})]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})

@@ -259,12 +259,14 @@ def _expires(end: float | None) -> dict[str, str]:
 
 
 def _interrupt(approval: PendingApproval) -> dict[str, Any]:
+    wanted, question = approval.authorization, approval.question or f"May {approval.tool} be called?"
     return {
         "id": approval.id,
-        "reason": "input_required" if approval.kind == "ask" else "tool_call",
-        "message": visible_line(approval.question or f"May {visible_line(approval.tool)} be called?"),
+        "reason": "tool_call" if approval.kind == "approve" else "input_required",
+        "message": visible_line(question if wanted is None else f"{approval.tool}: {wanted.words}"),
         "toolCallId": approval.id,
         "responseSchema": _answer_schema(approval),
+        **({} if wanted is None else {"metadata": {"authorization": wanted.shown()}}),
     }
 
 

@@ -27,9 +27,10 @@ from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision, PendingApproval, RunRequest
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import InvalidInputError
+from hosting.errors import ForbiddenError, InvalidInputError
 from hosting.http.verbs import Answered
 from hosting.names import Address, new_id
+from hosting.principal import Caller, owner_of
 
 
 class _Recording(Struct):
@@ -64,7 +65,8 @@ class Approvals:
         That run is asked for by whoever decided last, as one that somebody begins by a message.
 
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
-        `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
+        `ThreadDeletedError` and `ThreadDeletingError`; `ForbiddenError` where another user was to sign in; and as
+        `Runs.start` does.
         """
         self._runs.admit()
         return await self._holders.shield(self._answer(address, answering))
@@ -90,16 +92,19 @@ class Approvals:
         return Answered(requested, resumed)
 
     async def _command(self, recording: _Recording, head: Head) -> AnswerApproval:
-        """Return the answer as it is to be decided on that head; raises `InvalidInputError` as `_check` does."""
+        """Return the answer as it is to be decided on that head; raises as `_check` and `_check_user` do."""
         answering, address = recording.answering, recording.address
         row = await self._log.row(address, ApprovalRow, answering.decision.id, head)
         requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
         if requested is None and isinstance(row, ApprovalRow):
             row = None  # what asked for it was removed by age, and what is left of it answers nobody
+        if requested is not None:
+            _check_user(requested, answering)
         if requested is not None and not answering.gives_up:
             await asyncio.to_thread(self._check, address.agent, requested, answering.decision)
         recording.requested, at = requested, self._log.clocks.wall()
-        return AnswerApproval(at, answering.decision, row, _resumed(recording, at), recording.terms)
+        by = None if answering.decision.default else answering.caller.principal
+        return AnswerApproval(at, answering.decision, row, _resumed(recording, at), recording.terms, by)
 
     def _check(self, agent: str, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that does not fit the question.
@@ -135,12 +140,38 @@ def _check_form(requested: Run, decision: Decision) -> None:
     if asked.kind == "approve" and decision.value is None and decision.error is None:
         _check_arguments(asked, decision)
         return
+    if asked.kind == "authorization":
+        _check_bare(asked, decision)
+        return
     if asked.kind == "approve":
         raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
     if decision.value is None:
         raise InvalidInputError(_MISSING[asked.kind].format(asked.tool))
     if asked.answer_schema is not None and (fault := _fault(asked.answer_schema, decision.value)) is not None:
         raise InvalidInputError(f"{_WRONG[asked.kind].format(asked.tool)}: {fault}.")
+
+
+def _check_bare(asked: PendingApproval, decision: Decision) -> None:
+    """Raise `InvalidInputError` for an answer with more than that the user has signed in, or why not."""
+    others = ("value", "error", "arguments", "always", *(("reason",) if decision.approved else ()))
+    if sent := [name for name in others if getattr(decision, name) is not None]:
+        raise InvalidInputError(
+            f"{asked.tool!r} waits for a sign-in. Send 'approved', true once you have signed in, without {sent[0]!r}: "
+            "no token, code or password is taken here."
+        )
+
+
+def _check_user(requested: Run, answering: Answering) -> None:
+    """Raise `ForbiddenError` where another user was to sign in: the one for whom the run calls its tools."""
+    asked = next((one for one in requested.requested_approvals if one.id == answering.decision.id), None)
+    if asked is None or asked.kind != "authorization":
+        return
+    user = requested.accepted.principal
+    if (requested.address.owner if user is None else user.owner) != owner_of(answering.caller.principal):
+        raise ForbiddenError(
+            f"{asked.tool!r} waits for the sign-in of the user for whom it is called. Nobody else may answer, and no "
+            "grant or role changes that."
+        )
 
 
 def _check_arguments(asked: PendingApproval, decision: Decision) -> None:
@@ -184,6 +215,9 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
     answering, address, requested = recording.answering, recording.address, recording.requested
     before = RunRequest() if requested is None else requested.accepted.request
     made = () if requested is None else tuple(answer.decision for answer in requested.answers)
+    person: Accepted | Caller = answering.caller
+    if requested is not None and any(one.kind == "authorization" for one in requested.requested_approvals):
+        person = requested.accepted  # whoever signed in: another who decides last beside that has not
     request = RunRequest(
         response_format=before.response_format,
         enable_tool_calls=before.enable_tool_calls,
@@ -201,8 +235,8 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         thread_id=address.thread_id,
         request=request,
         fingerprint=request.fingerprint(agent, address.thread_id),
-        principal=answering.caller.principal,
-        grant=answering.caller.grant,
+        principal=person.principal,
+        grant=person.grant,
         streamed=answering.streamed,
         wire=None if answering.wire is None else dict(answering.wire),
     )

@@ -100,16 +100,22 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
 
 
 def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
-    """Return the request for a person's approval of a tool call, or the call of a caller's function."""
+    """Return the request for a person's approval of a tool call or for a sign-in, or the call of a caller's function.
+
+    Foundry has an item of its own for a sign-in, which OpenAI's clients do not know and agent-framework's drops.
+    """
     arguments = arguments_text(approval.arguments)
     if approval.kind == "client_tool":
         call = {"call_id": f"{CALL}{approval.id}", "name": approval.tool, "arguments": arguments}
         return {"id": f"fc_{approval.id}", "type": "function_call", **call, "status": "completed"}
+    name, wanted = approval.tool, approval.authorization
+    if wanted is not None:
+        name, arguments = approval.kind, arguments_text(wanted.shown())
     return {
         "id": f"mcpr_{approval.id}",
         "type": "mcp_approval_request",
         "server_label": agent,
-        "name": approval.tool,
+        "name": name,
         "arguments": arguments,
     }
 

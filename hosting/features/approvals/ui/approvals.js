@@ -13,6 +13,7 @@ const standing = new Map() // whether an agent takes standing approvals, by its 
  *
  * The answer to a question, and the result of a tool that the caller runs, is `{ value }`, by its `answer_schema`. */
 export function approvalCard(approval, answer) {
+  if (approval.kind === "authorization") return signInCard(approval, answer)
   if (approval.kind !== "approve") return questionCard(approval, answer)
   const form = approval.arguments_schema && new Form(approval.arguments_schema, "Arguments", () => decide(true), approval.arguments)
   const asked = valueNode("Arguments", approval.arguments)
@@ -92,6 +93,34 @@ function questionCard(approval, answer) {
   const words = approval.question ? el("p", { class: "question" }, visible(approval.question)) : null
   const rest = approval.question === approval.arguments ? null : valueNode(words || isCall ? "Arguments" : "Question", approval.arguments)
   const card = el("section", { class: "card ask" }, title, words, rest, form.element, el("div", { class: "actions" }, sending), limit, note)
+  return card
+}
+
+/** Return the card of a sign-in: the link shows where it leads, and is followed by a person alone. */
+function signInCard(approval, answer) {
+  const { service, url, scopes } = approval.authorization
+  const [, host] = /^https?:\/\/([^/?#]+)/.exec(url) ?? []
+  const note = el("p", { class: "note", role: "status" })
+  const done = button("I have signed in", () => say(true), "primary")
+  const refuse = button("Refuse", () => say(false))
+
+  async function say(approved) {
+    if (done.disabled) return
+    done.disabled = refuse.disabled = true
+    try {
+      await answer(approval, { approved })
+      card.remove()
+    } catch (problem) {
+      done.disabled = refuse.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
+      note.replaceChildren(...visible(problem.message))
+    }
+  }
+
+  const title = el("h3", {}, el("code", {}, visible(approval.tool)), " needs you to sign in to ", visible(service))
+  const link = host ? el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, visible(`Sign in at ${host}`)) : visible(url)
+  const wanted = scopes.length ? el("p", {}, "It asks for: ", scopes.flatMap((scope, number) => [number ? ", " : "", el("code", {}, visible(scope))])) : null
+  const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}, then counts as refused.`) : null
+  const card = el("section", { class: "card ask" }, title, wanted, el("p", {}, link), el("div", { class: "actions" }, done, refuse), limit, note)
   return card
 }
 

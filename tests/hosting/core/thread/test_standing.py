@@ -195,7 +195,7 @@ def given(thread: Thread, always: Any, rule: str, amount: str = "5.50", run_id: 
     resumed = f"{run_id}-resumed"
     accepts = accepted(resumed, decisions=(decision,), principal=ADA)
     answer = AnswerApproval(
-        NOW + 60, decision, ApprovalRow(epoch=0, asked_by=run_id), accepts, terms(f"token-{resumed}")
+        NOW + 60, decision, ApprovalRow(epoch=0, asked_by=run_id), accepts, terms(f"token-{resumed}"), ADA
     )
     assert isinstance(thread.do(answer), Change)
     thread.do(replace(end(resumed), terminal=completed(resumed, session=session_of(rule))))
@@ -242,7 +242,7 @@ def test_what_is_given_while_another_is_withdrawn_keeps_its_giver() -> None:
     thread = thread_with("send")
     decision = Decision(id=asking(thread, "r2", "5.50", "send"), approved=True, always="tool")
     resumed = accepted("r3", decisions=(decision,), principal=ADA)
-    command = AnswerApproval(NOW + 60, decision, ApprovalRow(epoch=0, asked_by="r2"), resumed)
+    command = AnswerApproval(NOW + 60, decision, ApprovalRow(epoch=0, asked_by="r2"), resumed, by=ADA)
     thread.do(command)
 
     withdraw(thread, 0)

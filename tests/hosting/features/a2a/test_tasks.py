@@ -22,6 +22,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.asker import asker
 from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, triggers
+from tests.support.signer import LINK, signer
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
@@ -395,6 +396,25 @@ async def test_what_a_tool_asks_is_answered_by_a_data_part(wired: Wired) -> None
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     assert task["artifacts"][-1]["parts"] == [{"text": "told: 7 from shelf of 7 to Elm 5"}]
     assert wired.notes == ["reserve 7"]
+
+
+@pytest.mark.behaviour("authorizations.answered")
+async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wired) -> None:
+    """With the link, and goes on as the same task once the user says so, in a text."""
+    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    task = await wired.send("call push 7", "Clerk")
+    answer = message("approve", taskId=task["id"])
+    end = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
+
+    text, data = task["status"]["message"]["parts"]
+    assert task["status"]["state"] == "TASK_STATE_AUTH_REQUIRED"
+    assert text["text"].startswith(
+        f"Waits for the user to: push: sign in to GitHub (repo) at {LINK}. Then: Answer with"
+    )
+    (asked,) = data["data"]["approvals"]
+    assert (asked["kind"], asked["authorization"]["url"]) == ("authorization", LINK)
+    assert (end["id"], end["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
+    assert wired.notes == ["reserve 7", "push 7"]
 
 
 @pytest.mark.behaviour("workflows.asks")

@@ -15,6 +15,7 @@ from tests.support.ag_ui import (
     text_of,
     wanted,
 )
+from tests.support.signer import LINK, signer
 
 pytestmark = pytest.mark.behaviour("ag-ui.interrupts")
 
@@ -185,3 +186,16 @@ async def test_a_question_of_a_tool_is_an_interrupt_that_takes_a_value(wired: Wi
     assert number["responseSchema"]["properties"] == {"value": {"type": "integer"}}
     assert events[-1]["type"] == "RUN_FINISHED"
     assert "5 from shelf of 5 to Elm 3" in text_of(events)
+
+
+@pytest.mark.behaviour("authorizations.answered")
+async def test_a_sign_in_is_an_interrupt_with_the_link(wired: Wired) -> None:
+    """As words for any client, and as metadata for one that shows a button."""
+    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    (asked,) = interrupts(await wired.run(wanted("call push 5"), "Clerk"))
+    events = await wired.run(resume(answer(asked["id"], approved=True)), "Clerk")
+
+    assert (asked["reason"], asked["message"]) == ("input_required", f"push: sign in to GitHub (repo) at {LINK}")
+    assert asked["metadata"] == {"authorization": {"service": "GitHub", "url": LINK, "scopes": ["repo"]}}
+    assert asked["responseSchema"]["required"] == ["approved"]
+    assert text_of(events) == "told: branch 5 pushed by the app"

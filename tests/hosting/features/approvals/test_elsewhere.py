@@ -19,6 +19,7 @@ from hosting.errors import HostingError
 from tests.support.clerk import clerk
 from tests.support.desk import Desk
 from tests.support.direct import DirectHost
+from tests.support.signer import LINK, signer
 
 
 @pytest.mark.behaviour("approvals.mcp")
@@ -58,6 +59,18 @@ async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_ans
     assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
 
 
+@pytest.mark.behaviour("authorizations.answered")
+async def test_an_mcp_client_learns_where_the_user_signs_in(desk: Desk) -> None:
+    """In text and in structure."""
+    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+
+    result = await desk.host.call_tool("Clerk", {"query": "call push 5", "threadId": "t"})
+
+    (asked,) = result["structuredContent"]["pending_approvals"]
+    assert asked["authorization"] == {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
+    assert f"push: sign in to GitHub (repo) at {LINK}" in result["content"][0]["text"]
+
+
 async def called(desk: Desk, message: MessageInput, run_id: str) -> AgentResponse[Any]:
     """Call the clerk on thread t as an orchestration does, and return what its task gives."""
     call = AgentCall("Clerk", "t", run_id, result_format(None))
@@ -89,6 +102,19 @@ async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: D
     assert [request.id for request in paused.user_input_requests] == listed
     assert resumed.text == "told: refunded 5 | This call was not made: it was refused. Reason: no"
     assert await desk.waiting() == []
+
+
+@pytest.mark.behaviour("authorizations.answered")
+async def test_an_orchestration_says_that_its_user_has_signed_in(desk: Desk) -> None:
+    """As it brings a decision; the link is in the request."""
+    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    paused = await called(desk, "call push 5", "r-1")
+    (request,) = paused.user_input_requests
+
+    resumed = await called(desk, answers(paused, True), "r-2")
+
+    assert request.additional_properties["durable_question"]["authorization"]["url"] == LINK
+    assert (resumed.text, desk.notes) == ("told: branch 5 pushed by the app", ["reserve 5", "push 5"])
 
 
 @pytest.mark.behaviour("approvals.orchestrations")

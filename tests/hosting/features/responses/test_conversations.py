@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import openai
@@ -13,6 +14,7 @@ from hosting.core.archiving import PAGE_BYTES
 from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
+from tests.support.signer import LINK, signer
 from tests.support.strictly import events_of, strictly
 
 
@@ -287,6 +289,20 @@ async def test_each_call_of_a_run_that_went_on_has_its_own_arguments(wired: Wire
         ("refund", '{"n": "2"}', second.id, "refunded 2"),
         ("look", '{"n": "3"}', None, "saw 3"),
     ]
+
+
+@pytest.mark.behaviour("responses.approvals")
+@pytest.mark.behaviour("authorizations.answered")
+async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired) -> None:
+    """Under the name of the kind: official clients have no other item that they can read and answer."""
+    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    waits = await wired.create("call push 7", model="Clerk")
+    (request,) = asked(waits)
+    made = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
+
+    shown = {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
+    assert (request.name, json.loads(request.arguments)) == ("authorization", shown)
+    assert made.output_text == "told: branch 7 pushed by the app"
 
 
 @pytest.mark.behaviour("responses.approvals")
