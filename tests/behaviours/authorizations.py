@@ -11,6 +11,8 @@ BEHAVIOURS = {
     "authorizations.expires": "A sign-in expires after its own seconds, by words about a sign-in.",
     "authorizations.user": "Only the user for whom the run calls its tools answers a sign-in, and the run goes on for "
     "that user; a deletion leaves none of it.",
+    "authorizations.of-a-model": "A consent that the model service asks for in agent-framework's own content is an "
+    "answer, as it is without us: the conversation has the link, and the next message goes on.",
     "authorizations.survives-kill": "A kill around any record of a sign-in loses neither it nor its answer, and a step "
     "of the call that ended is not made again.",
 }
