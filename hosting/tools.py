@@ -97,7 +97,7 @@ class ToolCall:
     def authorization(
         self, service: str, *, url: str, scopes: Iterable[str] = (), seconds: float | None = None
     ) -> Awaitable[None]:
-        """Return once the user has said that they signed in at `url`: the run ends with that request, as with `ask`.
+        """Return once the user confirms the sign-in at `url`: the run ends with that request, as with `ask`.
 
         The user is `principal`, or the thread's owner where nobody began the run; nobody else may answer. No token
         comes this way: look for it where the service's answer brought it, and call this again while there is none. If
