@@ -82,12 +82,13 @@ def _link_fault(url: str) -> str | None:
     except ValueError:
         host = None
     if not host:
-        return f"is {url[:80]!r}. Give an absolute https address."
+        return "is no absolute address. Give one of https."
     if "@" in parts.netloc:
         return "has a user's name before its host. Leave that out."
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
         return f"begins with {parts.scheme!r} and leads to {host!r}. Give an https address; http only of this machine."
-    names = {name.lower() for part in (parts.query, parts.fragment) for name, _ in parse_qsl(part, True)}
+    sent = f"{parts.query}&{parts.fragment}".replace(";", "&")
+    names = {name.lower() for name, _ in parse_qsl(sent, keep_blank_values=True)}
     if secrets := names & _SECRETS:
         return f"has the parameter {min(secrets)!r}. Everybody who may read the thread reads it: keep that in the tool."
     return None

@@ -93,7 +93,7 @@ class CallAsks:
 
     async def authorization(self, service: str, url: str, scopes: Iterable[str], seconds: float | None) -> None:
         """Return if the user has made this sign-in for the call, or pause the call."""
-        self._check(seconds, len(self._grants))
+        self._check(seconds, self._sign_ins.total())
         try:
             wanted = Authorization.of(service, url, scopes)
         except ValueError as error:

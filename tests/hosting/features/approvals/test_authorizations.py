@@ -226,10 +226,11 @@ async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncCl
         ("https://github.example\\@evil.example/", "is no address of 1 to 2048 ASCII characters"),
         ("https://github.ехample/", "is no address of 1 to 2048 ASCII characters"),
         ("https://a.example/" + "a" * 2048, "is no address of 1 to 2048 ASCII characters"),
-        ("https:/authorize", "Give an absolute https address"),
-        ("https://a.example:x/", "Give an absolute https address"),
+        ("https:/authorize?token=t0ps3cret", "is no absolute address"),
+        ("https://a.example:x/", "is no absolute address"),
         ("https://a.example/?Access_Token=t0ps3cret", "has the parameter 'access_token'"),
         ("https://a.example/cb?code=t0ps3cret", "has the parameter 'code'"),
+        ("https://a.example/?state=1;token=t0ps3cret", "has the parameter 'token'"),
         ("https://a.example/#id_token=t0ps3cret", "has the parameter 'id_token'"),
     ],
 )
@@ -260,6 +261,19 @@ async def test_a_link_of_this_machine_may_be_http(http: httpx.AsyncClient, link:
     (asked,) = (await say(http, f"call linked n={link}"))["pending_approvals"]
 
     assert asked["authorization"] == {"service": "GitHub", "url": link, "scopes": []}
+
+
+@pytest.mark.behaviour("authorizations.answered")
+async def test_a_tool_that_never_finds_its_token_asks_20_times(http: httpx.AsyncClient) -> None:
+    """The answer to each counts, and the next one ends the run."""
+    end = await say(http, "call fetch 5")
+    number = 0
+    while "pending_approvals" in end:
+        number += 1
+        end = await answer(http, end["pending_approvals"][0])
+
+    assert (number, end["code"]) == (20, "run_failed")
+    assert "asks more than 20 questions in one call" in end["detail"]
 
 
 @pytest.mark.behaviour("authorizations.once")
