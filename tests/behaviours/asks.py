@@ -11,6 +11,8 @@ BEHAVIOURS = {
     "a person's answer before that counts, and no clock is left.",
     "asks.expires": "A question without a default expires at its own time as an approval does, by words about a "
     "question; a default or a time that is none ends the run by a sentence.",
+    "asks.waits-free": "While a question waits, neither the time of a run nor a budget runs out, and it takes no other "
+    "run's place; the run that goes on in another process has its own time.",
     "asks.survives-kill": "A kill around any record of a question loses neither it nor its answers, and a step of the "
     "call that ended is not made again.",
 }
