@@ -78,6 +78,15 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--approval", default="", metavar="MESSAGE", help="a message that leads to a tool call with approval"
     )
+    parser.add_argument(
+        "--ask", default="", metavar="MESSAGE", help="a message that leads to a tool that asks a person for a text"
+    )
+    parser.add_argument(
+        "--edit",
+        default="",
+        metavar="MESSAGE",
+        help="a message that leads to a tool call with approval, which may be repeated, and whose text the answer says",
+    )
     parser.add_argument("--work", default="", metavar="MESSAGE", help="a message that leads to a slow tool call")
     parser.add_argument(
         "--tool",
@@ -177,6 +186,8 @@ async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Resul
             options.patience,
             work=options.work,
             tool=options.tool,
+            ask=options.ask,
+            edit=options.edit,
         )
         return [await result_of(check, trial) for check in ALL_CHECKS if check.name in names]
 

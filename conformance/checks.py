@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from conformance.port import End, NotOffered, Refused, Run, Service
@@ -160,6 +160,55 @@ async def approval_once(trial: Trial) -> None:
     approval = await trial.waiting(thread)
 
     await _expect_answered_once(trial, thread, lambda is_first: trial.service.decide(thread, approval, is_first))
+
+
+async def ask_once(trial: Trial) -> None:
+    """Give a tool's question two answers at once, the second once more later, and read the conversation."""
+    thread = await trial.service.new_thread()
+    question = await trial.asked(thread)
+
+    await _expect_answered_once(
+        trial, thread, lambda is_first: trial.service.answer(thread, question, "here" if is_first else "there")
+    )
+
+
+async def ask_schema(trial: Trial) -> None:
+    """Answer a tool's question, which takes a text, by a number, and then by a text."""
+    thread = await trial.service.new_thread()
+    if type(trial.service).pending is Service.pending:
+        await trial.service.pending(thread, "")  # not offered: nobody can tell which answer is wrong
+    question = await trial.asked(thread)
+    schema = (await trial.service.pending(thread, question)).answer_schema
+    if not isinstance(schema, Mapping) or schema.get("type") != "string":
+        raise NotTried(f"the question of --ask takes an answer of the schema {schema}: give one that takes a text")
+    try:
+        run = await trial.service.answer(thread, question, 7)
+    except Refused as refusal:
+        expect(refusal.status < 500, str(refusal))
+    else:
+        raise Broken(f"a number was taken for a text, and the run ended as {await trial.end(run)}")
+    end = await trial.end(await trial.service.answer(thread, question, "here"))
+
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+
+
+async def edit_once(trial: Trial) -> None:
+    """Approve one call with two texts at once, and look for them in the answer of the run that goes on."""
+    thread, texts = await trial.service.new_thread(), [uuid.uuid4().hex for _ in range(2)]
+    approval, with_text = await trial.editable(thread)
+    decisions = (trial.service.decide_with(thread, approval, with_text(text)) for text in texts)
+    answers = await asyncio.gather(*decisions, return_exceptions=True)
+    taken = [(run, text) for run, text in zip(answers, texts, strict=True) if isinstance(run, Run)]
+    expect(len(taken) == 1, f"{len(taken)} of 2 decisions were taken: {answers}")
+
+    await expect_edited(trial, *taken[0])
+
+
+async def expect_edited(trial: Trial, run: Run, text: str) -> None:
+    """Wait for a run that makes a call with a person's text: its answer says it."""
+    end = await trial.end(run)
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+    expect(text in end.text, f"the call was approved with {text!r}, and the answer is {end.text!r}")
 
 
 async def steer_once(trial: Trial) -> None:
@@ -327,6 +376,13 @@ CHECKS = tuple(
         ("cancel.queued", "A run that is cancelled while it waits never starts.", cancel_queued),
         ("cancel.ended", "Cancelling an ended run changes nothing.", cancel_ended),
         ("approval.once", "A tool call that waits for a person is decided once.", approval_once),
+        ("ask.once", "A tool's question to a person takes one answer.", ask_once),
+        (
+            "ask.schema",
+            "An answer that a tool's question does not take is refused, and the question waits on.",
+            ask_schema,
+        ),
+        ("edit.once", "A tool call is made with the arguments that a person approved first.", edit_once),
         ("steer.once", "A message that is to join the run at work is given once.", steer_once),
         ("client-tool.once", "A call of a tool that the caller runs takes one result.", client_tool_once),
         ("delete.gone", "Of a deleted thread nothing can be read.", delete_gone),

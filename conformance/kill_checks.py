@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import httpx
 
-from conformance.checks import expect, expect_in_order, expect_one, unanswered
+from conformance.checks import expect, expect_edited, expect_in_order, expect_one, unanswered
 from conformance.port import Refused
 from conformance.trial import Check, Reader, Trial
 
@@ -81,6 +81,26 @@ async def kill_approval(trial: Trial) -> None:
     expect(end.status == "completed", f"the run that went on ended as {end}")
 
 
+async def kill_ask(trial: Trial) -> None:
+    """Kill the service while a tool's question waits, and answer it."""
+    thread = await trial.service.new_thread()
+    question = await trial.asked(thread)
+    await trial.killed()
+    end = await trial.end(await trial.service.answer(thread, question, "here"))
+
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+
+
+async def kill_edit(trial: Trial) -> None:
+    """Approve a call with another text, kill the service, and look for the text in the answer."""
+    thread, text = await trial.service.new_thread(), uuid.uuid4().hex
+    approval, with_text = await trial.editable(thread)
+    run = await trial.service.decide_with(thread, approval, with_text(text))
+    await trial.killed()
+
+    await expect_edited(trial, run, text)
+
+
 async def kill_client_tool(trial: Trial) -> None:
     """Kill the service while a call of the caller's tool waits, and give its result."""
     thread = await trial.service.new_thread()
@@ -100,6 +120,8 @@ KILL_CHECKS = tuple(
         ("kill.stream", "A stream that a kill broke is resumed without loss and without doubling.", kill_stream),
         ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
         ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
+        ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
+        ("kill.edit", "A call whose arguments a person changed is made with those over a kill.", kill_edit),
         ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),
     )
 )

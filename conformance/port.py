@@ -62,6 +62,14 @@ class Entry:
     text: str
 
 
+@dataclass(frozen=True)
+class Pending:
+    """What waits for a person: the arguments of a call, or the JSON Schema of the answer to a question."""
+
+    arguments: Mapping[str, Any]
+    answer_schema: Mapping[str, Any] | None = None
+
+
 class Service:
     """A running agent service. Every method raises Refused where the service refuses."""
 
@@ -121,6 +129,18 @@ class Service:
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
         """Answer one approval and return the run that goes on."""
         raise NotOffered("tool calls that wait for a person's approval")
+
+    async def pending(self, thread: str, waiting: str) -> Pending:
+        """Return what waits under an id of `End.approvals`."""
+        raise NotOffered("the arguments and the schema of what waits, to be read")
+
+    async def decide_with(self, thread: str, approval: str, arguments: Mapping[str, Any]) -> Run:
+        """Approve a call with these arguments in place of the model's, and return the run that goes on."""
+        raise NotOffered("approving a tool call with other arguments")
+
+    async def answer(self, thread: str, question: str, value: Any) -> Run:
+        """Answer the question of a tool, and return the run that goes on."""
+        raise NotOffered("tools that ask a person")
 
     async def steer(self, thread: str, message: str) -> Run:
         """Send a message that is to join the run at work, and return once it is accepted."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 
@@ -69,6 +70,8 @@ class Trial:
     """A run that is meant to be slow is still open then."""
     work: str = ""
     tool: str = ""
+    ask: str = ""
+    edit: str = ""
 
     def message(self, text: str = "") -> str:
         """Return a message that was never sent before, and that is recognized in a conversation."""
@@ -91,11 +94,31 @@ class Trial:
         """Make a tool call that waits for a person, and return its approval."""
         if type(self.service).decide is Service.decide:
             await self.service.decide(thread, "", True)  # not offered, whatever the user gave for it
-        if not self.approval:
-            raise NotTried("no --approval MESSAGE, which leads to a tool call that waits for approval")
-        _, end = await self.service.ask(thread, self.message(self.approval))
+        return await self._paused(thread, "--approval", self.approval, "a tool call that waits for approval")
+
+    async def editable(self, thread: str) -> tuple[str, Callable[[str], dict[str, Any]]]:
+        """Make a tool call that waits for a person; return its approval, and its arguments with a text in one."""
+        if type(self.service).decide_with is Service.decide_with:
+            await self.service.decide_with(thread, "", {})  # not offered, whatever the user gave for it
+        approval = await self._paused(thread, "--edit", self.edit, "a call of a tool that says its text after approval")
+        arguments = (await self.service.pending(thread, approval)).arguments
+        name = next((name for name, value in arguments.items() if isinstance(value, str)), None)
+        if name is None:
+            raise NotTried(f"the call of --edit has no text among its arguments {json.dumps(arguments)[:200]}")
+        return approval, lambda text: {**arguments, name: text}
+
+    async def asked(self, thread: str) -> str:
+        """Have a tool ask a person for a text, and return the question."""
+        if type(self.service).answer is Service.answer:
+            await self.service.answer(thread, "", "")  # not offered, whatever the user gave for it
+        return await self._paused(thread, "--ask", self.ask, "a tool that asks a person for a text")
+
+    async def _paused(self, thread: str, option: str, message: str, what: str) -> str:
+        if not message:
+            raise NotTried(f"no {option} MESSAGE, which leads to {what}")
+        _, end = await self.service.ask(thread, self.message(message))
         if not end.approvals:
-            raise NotTried(f"the message of --approval led to no waiting call; the answer was {end.text[:200]!r}")
+            raise NotTried(f"the message of {option} led to nothing that waits; the answer was {end.text[:200]!r}")
         return end.approvals[0]
 
     async def called(self, thread: str) -> str:

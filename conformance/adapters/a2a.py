@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.port import End, Entry, NotOffered, Refused, Run, Service
+import httpx
+
+from conformance.port import End, Entry, NotOffered, Pending, Refused, Run, Service
 
 OPEN = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
 WAITS = "TASK_STATE_INPUT_REQUIRED"
@@ -17,6 +20,10 @@ STATUSES = {-32001: 404, -32603: 500}
 
 class A2aService(Service):
     """The URL is that of the agent. A context is a thread, a task a run, and one that waits for input an approval."""
+
+    def __init__(self, http: httpx.AsyncClient, agent: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(http, agent, headers)
+        self._asked: dict[str, str] = {}  # by task, the id of what it waits for
 
     async def find_agent(self) -> None:
         """By its card."""
@@ -33,8 +40,8 @@ class A2aService(Service):
             raise Refused(answer, STATUSES.get(error["code"], 409))
         return dict(answer.json()["result"])
 
-    async def _sent(self, text: str, **fields: str) -> Run:
-        message = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": [{"text": text}], **fields}
+    async def _sent(self, parts: Sequence[Mapping[str, Any]], **fields: str) -> Run:
+        message = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts, **fields}
         result = await self._result("SendMessage", message=message, configuration={"returnImmediately": True})
         return Run(result["task"]["contextId"], result["task"]["id"])
 
@@ -42,7 +49,7 @@ class A2aService(Service):
         """The protocol lets an agent recognize a message by its id, and promises nothing of it."""
         if key:
             raise NotOffered("idempotency keys")
-        return await self._sent(message, contextId=thread)
+        return await self._sent([{"text": message}], contextId=thread)
 
     async def end(self, run: Run) -> End:
         """By its state; the answer is in its artifacts."""
@@ -72,7 +79,28 @@ class A2aService(Service):
 
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
         """A message to the task, for a person's words."""
-        return await self._sent("approve" if approved else "no", contextId=thread, taskId=approval)
+        return await self._sent([{"text": "approve" if approved else "no"}], contextId=thread, taskId=approval)
+
+    async def answer(self, thread: str, question: str, value: Any) -> Run:
+        """A message to the task, whose data names what waits, as durable-agent-host has it."""
+        return await self._decided(thread, question, value=value)
+
+    async def decide_with(self, thread: str, approval: str, arguments: Mapping[str, Any]) -> Run:
+        """As a question is answered."""
+        return await self._decided(thread, approval, approved=True, arguments=arguments)
+
+    async def pending(self, thread: str, waiting: str) -> Pending:
+        """The first that the data of the task's status names."""
+        task = await self._result("GetTask", id=waiting)
+        asked = next(part["data"]["approvals"][0] for part in task["status"]["message"]["parts"] if "data" in part)
+        self._asked[waiting] = asked["id"]
+        return Pending(asked["arguments"], asked.get("answer_schema"))
+
+    async def _decided(self, thread: str, task: str, **fields: Any) -> Run:
+        if task not in self._asked:
+            await self.pending(thread, task)
+        decision = {"id": self._asked[task], **fields}
+        return await self._sent([{"data": {"approvals": [decision]}}], contextId=thread, taskId=task)
 
 
 def _answer(task: dict[str, Any]) -> str:

@@ -118,8 +118,16 @@ class AgUiService(Service):
         return entries
 
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
-        """A run that resumes an interrupt. It may be refused in its stream, so that is read to its end."""
-        answer = {"interruptId": approval, "status": "resolved", "payload": {"approved": approved}}
+        """A run that resumes an interrupt."""
+        return await self._resumed(thread, approval, {"approved": approved})
+
+    async def answer(self, thread: str, question: str, value: Any) -> Run:
+        """A run that resumes an interrupt with a value, as durable-agent-host names it."""
+        return await self._resumed(thread, question, {"value": value})
+
+    async def _resumed(self, thread: str, interrupt: str, payload: Mapping[str, Any]) -> Run:
+        """It may be refused in its stream, so that is read to its end."""
+        answer = {"interruptId": interrupt, "status": "resolved", "payload": payload}
         run = await self._started(thread, resume=[answer])
         end = await self.end(run)
         if end.status == "failed":

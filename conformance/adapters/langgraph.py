@@ -72,7 +72,11 @@ class LangGraphService(Service):
 
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
         """A run that resumes, refused where another is under way."""
-        return await self._started(thread, command={"resume": {approval: approved}}, multitask_strategy="reject")
+        return await self.answer(thread, approval, approved)
+
+    async def answer(self, thread: str, question: str, value: Any) -> Run:
+        """An interrupt takes any value, and has no schema for it."""
+        return await self._started(thread, command={"resume": {question: value}}, multitask_strategy="reject")
 
     async def delete(self, thread: str) -> None:
         """204."""

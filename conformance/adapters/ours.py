@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from conformance.events import events_of
-from conformance.port import End, Entry, Piece, Run, Service
+from conformance.port import End, Entry, Pending, Piece, Run, Service
 
 POLL_SECONDS = 0.1
 
@@ -79,9 +79,26 @@ class OurService(Service):
 
     async def decide(self, thread: str, approval: str, approved: bool) -> Run:
         """The answer is the run that goes on."""
-        path = f"{self._thread(thread)}/approvals/{approval}"
-        body = {"approved": approved, "wait_for_response": False}
-        return Run(thread, (await self.call("POST", path, json=body)).json()["run_id"])
+        return await self._decided(thread, approval, approved=approved)
+
+    async def _decided(self, thread: str, waiting: str, **fields: Any) -> Run:
+        path = f"{self._thread(thread)}/approvals/{waiting}"
+        sent = await self.call("POST", path, json={**fields, "wait_for_response": False})
+        return Run(thread, sent.json()["run_id"])
+
+    async def pending(self, thread: str, waiting: str) -> Pending:
+        """One of the thread's approvals."""
+        listed = (await self.call("GET", f"{self._thread(thread)}/approvals")).json()["approvals"]
+        approval = next(approval for approval in listed if approval["id"] == waiting)
+        return Pending(approval["arguments"], approval.get("answer_schema"))
+
+    async def decide_with(self, thread: str, approval: str, arguments: Mapping[str, Any]) -> Run:
+        """By the member `arguments`."""
+        return await self._decided(thread, approval, approved=True, arguments=arguments)
+
+    async def answer(self, thread: str, question: str, value: Any) -> Run:
+        """By a value."""
+        return await self._decided(thread, question, value=value)
 
     async def steer(self, thread: str, message: str) -> Run:
         """202. The run ends as `joined`, and the one that took the message has the answer."""
@@ -94,10 +111,8 @@ class OurService(Service):
         return Run(sent["thread_id"], sent["run_id"])
 
     async def give(self, thread: str, call: str, result: str) -> Run:
-        """As an approval is answered, by a value."""
-        path = f"{self._thread(thread)}/approvals/{call}"
-        body = {"value": result, "wait_for_response": False}
-        return Run(thread, (await self.call("POST", path, json=body)).json()["run_id"])
+        """As a question is answered."""
+        return await self.answer(thread, call, result)
 
     async def delete(self, thread: str) -> None:
         """204, or 202 while it goes on: then until the thread is not found."""

@@ -18,6 +18,9 @@ from aiohttp import web
 PIECES, PIECE_SECONDS = 8, 0.04
 REST_SECONDS = 0.002
 OPEN = ("queued", "running")
+PAUSES = ("refund", "lookup", "ask", "edit")
+ASKED_TEXT = "as the model asked for it"
+TWICE = ("approvals are taken twice", "results are taken twice", "answers are taken twice", "edits are taken twice")
 FAULTS = {
     "keys are forgotten": "key.again",
     "keys are stored behind the run": "key.at-once",
@@ -34,6 +37,11 @@ FAULTS = {
     "cancelling reaches ended runs": "cancel.ended",
     "approvals are taken twice": "approval.once",
     "approvals are taken again later": "approval.once",
+    "answers are taken twice": "ask.once",
+    "answers are not checked": "ask.schema",
+    "a wrong answer ends its question": "ask.schema",
+    "edits are taken twice": "edit.once",
+    "edits are ignored": "edit.once",
     "messages that join are lost": "steer.once",
     "messages that join are runs too": "steer.once",
     "results are taken twice": "client-tool.once",
@@ -51,6 +59,8 @@ FAULTS = {
     "a kill begins streams anew": "kill.stream",
     "a kill takes the last answer": "kill.conversation",
     "a kill forgets approvals": "kill.approval",
+    "a kill forgets questions": "kill.ask",
+    "a kill forgets edits": "kill.edit",
     "a kill forgets calls": "kill.client-tool",
 }
 """Each fault with the check that has to find it."""
@@ -70,6 +80,7 @@ class Run:
     attempt: int = 0
     joined: str = ""
     words: list[str] = field(default_factory=list)
+    is_edited: bool = False
 
     @property
     def text(self) -> str:
@@ -113,6 +124,7 @@ class FaultyService:
                 web.get(f"{thread}/runs/{{run}}", self._status),
                 web.get(f"{thread}/runs/{{run}}/events", self._events),
                 web.post(f"{thread}/runs/{{run}}/cancel", self._cancel),
+                web.get(f"{thread}/approvals", self._waiting),
                 web.post(f"{thread}/approvals/{{approval}}", self._decide),
                 web.post("/kill", self._kill),
             ]
@@ -146,8 +158,12 @@ class FaultyService:
                 run.attempt += 1  # another try of a model has other words
         if self.has("a kill forgets keys"):
             self.keys.clear()
-        if self.has("a kill forgets approvals") or self.has("a kill forgets calls"):
+        if self.fault in ("a kill forgets approvals", "a kill forgets calls", "a kill forgets questions"):
             self.approvals.clear()
+        for run in self.runs.values():
+            if run.is_edited and self.has("a kill forgets edits"):
+                run.message, run.status = ASKED_TEXT, "queued"
+                run.pieces.clear()
         for (owner, name), thread in self.threads.items():
             if self.has("a kill takes the last answer"):
                 del thread.entries[-1:]
@@ -199,7 +215,7 @@ class FaultyService:
             if run.status == "cancelled" and not self.has("cancelling does nothing"):
                 return
             run.pieces.append(word)
-        if run.message.startswith(("refund", "lookup")):
+        if run.message.startswith(PAUSES):
             run.approval = uuid.uuid4().hex
             self.approvals[run.approval] = run
         if self.has("runs bring their thread back"):
@@ -304,19 +320,30 @@ class FaultyService:
             run.status = "running" if self.has("cancelling does nothing") else "cancelled"
         return web.json_response({}, status=202)
 
+    async def _waiting(self, request: web.Request) -> web.Response:
+        waiting = {"arguments": {"text": ASKED_TEXT}, "answer_schema": {"type": "string"}}
+        return web.json_response({"approvals": [{"id": approval, **waiting} for approval in self.approvals]})
+
     async def _decide(self, request: web.Request) -> web.Response:
-        approval = request.match_info["approval"]
+        approval, body = request.match_info["approval"], await request.json()
         run = self.approvals.get(approval)
         if run is None:
             return web.json_response({"code": "approval_answered"}, status=409)
-        if self.has("approvals are taken twice") or self.has("results are taken twice"):
+        is_wrong = not isinstance(body.get("value", ""), str)
+        if is_wrong and self.has("a wrong answer ends its question"):
+            self.approvals.pop(approval)
+        if is_wrong and not self.has("answers are not checked"):
+            return web.json_response({"code": "invalid_input"}, status=400)
+        if self.fault in TWICE:
             self.deciding += 1
             if self.deciding > 1:
                 self.two_decide.set()
             await self.two_decide.wait()
         if not self.has("approvals are taken again later"):
             self.approvals.pop(approval, None)
-        after = self._new(run.owner, run.thread, "It is paid back.")
+        text = body.get("arguments", {"text": "It is paid back."})["text"]
+        after = self._new(run.owner, run.thread, ASKED_TEXT if self.has("edits are ignored") else text)
+        after.is_edited = "arguments" in body
         thread = self.threads[run.owner, run.thread]
         thread.runs.append(after)
         self._work(thread)

@@ -23,8 +23,10 @@ FOUNDRY: Mapping[str, str] = {
 }
 
 LANGGRAPH: Mapping[str, str] = {
-    **dict.fromkeys(("order.kept", "approval.once", "stream.resumed", "stream.again"), "passed"),
+    **dict.fromkeys(("order.kept", "approval.once", "ask.once", "stream.resumed", "stream.again"), "passed"),
     **dict.fromkeys(("cancel.running", "cancel.queued", "cancel.ended", "owners.read", "owners.change"), "passed"),
     **dict.fromkeys(("delete.gone", "delete.running", "delete.again"), "passed"),
-    **dict.fromkeys(("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval"), "not tried"),
+    **dict.fromkeys(
+        ("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval", "kill.ask"), "not tried"
+    ),
 }

@@ -18,6 +18,11 @@ async function answer(state) {
     await setTimeout(WORDS * WORD_MS) // as long as a bank takes: two decisions at once find it at work
     return { messages: [new AIMessage(approved ? "It is paid back." : "It is not paid back.")] }
   }
+  if (asked.startsWith("ask")) {
+    const place = interrupt("Where does it go?")
+    await setTimeout(WORDS * WORD_MS)
+    return { messages: [new AIMessage(`It goes to ${place}.`)] }
+  }
   if (asked.startsWith("slow")) {
     const model = new FakeStreamingChatModel({ sleep: WORD_MS / "word ".length, responses: [new AIMessage("word ".repeat(WORDS).trim())] })
     return { messages: [await model.invoke(state.messages)] }

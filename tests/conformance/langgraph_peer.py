@@ -53,6 +53,8 @@ async def answer(state: MessagesState) -> dict[str, Any]:
     asked = str(state["messages"][-1].content)
     if asked.startswith("refund"):
         return {"messages": [AIMessage("It is paid back." if interrupt("refund") else "It is not paid back.")]}
+    if asked.startswith("ask"):
+        return {"messages": [AIMessage(f"It goes to {interrupt('Where does it go?')}.")]}
     if asked.startswith("slow"):
         model = Slow(messages=iter([AIMessage(" ".join(["word"] * WORDS))]))
         return {"messages": [await model.ainvoke(state["messages"])]}

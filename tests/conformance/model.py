@@ -1,4 +1,4 @@
-"""The model of the agents to be tried: `slow` takes 3 s, `refund`, `work` and `lookup` call tools, else an echo."""
+"""The model of the agents to be tried: `slow` takes 3 s, five words call tools, the rest is an echo."""
 
 from __future__ import annotations
 
@@ -40,9 +40,13 @@ class Model(BaseChatClient[Any]):
 
     async def _contents(self, newest: Message) -> AsyncIterator[Content]:
         if newest.role == "tool":
-            yield Content.from_text("It is paid back.")
+            yield Content.from_text(f"It is done: {newest.contents[-1].result}")
         elif newest.text.startswith("refund"):
             yield Content.from_function_call(call_id="call-1", name="refund", arguments={})
+        elif newest.text.startswith("ask"):
+            yield Content.from_function_call(call_id="call-1", name="send", arguments={})
+        elif newest.text.startswith("edit"):
+            yield Content.from_function_call(call_id="call-1", name="write", arguments={"text": "a word"})
         elif newest.text.startswith("work"):
             yield Content.from_function_call(call_id="call-1", name="work", arguments={})
         elif newest.text.startswith("lookup"):
@@ -64,6 +68,12 @@ class Client(FunctionInvocationLayer[Any], Model):
 def refund() -> str:
     """Pay money back."""
     return "paid"
+
+
+@tool(approval_mode="always_require")
+def write(text: str) -> str:
+    """Write a text."""
+    return text
 
 
 @tool

@@ -20,7 +20,7 @@ async def tried(check: Check, service: FaultyService) -> Result:
     async with service.served() as url, httpx.AsyncClient(base_url=url, timeout=5.0) as http:
         owners = [{"x-user": "ada"}, {"x-user": "bob"}]
         own = partial(Trial, OurService(http, "a"), "hello", "slow", "refund", owners, service.killed)
-        return await result_of(check, own(patience=5.0, open_seconds=0.05, tool="lookup"))
+        return await result_of(check, own(patience=5.0, open_seconds=0.05, tool="lookup", ask="ask", edit="edit"))
 
 
 @pytest.mark.behaviour("conformance.finds")

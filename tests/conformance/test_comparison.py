@@ -18,6 +18,8 @@ SUBJECTS = {
     "Runs of a thread keep their order": "order",
     "A run can be cancelled": "cancel",
     "An approval is decided once": "approval",
+    "A tool's question to a person is answered once": "ask",
+    "Arguments that a person changed are kept": "edit",
     "A message joins the run at work once": "steer",
     "A call of the caller's tool is answered once": "client-tool",
     "A deleted thread stays deleted": "delete",

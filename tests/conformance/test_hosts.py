@@ -49,7 +49,18 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
         async with httpx.AsyncClient(base_url=f"{killed.host.origin}{path}", timeout=30.0) as http:
             service = ADAPTERS[adapter](http, "Assistant")
             owners = [{"x-user": "ada"}, {"x-user": "bob"}]
-            trial = Trial(service, "hello", "slow", "refund", owners, killed.kill, work="work", tool="lookup")
+            trial = Trial(
+                service,
+                "hello",
+                "slow",
+                "refund",
+                owners,
+                killed.kill,
+                work="work",
+                tool="lookup",
+                ask="ask",
+                edit="edit",
+            )
             return [await result_of(check, trial) for check in ALL_CHECKS]
     finally:
         await asyncio.to_thread(killed.host.__exit__)
@@ -58,6 +69,8 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
 KEYS = {"key.again", "key.at-once", "key.reused", "key.broken", "kill.key"}
 STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
 OURS = {"steer.once", "client-tool.once", "kill.client-tool"}
+EDITS = {"edit.once", "kill.edit", "ask.schema"}
+ASKS = {"ask.once", "kill.ask"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
 
@@ -66,9 +79,13 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {*KEYS, "steer.once", "state.version"}),
+        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, "steer.once", "state.version"}),
         ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *OURS, "state.version"}),
-        ("ag-ui", "/api/ag-ui/Assistant", {check.name for check in ALL_CHECKS} - {"approval.once", "kill.approval"}),
+        (
+            "ag-ui",
+            "/api/ag-ui/Assistant",
+            {check.name for check in ALL_CHECKS} - {*ASKS, "approval.once", "kill.approval"},
+        ),
     ],
 )
 async def test_the_app_passes_every_check_that_its_protocol_has(

@@ -83,7 +83,7 @@ class Peer:
                 service = ADAPTERS[adapter](http, "Assistant")
                 for check in ALL_CHECKS:
                     kill = self.kill if check.name in kept else None
-                    trial = Trial(service, "hello", "slow", "refund", owners, kill)
+                    trial = Trial(service, "hello", "slow", "refund", owners, kill, ask="ask")
                     result = await result_of(check, trial)
                     outcomes[check.name] = result.outcome
                     print(f"{check.name}: {result.outcome}, {result.evidence}")  # shown where the test fails
@@ -101,7 +101,7 @@ async def test_agent_frameworks_endpoint_of_ag_ui_fails_nothing_that_it_offers(
 
     assert await peer.offered("ag-ui", "x-user") == {
         **dict.fromkeys(("approval.once", "owners.read"), "passed"),
-        **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval"), "not tried"),
+        **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval", "ask.once", "kill.ask"), "not tried"),
     }
 
 
