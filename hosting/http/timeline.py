@@ -22,7 +22,7 @@ from hosting.core.thread.run_request import ExecutorCall, Superstep, messages_te
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
 from hosting.http.run_text import status_of
-from hosting.names import is_step_key
+from hosting.names import STEP, is_step_key
 from hosting.ports import iso
 
 
@@ -50,6 +50,7 @@ class TimelineStep(TypedDict):
         "attempt",
         "model_call",
         "tool_call",
+        "tool_step",
         "executor",
         "voided",
         "cancel_requested",
@@ -68,6 +69,8 @@ class TimelineStep(TypedDict):
     asked: NotRequired[int]
     tool: NotRequired[str]
     tools: NotRequired[list[str]]
+    call: NotRequired[str]
+    name: NotRequired[str]
     arguments: NotRequired[Any]
     edited_arguments: NotRequired[dict[str, Any]]
     result: NotRequired[str]
@@ -209,10 +212,8 @@ class _Timeline:
                 self._model_call(event)
             case events.Checkpointed():
                 self.add_calls(event.superstep, event.calls, event.at)
-            case events.ToolStarted() if not is_step_key(event.key):
-                self._tool_call(self._calls.of(event), event.at)
-            case events.ToolResult() if not is_step_key(event.key):
-                self._tool_result(event)
+            case events.ToolStarted() | events.ToolResult():
+                self._tool(event)
             case events.ApprovalAnswered():
                 self._decision(event)
             case events.Completed():
@@ -238,7 +239,7 @@ class _Timeline:
     def _step(self, kind: Any, at: float, **fields: Any) -> TimelineStep:
         step: TimelineStep = {"kind": kind, "at": iso(at), "ended_at": iso(at), **fields}  # type: ignore[typeddict-item]
         self.steps.append(step)
-        if kind in ("attempt", "tool_call"):
+        if kind in ("attempt", "tool_call", "tool_step"):
             step["ended_at"] = None
         return step
 
@@ -287,7 +288,7 @@ class _Timeline:
         """End the calls whose tools ask a person: they are made again after the answer."""
         asking = {approval.tool for approval in event.approvals if approval.kind in ("ask", "authorization")}
         for call in self._tools.values():
-            if call["ended_at"] is None and call["tool"] in asking:
+            if call["ended_at"] is None and call.get("tool") in asking:
                 call["ended_at"], call["code"] = iso(event.at), ASKS
 
     def _use(self, unrecorded: Mapping[str, int]) -> None:
@@ -322,6 +323,15 @@ class _Timeline:
             step["incomplete"] = True
         self._ready_at[within] = event.at
 
+    def _tool(self, event: events.ToolStarted | events.ToolResult) -> None:
+        """Begin or end a tool's call, or a step of its code."""
+        if is_step_key(event.key):
+            self._tool_step(event)
+        elif isinstance(event, events.ToolStarted):
+            self._tool_call(self._calls.of(event), event.at)
+        else:
+            self._tool_result(event)
+
     def _tool_call(self, call: CalledTool, at: float) -> TimelineStep:
         step = self._tools[call.key] = self._step(
             "tool_call", at, id=call.key, tool=call.tool, arguments=call.arguments
@@ -342,6 +352,18 @@ class _Timeline:
         if event.interrupted:
             step["code"] = CUT_OFF
         self._ready_at[within] = event.at
+
+    def _tool_step(self, event: events.ToolStarted | events.ToolResult) -> None:
+        """Begin or end a step of a tool's code; a workflow's own steps have no call."""
+        if isinstance(event, events.ToolStarted):
+            call = event.key.removeprefix(STEP).removesuffix(f"/{event.name}")
+            if call in self._tools:
+                self._tools[event.key] = self._step("tool_step", event.at, call=call, name=event.name)
+        elif (step := self._tools.get(event.key)) is not None:
+            step["ended_at"] = step["ended_at"] or iso(event.at)
+            step.update(self._calls.of(event).outcome)  # type: ignore[typeddict-item]
+            if event.interrupted:
+                step["code"] = CUT_OFF
 
     def _answer(self, event: events.Completed) -> None:
         """Add the model call that gave the answer: it took the tokens that no other one did."""

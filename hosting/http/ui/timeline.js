@@ -7,7 +7,7 @@ import { inFull, length } from "./times.js"
 
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
-const ICONS = { accepted: "inbox", message_joined: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
+const ICONS = { accepted: "inbox", message_joined: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", tool_step: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
 export const CUT_OFF = "cut_off" // the code of a call whose attempt ended while the tool was running
 const LEFT = { lost: "its process was lost", released: "handed over" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped", joined: "Joined the run that was at work" }
@@ -170,6 +170,8 @@ function named(step) {
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", step.incomplete ? el("span", { class: "note" }, ` incomplete: ${step.finish_reason}`) : "", used]
     case "tool_call":
       return [el("code", {}, step.tool), toolNote(step) ? el("span", { class: "note" }, ` ${toolNote(step)}`) : ""]
+    case "tool_step":
+      return [el("span", { class: "note" }, "Step "), el("code", {}, step.name), toolNote(step) ? el("span", { class: "note" }, ` ${toolNote(step)}`) : ""]
     case "executor":
       return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
@@ -192,6 +194,7 @@ function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
     return [step.task ? el("p", {}, "Task of ", threadLink(step.task, step.task.agent)) : "", valueNode("Arguments", step.arguments), step.error || step.result !== undefined ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+  if (step.kind === "tool_step") return step.error || step.result !== undefined ? [valueNode(step.error ? "Error" : "Result", step.error ?? step.result)] : []
   if (step.edited_arguments) return [valueNode("The model's arguments", step.arguments), valueNode("Changed to", step.edited_arguments)]
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]

@@ -32,13 +32,30 @@ NOTE_STATES = """() => {
 
 MANY_RUNS = 30
 FLOWS = """
-from agent_framework import FunctionTool
+from agent_framework import FunctionTool, tool
+from pydantic import BaseModel, Field
+
 from hosting.app import AgentFunctionApp
+from hosting.tools import current, idempotent
 from tests.support.clerk import clerk
 from tests.support.flows import asking_flow, text_flow
 
+
+class Address(BaseModel):
+    street: str = Field(min_length=2)
+    number: int = Field(ge=1)
+
+
+@idempotent
+@tool
+async def ship(n: str) -> str:
+    shelf = await current().step("reserve", lambda: f"shelf {n}")
+    address = await current().ask(f"Where does {n} go?", schema=Address)
+    return f"{n} from {shelf} to {address.street} {address.number}"
+
+
 agent = clerk(print)
-agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))
+agent.default_options["tools"] += [FunctionTool(name="where", func=None, description="Where?"), ship]
 app = AgentFunctionApp(agents=[agent], workflows=[asking_flow, text_flow])
 """
 
@@ -65,6 +82,33 @@ async def test_a_tool_of_the_caller_is_answered_by_a_form(flows: RunningHost) ->
         await card.locator("textarea").fill('{"city": "Paris"}')
         await card.get_by_role("button", name="Send the result").click()
         await expect(page.locator(".turn").last).to_contain_text('told: {"city": "Paris"}')
+
+
+@pytest.mark.behaviour("asks.checked")
+async def test_what_a_tool_asks_is_answered_by_a_form_that_shows_a_wrong_answer_at_its_place(
+    flows: RunningHost,
+) -> None:
+    """The tool goes on with the answer that fits, and the timeline has its step under the call."""
+    async with browsed(flows.origin, REFUSED) as browser:
+        page = await browser.open("#/Clerk/asked")
+        await ask(page, "call ship 5")
+        card = page.locator(".card.ask")
+        await expect(card.locator(".question")).to_have_text("Where does 5 go?")
+        street, number = [card.get_by_label(name, exact=True) for name in ("Street", "Number")]
+        await street.fill("Elm")
+        await number.fill("0")
+        await card.get_by_role("button", name="Answer", exact=True).click()
+        wrong = card.locator(".row-of-field:has(.refusal:not(:empty))")
+        await expect(wrong).to_contain_text("Number")
+        await expect(number).to_be_focused()
+        await expect(street).to_have_value("Elm")
+        await number.fill("3")
+        await number.press("Enter")
+        await expect(page.locator(".turn").last).to_contain_text("told: 5 from shelf 5 to Elm 3")
+        await expect(card).to_have_count(0)
+        await page.locator(".turn").first.get_by_role("button", name="Timeline").click()
+        steps = page.locator(".timeline").first.locator(":is(.tool_call, .tool_step) .what")
+        await expect(steps).to_have_text(["ship asks a person", "Step reserve"])
 
 
 @pytest.mark.behaviour("page.approvals")

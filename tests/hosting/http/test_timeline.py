@@ -110,6 +110,39 @@ def test_model_calls_and_tools_have_their_times_and_tokens() -> None:
 
 
 @pytest.mark.behaviour("http.timeline")
+def test_a_step_of_a_tool_that_failed_or_was_cut_off_says_so() -> None:
+    """A step of a workflow's function, which has no call, is none of these."""
+
+    def step(at: float, key: str, name: str) -> ToolStarted:
+        return ToolStarted(at=at, run_id="r", key=f"step/{key}", name=name, digest="")
+
+    shown = steps(
+        accepted(),
+        claimed(2.0),
+        model_result(3.0),
+        ToolStarted(at=3.0, run_id="r", key="1.a", name="find", digest=""),
+        step(4.0, "1.a/first", "first"),
+        ToolResult(at=5.0, run_id="r", key="step/1.a/first", error="no", raised="ValueError"),
+        step(5.0, "1.a/a/b", "a/b"),
+        step(5.0, "7", "draft"),
+        claimed(6.0, 2, "lost"),
+    )
+
+    assert [step for step in shown if step["kind"] == "tool_step"] == [
+        {"kind": "tool_step", "at": 4.0, "ended_at": 5.0, "call": "1.a", "name": "first", "error": "The tool failed."},
+        {
+            "kind": "tool_step",
+            "at": 5.0,
+            "ended_at": 6.0,
+            "call": "1.a",
+            "name": "a/b",
+            "code": "cut_off",
+            "error": "The attempt ended while the tool was running. It may have done its work.",
+        },
+    ]
+
+
+@pytest.mark.behaviour("http.timeline")
 def test_words_that_a_later_attempt_does_not_keep_are_a_step() -> None:
     """Those before the last recorded model call stay; the attempt whose process died is lost, a failed one has a code,
     one that was handed on is released."""

@@ -269,3 +269,21 @@ async def test_the_timeline_says_that_the_call_asks_and_who_was_answered(http: h
     (call,) = (step for step in steps if step["kind"] == "tool_call")
     (answer,) = (step for step in steps if step["kind"] == "approval_answered")
     assert (call["code"], answer["tool"], answer["value"]) == ("asks", "ship", "Elm")
+
+
+@pytest.mark.behaviour("http.timeline")
+async def test_the_timeline_has_the_steps_of_a_tool_under_its_call(http: httpx.AsyncClient) -> None:
+    """In the run that made them alone, with their names and times."""
+    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
+    after = (await give(http, asked, "Elm"))["run_id"]
+
+    steps, later = [
+        (await http.get(f"{THREAD}/runs/{run_id}/timeline")).json()["steps"] for run_id in (asked["run_id"], after)
+    ]
+
+    (call,) = (step for step in steps if step["kind"] == "tool_call")
+    (step,) = (step for step in steps if step["kind"] == "tool_step")
+    assert (step["call"], step["name"], step["result"]) == (call["id"], "reserve", '"shelf of 5"')
+    assert call["at"] <= step["at"] <= step["ended_at"] <= call["ended_at"]
+    assert steps.index(step) == steps.index(call) + 1
+    assert [step["kind"] for step in later if step["kind"] == "tool_step"] == []
