@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "triggers.two-processes": "Two processes that get one delivery begin one run (docs/guides/triggers.md).",
     "triggers.after-crash": "A delivery whose process is killed at any step has one run and its answer when it comes "
     "again (docs/guides/triggers.md).",
+    "triggers.two-hosts": "Two processes drain a queue, and each message has one run though one of them is killed; a "
+    "message that cannot be answered stops no other (docs/guides/triggers.md).",
     "triggers.body-forges-nothing": "A body that replaces the id of its message takes no other message's run "
     "(docs/guides/triggers.md).",
     "triggers.message": "The function of a trigger makes the message, or none: then it is the body; the first one that "
