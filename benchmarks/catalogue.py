@@ -11,6 +11,7 @@ from benchmarks.measures import (
     clients,
     clone,
     crowd,
+    drain,
     engine,
     forks,
     fresh,
@@ -54,6 +55,7 @@ MEASURES: Mapping[str, Measure] = {
     "forks": forks.measure,
     "engine": engine.measure,
     "groups": groups.measure,
+    "drain": drain.measure,
     "readers": readers.measure,
     "waiters": waiters.measure,
     "page": page.measure,
@@ -65,5 +67,5 @@ MEASURES: Mapping[str, Measure] = {
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "readers", "waiters", "page", "before", "processor", "import", "logs", "appends", "clone"}
+    {"groups", "drain", "readers", "waiters", "page", "before", "processor", "import", "logs", "appends", "clone"}
 )  # these may install packages, or need a browser: minutes, and the network

@@ -31,6 +31,7 @@ class Sizes:
     workflow_rounds: int = 3
     log_turns: int = 300
     appends: int = 500
+    drained_messages: int = 10_000
     starts: int = 5
     imports: int = 5
     state_rounds: int = 50
@@ -72,6 +73,7 @@ QUICK = Sizes(
     workflow_rounds=1,
     log_turns=10,
     appends=10,
+    drained_messages=50,
     starts=1,
     imports=1,
     state_rounds=5,

@@ -45,6 +45,7 @@ async def test_each_message_has_one_run_though_one_of_two_processes_is_killed(qu
 
 
 @pytest.mark.explore
+@pytest.mark.timeout(GUARD_SECONDS + MESSAGES * SECONDS_FOR_EACH)
 async def test_ten_thousand_messages_have_one_run_each(queue: DrainedQueue) -> None:
     """One of the two processes is killed at about a tenth."""
     await one_run_each(queue, "after append 2000", batch_size=16, least=MESSAGES)
