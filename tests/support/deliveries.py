@@ -1,13 +1,17 @@
 """Deliveries as the worker gives them to a function: the SDK's own objects, read by its own converters.
 
 Metadata is as the real host sends it: the members of a JSON body are among it, and replace what has their name, in any
-letter case.
+letter case. Its names are those of `GetBindingData` in the extensions (Azure/azure-sdk-for-net:
+ServiceBusTriggerBindingStrategy.cs, EventHubTriggerBindingStrategy.cs). `ToRpc` of the host
+(Azure/azure-functions-host: GrpcMessageConversionExtensions.cs) sends texts, and lists of texts or long numbers, as
+such, and all else as JSON. It leaves empty texts out of a list, so that a batch has fewer texts than messages.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import azure.functions as func
@@ -46,7 +50,7 @@ def _metadata(own: Mapping[str, Any], body: str) -> dict[str, Datum]:
     for name, value in (members if isinstance(members, dict) else {}).items():
         if not isinstance(value, list):
             datum = Datum(json.dumps(value), "json") if isinstance(value, dict) else Datum(str(value), "string")
-            metadata[names.get(name.lower(), name)] = datum
+            metadata[names.get(name.lower()) or name] = datum
     return metadata
 
 
@@ -77,6 +81,26 @@ def bus_message(body: str, id: str | None = "m1", number: int = 1, session: str 
     return ServiceBusMessageInConverter.decode(Datum(body, "string"), trigger_metadata=_metadata(own, body))
 
 
+def bus_batch(*messages: tuple[str, str | None, int, str | None]) -> list[Any]:
+    """Return a batch of Service Bus: of each message its body, its id, its sequence number and its session."""
+    bodies, ids, numbers, sessions = zip(*messages, strict=True)
+    metadata = {
+        "UserPropertiesArray": Datum(json.dumps([{} for _ in messages]), "json"),
+        "ApplicationPropertiesArray": Datum(json.dumps([{} for _ in messages]), "json"),
+        "MessageIdArray": _texts(ids),
+        "SessionIdArray": _texts(sessions),
+        "SequenceNumberArray": Datum(SimpleNamespace(sint64=list(numbers)), "collection_sint64"),
+        "DeliveryCountArray": Datum(json.dumps([1 for _ in messages]), "json"),
+        "EnqueuedTimeUtcArray": Datum(json.dumps([INSERTED for _ in messages]), "json"),
+    }
+    batch: Any = ServiceBusMessageInConverter.decode(_texts(bodies), trigger_metadata=metadata)
+    return list(batch)
+
+
+def _texts(texts: Sequence[str | None]) -> Datum:
+    return Datum(SimpleNamespace(string=[text for text in texts if text]), "collection_string")
+
+
 def grid_event(data: Any, id: str = "e1", **more: Any) -> Any:
     """Return an event of Event Grid, in its own schema or as a CloudEvent."""
     own = {"topic": "orders", "subject": "s", "eventType": "t", "eventTime": INSERTED, "dataVersion": "1"}
@@ -87,13 +111,25 @@ def grid_event(data: Any, id: str = "e1", **more: Any) -> Any:
 def hub_events(*bodies: str, partition: str = "0", first: int = 1) -> list[Any]:
     """Return a batch of Event Hubs, from one place in a partition on."""
     numbers = range(first, first + len(bodies))
-    properties = [{"SequenceNumber": n, "Offset": n * 100, "EnqueuedTimeUtc": INSERTED} for n in numbers]
+    context = {"FullyQualifiedNamespace": "n", "EventHubName": "events", "ConsumerGroup": "$Default"}
+    context |= {"PartitionId": partition}
+    properties = [
+        {"x-opt-sequence-number": n, "SequenceNumber": n, "Offset": f"{n * 100}", "PartitionKey": None}
+        | {"EnqueuedTimeUtc": INSERTED}
+        for n in numbers
+    ]
     metadata = {
+        "PartitionContext": Datum(json.dumps(context), "json"),
+        "TriggerPartitionContext": Datum(json.dumps(context), "json"),
+        "PartitionKeyArray": _texts([None for _ in bodies]),
+        "OffsetArray": _texts([f"{n * 100}" for n in numbers]),
+        "SequenceNumberArray": Datum(SimpleNamespace(sint64=list(numbers)), "collection_sint64"),
+        "EnqueuedTimeUtcArray": Datum(json.dumps([INSERTED for _ in bodies]), "json"),
+        "PropertiesArray": Datum(json.dumps([{} for _ in bodies]), "json"),
         "SystemPropertiesArray": Datum(json.dumps(properties), "json"),
-        "PartitionContext": Datum(json.dumps({"PartitionId": partition}), "json"),
     }
-    data = Datum(json.dumps([json.loads(body) for body in bodies]), "json")
-    return list(EventHubTriggerConverter.decode(data, trigger_metadata=metadata))
+    batch: Any = EventHubTriggerConverter.decode(_texts(bodies), trigger_metadata=metadata)
+    return list(batch)
 
 
 def documents(*fields: Mapping[str, Any]) -> func.DocumentList:

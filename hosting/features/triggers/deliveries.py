@@ -71,10 +71,19 @@ def _queue(message: Any, invocation: str) -> _Read:
 
 
 def _service_bus(message: Any, invocation: str) -> _Read:
-    """A sender who sends again keeps the message's id; a message without one has the place that the broker gave it."""
-    body = message.get_body()
-    named = message.message_id or [message.sequence_number, message.enqueued_time_utc]
-    return (named, body), _decoded(body), message.session_id
+    """A sender who sends again keeps the message's id.
+
+    A message without one has the place that the broker gave it, and so has one of a batch, or whose body took the id's
+    place.
+    """
+    body, metadata = message.get_body(), message.metadata or {}
+    text = _decoded(body)
+    place = [message.sequence_number, message.enqueued_time_utc]
+    if (sessions := metadata.get("SessionIdArray")) is not None or "SequenceNumberArray" in metadata:
+        is_whole = len(sessions or ()) == len(metadata.get("SequenceNumberArray") or ())
+        return (place, body), text, message.session_id if is_whole else None
+    named = place if "messageid" in _members(text) else message.message_id or place
+    return (named, body), text, message.session_id
 
 
 def _event_grid(event: Any, invocation: str) -> _Read:
@@ -129,6 +138,15 @@ def _decoded(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         raise InvalidEncodingError("The body of the delivery is not UTF-8 text. Return the message instead.") from None
+
+
+def _members(text: str) -> Sequence[str]:
+    """Return the names of the members of a JSON body, in lower case: to the host they are the same."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return []
+    return [name.lower() for name in body] if isinstance(body, dict) else []
 
 
 def _json(value: Any) -> str:

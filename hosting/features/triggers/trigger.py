@@ -134,15 +134,22 @@ class AgentTrigger:
         """Return what the outputs get, by their names, once each of the values has its run, and it has ended.
 
         The runs begin in the order of the values. Raises what keeps one from its end, once the others have theirs: the
-        delivery then comes again.
+        delivery then comes again. Behind one that can begin none now, none begins: it may be the next of its thread.
         """
         ends_at = time.monotonic() + self._services.working_seconds
         wait = self._waits and len(values) == 1
-        started = [await self._start(function, kind, value, make, wait=wait) for value in values]
+        started, refusals = list[AgentRun | None](), list[Exception]()
+        for value in values:
+            try:
+                started.append(await self._start(function, kind, value, make, wait=wait))
+            except Exception as error:
+                if isinstance(error, HostingError) and (_is_temporary(error) or isinstance(error, ShuttingDownError)):
+                    raise
+                refusals.append(error)
         ended = await asyncio.gather(*(self._end(run, ends_at) for run in started), return_exceptions=True)
-        for error in ended:
-            if isinstance(error, BaseException):
-                raise error
+        for failure in [*refusals, *ended]:
+            if isinstance(failure, BaseException):
+                raise failure
         return self._outputs_of([value for value in ended if value is not None])
 
     async def _start(

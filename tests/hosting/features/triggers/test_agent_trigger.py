@@ -30,7 +30,7 @@ from hosting.errors import (
 from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS, PATIENCE_SECONDS
 from hosting.functions.agent_triggers import MARK
 from tests.support.app.scripted import scripted_agent
-from tests.support.deliveries import Out, blob, bus_message, documents, grid_event, hub_events, queued, tick
+from tests.support.deliveries import Out, blob, bus_batch, bus_message, documents, grid_event, hub_events, queued, tick
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
 from tests.support.receiver import WEBHOOKS
@@ -50,6 +50,14 @@ def bus(app: Any) -> Trigger:
     """A trigger of a queue with sessions."""
     trigger: Trigger = app.service_bus_queue_trigger(
         arg_name="given", queue_name="orders", connection="Bus", is_sessions_enabled=True
+    )
+    return trigger
+
+
+def buses(app: Any) -> Trigger:
+    """A trigger of a queue of Service Bus, by batches."""
+    trigger: Trigger = app.service_bus_queue_trigger(
+        arg_name="given", queue_name="orders", connection="Bus", cardinality="many"
     )
     return trigger
 
@@ -321,6 +329,20 @@ async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
     assert threads == {"c1": 2, "c2": 1}
 
 
+@pytest.mark.behaviour("triggers.body-forges-nothing")
+async def test_messages_whose_bodies_take_the_place_of_their_ids_are_each_one_run() -> None:
+    """By the place that the broker gave them: their equal bodies name them alike."""
+    function = Function(bus, outputs=["answers"], on_end=ids)
+    body = '{"messageid": "order"}'
+
+    first, again, other = [
+        await function.get(bus_message(body, f"m{number}", number, tries=tries))
+        for number, tries in ((1, 1), (1, 2), (2, 1))
+    ]
+
+    assert first == again != other
+
+
 @pytest.mark.behaviour("triggers.threads")
 async def test_a_session_of_service_bus_is_a_thread() -> None:
     """Its messages are in their order."""
@@ -547,6 +569,46 @@ async def test_each_event_of_a_batch_has_its_run() -> None:
 
     assert [answer.partition(" ")[2] for answer in answers] == ["echo: one", "echo: two"]
     assert [message for message in await function.messages() if message != "fail"] == ["one", "two"]
+
+
+@pytest.mark.behaviour("triggers.batches")
+async def test_an_event_that_the_function_refuses_keeps_no_other_from_its_run() -> None:
+    """The batch fails once the others have their runs."""
+
+    def say(event: Any) -> str:
+        return str(json.loads(event.get_body())["say"])
+
+    function = Function(hub, say, outputs=["answers"], on_end=ids)
+
+    with pytest.raises(KeyError):
+        await function.get(hub_events('{"say": "one"}', '{"poison": 1}', '{"say": "two"}'))
+
+    assert await function.messages() == ["one", "two"]
+
+
+@pytest.mark.behaviour("triggers.batches")
+async def test_a_message_of_a_batch_has_one_run_though_the_next_batch_has_others_beside_it() -> None:
+    """The host leaves empty ids out of a batch's list, and so gives one message the id of another."""
+    function = Function(buses)
+    nameless, named = ("hello", None, 1, None), ("world", "m2", 2, None)
+
+    for batch in ([nameless, named], [named], [nameless], [named, nameless]):
+        await function.get(bus_batch(*batch))
+
+    assert await function.messages() == ["hello", "world"]
+
+
+@pytest.mark.behaviour("triggers.batches")
+async def test_a_message_of_a_batch_gets_no_other_messages_session() -> None:
+    """Where some have none; the session of all is their thread."""
+    function = Function(buses)
+
+    await function.get(bus_batch(("stranger", "m1", 1, None), ("order", "m2", 2, "order-7")))
+    await function.get(bus_batch(("paid", "m3", 3, "order-8"), ("sent", "m4", 4, "order-8")))
+
+    threads = await function.threads()
+    assert threads.get("order-8") == ["paid", "sent"]
+    assert "order-7" not in threads
 
 
 @pytest.mark.behaviour("triggers.batches")
