@@ -35,10 +35,7 @@ from hosting.settings import SettingsPart
 
 
 class DurableTask(Protocol):
-    """A task of the durable engine; an orchestration yields it to wait for its `result`, which may be an exception."""
-
-    result: Any
-    is_completed: bool
+    """A task of the durable engine; an orchestration yields it to wait for its end."""
 
     def cancel(self) -> None:
         """Cancel a timer, which keeps the orchestration open otherwise."""
@@ -68,6 +65,12 @@ class OrchestrationContext(Protocol):
 
     def task_any(self, activities: list[Any]) -> Any:
         """Return the task that ends with the first of these; its result is that `DurableTask`."""
+
+    def is_over(self, task: DurableTask) -> bool:
+        """Return whether a task has ended."""
+
+    def result_of(self, task: DurableTask) -> Any:
+        """Return the result of a task that has ended, or the exception that it ended with."""
 
     def continue_as_new(self, input_: Any) -> None:
         """Begin anew with another input, and without a history."""

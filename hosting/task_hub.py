@@ -103,8 +103,12 @@ class TaskHubClient(Struct, frozen=True):
             return "missing"
         if state.runtime_status not in _ENDED:
             return "running"
+        return "deleted" if await self.purge_instance(instance_id) else "missing"
+
+    async def purge_instance(self, instance_id: str) -> bool:
+        """Remove an instance of either kind; return whether there was one."""
         purged = await _reached(self.sdk.purge_orchestration, instance_id, False)
-        return "deleted" if purged.deleted_instance_count else "missing"
+        return bool(purged.deleted_instance_count)
 
     async def terminate(self, instance_id: str) -> None:
         """End an orchestration."""

@@ -104,9 +104,9 @@ class Purging:
     async def _purge_own(self, address: Address, client: EntityClient, seconds: float) -> _Look | None:
         """Purge the thread's entity once it has ended and nothing comes behind that; return how it stands then.
 
-        An engine that keeps nothing of an entity without a state shows no instance, as one does that has not stored its
-        first operation: that of the first stays away. An entity that the app has no more gets no signal, and is purged
-        as it is, with its document: nothing brings it to its end.
+        An engine that shows no instance may not have stored the first operation, or may show none without a state:
+        what it has after that time is purged. An entity that the app has no more gets no signal, and is purged as it
+        is, with its document: nothing brings it to its end.
         """
         clock = asyncio.get_running_loop().time
         deadline, pause, sighting, since = clock() + seconds, PACE.first, ("", 0), clock()
@@ -122,12 +122,11 @@ class Purging:
                 has_asked = True  # its signaller died, or its signal is lost
                 await client.signal(*address.entity, "delete", {"logged": True})
             elif is_quiet and (is_left or state != "at work"):
-                if is_left or state == "ended":
-                    has_purged |= await client.purge(look.own.id) == "deleted" or state == "ended"
+                has_purged |= await client.purge(look.own.id) == "deleted" or state == "ended"
                 own = Instance(id=look.own.id, outcome="deleted" if has_purged else "missing")
                 await self._record(address, look.end.epoch, [own], look.position)
                 continue
-            patience = self._quiet_seconds[state] if is_left or state == "ended" else 0.0  # an end is seen out
+            patience = 0.0 if state == "at work" and not is_left else self._quiet_seconds[state]  # an end is seen out
             if clock() >= max(deadline, since + patience) or self._draining.is_set():
                 break
             await asyncio.sleep(pause)

@@ -21,12 +21,12 @@ from hosting.ports import ClockClient
 from hosting.tools import ENGINE, Engine
 
 if TYPE_CHECKING or not hasattr(df, "DurableFunctionsClient"):  # which 2.x has
-    from hosting.functions.durable_1.agent_task import AgentTask
+    from hosting.functions.durable_1.agent_task import AgentTask, is_over, result_of
     from hosting.functions.durable_1.batches import ENTITY_MARK, of_texts
     from hosting.functions.durable_1.client import DurableClient, EntityId, sdk_client
     from hosting.functions.durable_1.execution import naming
 else:
-    from hosting.functions.durable_2.agent_task import AgentTask
+    from hosting.functions.durable_2.agent_task import AgentTask, is_over, result_of
     from hosting.functions.durable_2.batches import ENTITY_MARK, of_texts
     from hosting.functions.durable_2.client import DurableClient, EntityId, sdk_client
     from hosting.functions.durable_2.execution import naming
@@ -37,8 +37,10 @@ __all__ = [
     "DurableClient",
     "EntityId",
     "enter_invocation",
+    "is_over",
     "naming",
     "register_entity",
+    "result_of",
 ]
 
 

@@ -16,7 +16,14 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.core.hooks import ENTITY
 from hosting.feature import Activity, Entity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
 from hosting.functions.answering import Served, admitted, respond
-from hosting.functions.durable import DurableClient, EntityId, enter_invocation, register_entity
+from hosting.functions.durable import (
+    DurableClient,
+    EntityId,
+    enter_invocation,
+    is_over,
+    register_entity,
+    result_of,
+)
 from hosting.functions.http_triggers import register
 from hosting.http.replies import Reply, Streamed
 
@@ -118,6 +125,7 @@ class _Context:
     def __init__(self, sdk: df.DurableOrchestrationContext) -> None:
         self.get_input, self.create_timer, self.call_activity = sdk.get_input, sdk.create_timer, sdk.call_activity
         self.task_any, self.continue_as_new = sdk.task_any, sdk.continue_as_new
+        self.is_over, self.result_of = is_over, result_of
         self._sdk = sdk
 
     @property

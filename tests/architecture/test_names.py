@@ -11,6 +11,8 @@ ONE_MEANING = {
     "AgentTask": "the task of a run, for each durable SDK",
     "DurableClient": "the client of an invocation, for each version of the Functions SDK",
     "naming": "what gives an orchestrator's executions their names, for each version",
+    "is_over": "whether a task of an orchestration has ended, for each version",
+    "result_of": "how it has ended, for each version",
     "of_texts": "what translates an entity's batches, for each version",
     "CallingOrchestration": "a running orchestration, for each durable SDK",
     "Usage": "a model's token counts, as they are stored and as callers see them",

@@ -30,7 +30,7 @@ def sleep(context: OrchestrationContext) -> Generator[Any, Any, None]:
     while wake_at:
         yield context.create_timer(_moment(wake_at))
         wake_at = yield from _woken(context, json.dumps(given["clock"]), calls)
-        if wake_at and all(call.is_completed for call in calls):
+        if wake_at and all(map(context.is_over, calls)):
             context.continue_as_new({**given, "wake_at": wake_at})
             return
 
@@ -52,9 +52,10 @@ def _woken(context: OrchestrationContext, clock: str, calls: list[DurableTask]) 
             timer.cancel()
             break
         patience *= 2
-    if isinstance(first.result, Exception):  # the activity ran out of the platform's time
+    result = context.result_of(first)
+    if isinstance(result, Exception):  # the activity ran out of the platform's time
         return utc(context.current_utc_datetime.timestamp() + AGAIN_SECONDS)
-    return str(first.result)
+    return str(result)
 
 
 def _moment(text: str) -> datetime:

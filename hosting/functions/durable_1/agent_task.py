@@ -62,3 +62,13 @@ class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
 def _waits(context: df.DurableOrchestrationContext) -> set[str]:
     """Return the waits that stand in the history."""
     return {event.InstanceId for event in context.histories if getattr(event, "Name", None) == WAIT_FUNCTION}
+
+
+def is_over(task: Any) -> bool:
+    """Return whether a task has ended."""
+    return bool(task.is_completed)
+
+
+def result_of(task: Any) -> Any:
+    """Return the result of a task that has ended, or the exception that it ended with."""
+    return task.result

@@ -51,3 +51,13 @@ class AgentTask(task_hub.AgentTask):
         entity = EntityInstanceId(*self._call.address.entity)
         called: Task[Any] = self._context.call_entity(entity, "run", self._fields)
         return called
+
+
+def is_over(task: Task[Any]) -> bool:
+    """Return whether a task has ended."""
+    return task.is_complete
+
+
+def result_of(task: Task[Any]) -> Any:
+    """Return the result of a task that has ended, or the exception that it ended with, which the SDK would raise."""
+    return task.get_exception() if task.is_failed else task.get_result()

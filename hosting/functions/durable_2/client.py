@@ -11,6 +11,7 @@ from azure.durable_functions import DurableFunctionsClient
 from durabletask.entities import EntityInstanceId as EntityId
 from msgspec.structs import force_setattr
 
+from hosting.ports import Purge
 from hosting.task_hub import TaskHubClient
 
 __all__ = ["DurableClient", "EntityId", "sdk_client"]
@@ -33,6 +34,12 @@ class DurableClient(TaskHubClient, frozen=True):
     def __post_init__(self) -> None:
         """Take the kept client in place of the SDK's, or of the text that the host gives for one."""
         force_setattr(self, "sdk", _client_of(_configuration(self.sdk)))
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Remove an instance; an entity's stays on Azure Storage until it is purged, and is not shown meanwhile."""
+        if not instance_id.startswith("@"):
+            return await super().purge(instance_id)
+        return "deleted" if await self.purge_instance(instance_id) else "missing"
 
 
 def _configuration(given: Any) -> str:
