@@ -17,9 +17,7 @@ from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import azure.durable_functions as df
-from azure.durable_functions.models import PurgeHistoryResult
-from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
-from azure.durable_functions.models.EntityStateResponse import EntityStateResponse
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -107,6 +105,27 @@ class Entities:
             return
 
 
+class EntityState(Struct, frozen=True):
+    """What the SDK's client returns for an entity."""
+
+    entity_exists: bool
+    entity_state: object = None
+
+
+class InstanceState(Struct, frozen=True):
+    """What the SDK's client returns for an orchestration; the status is None where there is none."""
+
+    runtime_status: df.OrchestrationRuntimeStatus | None
+    output: object = None
+    custom_status: object = None
+
+
+class PurgedInstances(Struct, frozen=True):
+    """What the SDK's client returns for a purge."""
+
+    instances_deleted: int
+
+
 class SignalClient:
     """The part of the SDK's durable client that the handlers use, over `Entities`; keys are parts of URLs."""
 
@@ -122,32 +141,32 @@ class SignalClient:
             raise ValueError(f"400: The function {name!r} doesn't exist, is disabled, or is not an entity function.")
         self._entities.deliver(name, unquote(entity_id.key), operation, value)
 
-    async def read_entity_state(self, entity_id: df.EntityId) -> EntityStateResponse:
+    async def read_entity_state(self, entity_id: df.EntityId) -> EntityState:
         """Return the state as a value, as the engine does, also what an entity that has none answered last."""
         place = f"@{unquote(entity_id.name).lower()}@{unquote(entity_id.key)}"
         text = self._entities.states.get(place) or self._entities.ends.get(place)
-        return EntityStateResponse(False) if text is None else EntityStateResponse(True, json.loads(text))
+        return EntityState(False) if text is None else EntityState(True, json.loads(text))
 
     async def start_new(self, name: str, instance_id: str, given: Any) -> str:
         """Start an orchestration, which never runs."""
         self._entities.clocks[instance_id] = given
         return instance_id
 
-    async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
+    async def get_status(self, instance_id: str) -> InstanceState:
         """Say that an orchestration that was started runs."""
-        status: Any = "Running" if unquote(instance_id) in self._entities.clocks else None
-        return DurableOrchestrationStatus(instanceId=instance_id, runtimeStatus=status)
+        is_there = unquote(instance_id) in self._entities.clocks
+        return InstanceState(df.OrchestrationRuntimeStatus.Running if is_there else None)
 
     async def terminate(self, instance_id: str, reason: str) -> None:
         """End an orchestration."""
         del self._entities.clocks[instance_id]
 
-    async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:
+    async def purge_instance_history(self, instance_id: str) -> PurgedInstances:
         """Remove an entity, whether it has a state or not, or the clock of a schedule; there is nothing else here."""
         kept = (self._entities.states, self._entities.ends)
         for instances in kept:
             instances.pop(unquote(instance_id), None)
-        return PurgeHistoryResult(1)
+        return PurgedInstances(1)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

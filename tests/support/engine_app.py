@@ -7,23 +7,27 @@ async with engine_app(app_of(agent), clock=ManualClock(), unkind=unkind) as runn
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
-from azure.durable_functions.models.utils import http_utils
 from starlette.responses import Response
 
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.engine import DurableTask
+from devhost.durable.grpc.protocol import PROTOBUF
+from devhost.durable.grpc.service import TaskHubServer
 from devhost.durable.hub import TaskHub
 from devhost.durable.management.own_client import OwnSession
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.unkind import KIND, Unkind
+from devhost.durable.wire import JSON
 from devhost.http.app import FunctionsEndpoint, HostApp
 from devhost.http.routes import build_routes
 from devhost.index import build_index
@@ -45,6 +49,26 @@ class EngineSession(OwnSession):
         return url.startswith(RPC)
 
 
+@asynccontextmanager
+async def answered_to_clients(engine: DurableTask, clock: Clock, *, speaks_protobuf: bool) -> AsyncIterator[str]:
+    """Answer the app's durable clients, and give the URL that they send to: with the SDK 2.x a port for gRPC."""
+    if speaks_protobuf:
+        server = TaskHubServer(engine.hub, clock)
+        yield await server.start()
+        await server.stop()
+        return
+    from azure.durable_functions.models.utils import http_utils  # which 2.x has not
+
+    session = EngineSession(engine.management, RPC, http_utils._get_session)
+
+    async def get_session() -> OwnSession:
+        return session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_utils, "_get_session", get_session)
+        yield RPC
+
+
 @dataclass(frozen=True)
 class EngineApp:
     """The running app: `http` asks its functions and the engine's pages, `store` tells what was committed."""
@@ -52,6 +76,17 @@ class EngineApp:
     http: httpx.AsyncClient
     hub: TaskHub
     store: ObservedStore
+    speaks_protobuf: bool
+
+    async def start(self, name: str, instance_id: str, value: object) -> None:
+        """Start an orchestration as the SDK's client does: that of 1.7 makes a JSON string of the JSON text."""
+        text = json.dumps(value)
+        await self.hub.start(name, instance_id, text if self.speaks_protobuf else json.dumps(text))
+
+    def value_of(self, text: str | None) -> Any:
+        """Return the value of an instance's input that the SDK's client sent."""
+        value = json.loads(str(text))
+        return value if self.speaks_protobuf else json.loads(value)
 
 
 @asynccontextmanager
@@ -76,22 +111,19 @@ async def engine_app(
     client_text = ""
     invoker = Invoker(None, None, lambda: client_text)
     limits = DurableSettings.from_host_json({**settings.durable_task, **(durable or {})}, os.environ)
-    engine = DurableTask(AppFunctions(index, invoker), store, limits, clock or SystemClock(), unkind=unkind)
-    client_text = engine.client_binding(ORIGIN, RPC)
+    speaks_protobuf, clock = index.speaks_protobuf(), clock or SystemClock()
+    protocol = PROTOBUF if speaks_protobuf else JSON
+    engine = DurableTask(AppFunctions(index, invoker), store, limits, clock, protocol=protocol, unkind=unkind)
     functions = FunctionsEndpoint(build_routes(index, settings.route_prefix), invoker, settings, None)
     host = HostApp(functions, Response(status_code=404), {"durabletask": engine.management}, engine.management, None)
     await engine.start()
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            session = EngineSession(engine.management, RPC, http_utils._get_session)
-
-            async def get_session() -> OwnSession:
-                return session
-
-            patch.setattr(http_utils, "_get_session", get_session)
+        async with AsyncExitStack() as stack:
+            answered = answered_to_clients(engine, clock, speaks_protobuf=speaks_protobuf)
+            client_text = engine.client_binding(ORIGIN, await stack.enter_async_context(answered))
             transport = httpx.ASGITransport(host, raise_app_exceptions=False, client=("127.0.0.1", 1))
             async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=5.0) as http:
-                yield EngineApp(http, engine.hub, store)
+                yield EngineApp(http, engine.hub, store, speaks_protobuf)
     finally:
         await engine.stop(0)
         invoker.close()

@@ -10,8 +10,6 @@ import pytest
 from tests.support.interpreters import fresh_environment, install
 from tests.support.template_process import ROOT, copy_tree, running
 
-PINS = ("azure-functions==2.4.0b1", "azure-functions-durable==2.0.0rc3", "durabletask==1.12.0")
-"""In place of what requirements.txt asks for, until 2.x is final."""
 ORCHESTRATIONS = """
 
 import azure.durable_functions as df
@@ -53,9 +51,7 @@ PARIS = "The weather in Paris: partly cloudy, 18 °C."
 async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
     """A turn that its entity stores, an orchestration, and the end of a thread."""
     python = fresh_environment("3.13", tmp_path / "environment")
-    pins = tmp_path / "pins.txt"
-    pins.write_text("\n".join(PINS), encoding="utf-8")
-    install(python, "--override", str(pins), "-r", str(ROOT / "requirements-local.txt"))
+    install(python, "--override", str(ROOT / "requirements-durable-2.txt"), "-r", str(ROOT / "requirements-local.txt"))
     folder = tmp_path / "app"
     folder.mkdir()
     copy_tree(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Generator
 from typing import Any
@@ -80,7 +79,7 @@ async def test_an_episode_that_is_made_again_calls_no_agent_twice(
     unkind, notes = Armed(), list[str]()
     unkind.arm(Fault.SENT_NOT_COMMITTED, nth=nth)
     async with engine_app(make_app(notes), clock=FastClock(MINUTES_IN_A_SECOND * 60), unkind=unkind) as running:
-        await running.hub.start(name, "i", json.dumps(json.dumps(given)))
+        await running.start(name, "i", given)
         await asyncio.wait_for(unkind.until_struck(Fault.SENT_NOT_COMMITTED), GUARD_SECONDS)
         ended = await running.store.until_ended("i")
         entities = await running.store.list_entities("@dafx-clerk@", "", None)

@@ -79,7 +79,7 @@ async def test_a_call_whose_operation_an_older_instance_failed_is_made_again(tim
     for nth in range(1, times + 1):
         unkind.arm(Fault.LOST_OPERATION, NEWCOMER, nth)
     async with engine_app(asking("Joker", "Other"), unkind=unkind) as running:
-        await running.hub.start("ask", "i", json.dumps('["Other", "Joker"]'))
+        await running.start("ask", "i", ["Other", "Joker"])
         ended = await running.store.until_ended("i")
         messages = (await running.http.get("/api/agents/Joker/threads/t/messages")).json()["entries"]
 
@@ -93,7 +93,7 @@ async def test_an_orchestration_that_an_older_instance_executes_waits_for_the_ag
     """It goes on at an instance that has it, and the waits in its history are no calls there."""
     store, log = MemoryStore(), f"sqlite:{tmp_path / 'log.sqlite'}"
     async with engine_app(asking("Other", log=log), inner=store) as older:
-        await older.hub.start("ask", "i", json.dumps('["Other", "Joker", "Joker"]'))
+        await older.start("ask", "i", ["Other", "Joker", "Joker"])
         await older.store.until_ended(await third_wait(older))
     async with engine_app(asking("Other", "Joker", log=log), inner=store) as newer:
         ended = await newer.store.until_ended("i")
@@ -124,7 +124,7 @@ async def test_a_call_of_an_agent_that_nobody_has_fails_by_its_name(monkeypatch:
     """After as many waits as a deployment may take."""
     monkeypatch.setattr(agent_calls, "MOST_WAITS", 3)
     async with engine_app(asking("Other")) as running:
-        await running.hub.start("ask", "i", json.dumps('["Joker"]'))
+        await running.start("ask", "i", ["Joker"])
         ended = await running.store.until_ended("i")
 
     assert (ended.status.value, "Joker" in str(ended.output)) == ("Failed", True)

@@ -195,7 +195,9 @@ async def test_the_erasure_of_a_person_has_ended_once_the_engine_knows_nothing_o
         await accepted(running, "sleep 60")
         first = await running.http.delete("/api/owners/me")
         store.gate.set()
-        second = await running.http.delete("/api/owners/me")
+        async with asyncio.timeout(GUARD_SECONDS):
+            while (again := await running.http.delete("/api/owners/me")).status_code == 202:
+                pass
 
-        assert (first.status_code, second.status_code) == (202, 200)
+        assert (first.status_code, again.status_code) == (202, 200)
         assert await index(running) == []

@@ -170,7 +170,7 @@ async def calls_of_models(log: Path, unkind: Seeded) -> Counter[str]:
     log.write_text("")
     async with engine_app(orchestrating_app(), unkind=unkind) as running:
         for name, kind in (("one", "ask_twice"), ("two", "ask_twice"), ("three", "through_a_child")):
-            await running.hub.start(kind, name, json.dumps(json.dumps(name)))
+            await running.start(kind, name, name)
         for name in ("one", "two", "three"):
             instance = await running.store.until_ended(name, GUARD_SECONDS)
             assert json.loads(instance.output or "") == [f"echo: {name} 1", f"echo: {name} 2"]

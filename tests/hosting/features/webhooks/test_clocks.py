@@ -69,7 +69,7 @@ class Waiting:
 
         async def tried() -> bool:
             clocks = await self.clocks()
-            tries = [json.loads(json.loads(str(clock.input)))["tries"] for clock in clocks]
+            tries = [self.running.value_of(clock.input)["tries"] for clock in clocks]
             return tries == [times] and await self.sleeps(clocks[0])
 
         await self.until(tried)
