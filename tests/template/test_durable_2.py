@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import httpx
@@ -50,11 +51,7 @@ PARIS = "The weather in Paris: partly cloudy, 18 °C."
 @pytest.mark.behaviour("hosting.durable-2")
 async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
     """A turn that its entity stores, an orchestration, and the end of a thread."""
-    python = fresh_environment("3.13", tmp_path / "environment")
-    install(python, "--override", str(ROOT / "requirements-durable-2.txt"), "-r", str(ROOT / "requirements-local.txt"))
-    folder = tmp_path / "app"
-    folder.mkdir()
-    copy_tree(folder)
+    python, folder = _environment(tmp_path / "environment"), _app(tmp_path / "app")
     with (folder / "function_app.py").open("a", encoding="utf-8") as file:
         file.write(ORCHESTRATIONS)
     command = [python, "-m", "devhost", "start", "--port", "0"]
@@ -68,3 +65,33 @@ async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
     assert (turn.status_code, turn.json()["response"]) == (200, PARIS)
     assert (asked.status_code, asked.json()) == (200, [PARIS, 2, "DONE", {"n": 1}])
     assert (deleted.status_code, gone.status_code) == (204, 404)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.behaviour("hosting.durable-2")
+async def test_a_thread_goes_on_with_the_next_sdk_and_with_the_one_before(tmp_path: Path) -> None:
+    """What its log and its entity have stored is the same for both."""
+    python, folder = _environment(tmp_path / "environment"), _app(tmp_path / "app")
+    counts = []
+    for each in (sys.executable, python, sys.executable):
+        async with (
+            running([each, "-m", "devhost", "start", "--port", "0"], folder) as app,
+            httpx.AsyncClient(base_url=f"{app.origin}/api", timeout=60) as client,
+        ):
+            turn = await client.post("/agents/assistant/run", json={"message": "hello", "thread_id": "t"})
+            counts.append(turn.json()["message_count"])
+
+    assert counts == [2, 4, 6]
+
+
+def _environment(folder: Path) -> str:
+    python = fresh_environment("3.13", folder)
+    install(python, "--override", str(ROOT / "requirements-durable-2.txt"), "-r", str(ROOT / "requirements-local.txt"))
+    return python
+
+
+def _app(folder: Path) -> Path:
+    folder.mkdir()
+    copy_tree(folder)
+    return folder
