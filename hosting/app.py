@@ -29,11 +29,11 @@ from hosting.functions.durable import AgentTask, CallingOrchestration, register_
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent
-from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
+from hosting.functions.orchestrations import OrchestrationRoutes
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.timers import TIMERS, register_expiry, register_timers
-from hosting.functions.user_routes import own_functions, refuse_taken_names, refuse_taken_routes
-from hosting.functions.users_functions import adapt
+from hosting.functions.user_routes import own_functions, refuse_taken_names
+from hosting.functions.users_functions import prepare
 from hosting.host_settings import (
     Safeguards,
     app_folder,
@@ -48,12 +48,13 @@ from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.options import AS_THE_APP, AgentOptions, Retry, refuse_unknown
+from hosting.options import AS_THE_APP, AgentOptions, Retry
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
-from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
+from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_options
 from hosting.start_up import report_import, reported, warn
 from hosting.store_choice import choose_stores
+from hosting.upstream import AGENT_OPTIONS, APP_OPTIONS, WORKFLOW_OPTIONS, UpstreamMethods, take_options
 from hosting.workflows import HostedWorkflow, WorkflowSource
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def __getattr__(name: str) -> Any:
     return lent_name(__name__, name)
 
 
-class AgentFunctionApp(df.DFApp):
+class AgentFunctionApp(UpstreamMethods, df.DFApp):
     """A Functions app whose agents are durable services: HTTP, MCP and an entity for each agent.
 
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
@@ -129,11 +130,12 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         report_import()
         quiet_libraries()
-        refuse_unknown("AgentFunctionApp", unknown)
+        take_options("AgentFunctionApp", unknown, APP_OPTIONS)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
         all_settings, hosted = AllSettings(environ, SETTINGS), workflows_of(workflow, workflows)
-        self._settings = with_longest_wait(all_settings.of(Settings), max_poll_retries, poll_interval_seconds)
+        settings, most_bytes = all_settings.of(Settings), unknown.get("max_state_bytes")
+        self._settings = with_options(settings, max_poll_retries, poll_interval_seconds, most_bytes)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
@@ -145,14 +147,12 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
-        self._served = self._make_served(principal, hosted, wires, all_settings, lists_agents=health_lists_agents)
+        self._served = self._make_served(principal, wires, all_settings, lists_agents=health_lists_agents)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared()
         for agent in agents or ():
             self._add(agent, AS_THE_APP)
-        for flow in hosted:
-            self._add(flow, AgentOptions(http=True))
+        self._add_workflows(hosted)
 
     def _make_plan(self, principal: PrincipalResolver | None) -> Plan:
         return Plan(
@@ -182,19 +182,13 @@ class AgentFunctionApp(df.DFApp):
         )
 
     def _make_served(
-        self,
-        principal: PrincipalResolver | None,
-        hosted: Sequence[HostedWorkflow],
-        wires: Sequence[str],
-        all_settings: AllSettings,
-        *,
-        lists_agents: bool,
+        self, principal: PrincipalResolver | None, wires: Sequence[str], settings: AllSettings, *, lists_agents: bool
     ) -> Served:
-        workflows = [flow.name for flow in hosted]
+        workflows: list[str] = []
         features = make_features(
             self._services,
             self._plan,
-            all_settings,
+            settings,
             principal,
             wires,
             workflows=workflows,
@@ -205,7 +199,7 @@ class AgentFunctionApp(df.DFApp):
         return Served(self, self._plan, access_of(features), entities, workflows, self._shutdown.watch, features)
 
     def _register_shared(self) -> None:
-        """Register the functions that all agents share: one for each route."""
+        """Register the functions that all agents and workflows share, once the app has them all: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         exports = exports_of(services, plan)
         added = (served.link_names, served.links, served.rules_of)
@@ -306,16 +300,12 @@ class AgentFunctionApp(df.DFApp):
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
         with reported():
+            if OPENAPI not in self._served.routes:
+                self._register_shared()
             functions: list[Any] = super().get_functions()
             if not self._plan.agents:
                 warn("This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.")
-            names, ours, theirs = self._own_functions, list[Any](), list[Any]()
-            for function in functions:
-                (ours if function.get_function_name() in names else theirs).append(function)
-            refuse_taken_routes(ours, theirs)
-            if self._plan.has_owners:
-                warn_of_management_urls(theirs)
-            adapt(theirs)
+            prepare(functions, self._own_functions, has_owners=self._plan.has_owners)
             return functions
 
     def add_agent(
@@ -338,7 +328,7 @@ class AgentFunctionApp(df.DFApp):
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
-        refuse_unknown("add_agent", unknown)
+        take_options("add_agent", unknown, AGENT_OPTIONS)
         own = AgentOptions(
             http=enable_http_endpoint,
             mcp=enable_mcp_tool_trigger,
@@ -355,6 +345,16 @@ class AgentFunctionApp(df.DFApp):
             callback=callback or None,
         )
         self._add(agent, own)
+
+    def configure_workflow(self, workflow: WorkflowSource, **unknown: Any) -> None:
+        """Register one more workflow, as the constructor's `workflows` does."""
+        take_options("configure_workflow", unknown, WORKFLOW_OPTIONS)
+        self._add_workflows(workflows_of(workflow, None))
+
+    def _add_workflows(self, hosted: Sequence[HostedWorkflow]) -> None:
+        for workflow in hosted:
+            self._add(workflow, AgentOptions(http=True))
+            self._served.workflows.append(workflow.name)
 
     def _add(self, agent: SupportsAgentRun | HostedWorkflow, own: AgentOptions) -> None:
         """Register the functions of an agent or a workflow: its entity, and its route and tool if it has them."""
@@ -380,7 +380,6 @@ class AgentFunctionApp(df.DFApp):
         if outer := self._services.hooks.get(options.within.lower()):
             hooks = replace(hooks, meter=outer.meter, balance=outer.balance)
         self._services.hold(planned, seconds, hooks)
-        register_features(self._served)
         entity = ThreadEntity(planned, self._services, hooks.on_end)
         name, function = entity_name(planned.name), entity_function(planned.name)
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from msgspec import Struct, structs
 
@@ -126,17 +124,3 @@ class AgentOptions(Struct, frozen=True):
 
 AS_THE_APP = AgentOptions()
 """The options of an agent whose author chose none for it."""
-
-_NOT_YET = {
-    "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
-    "workflow_name": "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out.",
-}
-
-
-def refuse_unknown(where: str, unknown: Mapping[str, Any]) -> None:
-    """Raise `ConfigurationError` for an option that `where` does not take, or not yet."""
-    for name, value in unknown.items():
-        if name not in _NOT_YET:
-            raise ConfigurationError(f"{where} has no option {name!r}. See docs/reference/hosting.md for its options.")
-        if value is not None:
-            raise ConfigurationError(_NOT_YET[name])

@@ -247,13 +247,23 @@ def report_misspelt(environ: Mapping[str, str], beginnings: tuple[str, ...], kno
             warn(f"There is no setting {name}, so it does nothing. Is {nearest} meant? {advice}")
 
 
-def with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:
-    """Return the settings with the longest wait that an app's options name, if they do; raises `ConfigurationError`."""
-    if retries is None and interval is None:
-        return settings
-    seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
-    if not 0 <= seconds <= 220:
-        raise ConfigurationError(
-            f"max_poll_retries * poll_interval_seconds is {seconds:.12g} s, the longest wait: it must be 0 to 220."
-        )
-    return settings.model_copy(update={"wait_seconds": float(seconds)})
+def with_options(settings: Settings, retries: int | None, interval: float | None, most_bytes: int | None) -> Settings:
+    """Return the settings with those that an app's options name: the longest wait, and the limit of conversations.
+
+    Raises `ConfigurationError` for one that the setting could not have.
+    """
+    changed: dict[str, object] = {}
+    if retries is not None or interval is not None:
+        seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
+        if not 0 <= seconds <= 220:
+            raise ConfigurationError(
+                f"max_poll_retries * poll_interval_seconds is {seconds:.12g} s, the longest wait: it must be 0 to 220."
+            )
+        changed["wait_seconds"] = float(seconds)
+    if most_bytes is not None:
+        if not 4096 <= most_bytes <= 1_000_000_000:
+            raise ConfigurationError(
+                f"max_state_bytes is {most_bytes}: as AGENT_STATE_LIMIT_BYTES it must be 4096 to 1000000000."
+            )
+        changed["state_limit_bytes"] = most_bytes
+    return settings.model_copy(update=changed)

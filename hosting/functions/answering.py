@@ -66,7 +66,7 @@ class Served(Struct, frozen=True):
     plan: Plan
     access: Access
     entities: FeatureEntities
-    workflows: Sequence[str] = ()
+    workflows: list[str] = field(default_factory=list)
     watch: Callable[[], None] = lambda: None
     features: Sequence[Feature] = ()
     routes: list[Route] = field(default_factory=list)

@@ -30,6 +30,7 @@ INSTEAD = {
     "DurableAIAgentClient": "Use AgentClient, as docs/guides/console.md says",
     "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/guides/console.md says",
     "DurableAIAgentWorker": "Use AgentWorker, as docs/guides/console.md says",
+    "INHERIT": "Leave out the option that has it",
     "DurableWorkflowClient": "Call the workflow by app.get_agent(context, name), or over HTTP",
 }
 OPTIONS = {

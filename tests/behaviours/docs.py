@@ -26,6 +26,7 @@ BEHAVIOURS = {
     "names that one.",
     "docs.gallery": "The template passes each static rule of the template gallery, and its entry there has what "
     "is asked.",
+    "docs.moving": "docs/guides/moving.md has every option and method of the other package, and no other.",
     "docs.surfaces": "The table of docs/reference/surfaces.md has routes, fields and MCP arguments that there are, "
     "and the page asks the routes of which it says so.",
     "docs.glossary": "The ids that docs/reference/glossary.md calls the same are the same.",

@@ -92,5 +92,7 @@ BEHAVIOURS = {
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level.",
     "hosting.moves-over": "An app of agent-framework-azurefunctions becomes one of ours by its import line: the same "
     "constructor calls make the same functions, the same requests get the same answers.",
+    "hosting.upstream-options": "Each option and method of the next version of agent-framework-azurefunctions means "
+    "what this library has for it, or is named in one line at the start with what to do; a wrong value is refused.",
     "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents'.",
 }
