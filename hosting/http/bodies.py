@@ -13,7 +13,17 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict, get_type_hints
 
 from hosting.amounts import BudgetState
-from hosting.core.outcome import OpenStatus, RunIds, RunStatus, ThreadIds, Usage
+from hosting.core.outcome import (
+    CompletedRun,
+    EndedRun,
+    JoinedRun,
+    OpenStatus,
+    Problem,
+    RunIds,
+    RunStatus,
+    ThreadIds,
+    Usage,
+)
 from hosting.workflows import WorkflowGraph
 
 
@@ -230,3 +240,32 @@ def with_members(body: Any, members: Mapping[str, Any]) -> Any:
     extended = make(body.__name__, {**get_type_hints(body, include_extras=True), **members})
     extended.__doc__ = body.__doc__
     return extended
+
+
+CAMEL_CASE: Mapping[str, str] = {
+    "sessionId": "session_id",
+    "correlationId": "correlation_id",
+    "messageCount": "message_count",
+    "errorCode": "code",
+}
+"""The members that upstream's clients read in another spelling, each beside ours, which stays."""
+
+
+def in_both_spellings(body: Mapping[str, object]) -> dict[str, object]:
+    """Return the answer of a run, or a problem, with the members that upstream's clients read; also its `error`."""
+    error = body.get("error")
+    inner = {"error": in_both_spellings(error)} if isinstance(error, Mapping) else {}
+    return {**body, **inner, **{name: body[own] for name, own in CAMEL_CASE.items() if own in body}}
+
+
+def _spelled(body: Any, **changed: Any) -> Any:
+    """Return the type of what `in_both_spellings` makes of a body of that type."""
+    members = get_type_hints(body, include_extras=True)
+    return with_members(body, {**changed, **{name: members[own] for name, own in CAMEL_CASE.items() if own in members}})
+
+
+SENT_PROBLEM = _spelled(Problem)
+SENT_COMPLETED = _spelled(CompletedRun)
+SENT_JOINED = _spelled(JoinedRun)
+SENT_PENDING = _spelled(PendingRun)
+SENT_ENDED = _spelled(EndedRun, error=SENT_PROBLEM)

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from hosting.core.outcome import Problem
 from hosting.core.request.contents import Limits
 from hosting.core.request.response_format import FORMAT_COMPONENTS
 from hosting.errors import (
@@ -31,6 +30,7 @@ from hosting.errors import (
     ThreadBusyError,
     UnauthorizedError,
 )
+from hosting.http.bodies import SENT_PROBLEM
 from hosting.http.body_document import RUN_BODY, THREAD_TEXT, thread_id_schema
 from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
@@ -93,7 +93,7 @@ class ServedApp(Struct, frozen=True, dict=True):
         """The schema of each type of body, and the components to which they refer."""
         bodies = [answer.body for route in self.described_routes for answer in route.answers if answer.body is not None]
         by_key, shared = TypeAdapter.json_schemas(
-            [(body, "serialization", TypeAdapter(body)) for body in (Problem, *dict.fromkeys(bodies))],
+            [(body, "serialization", TypeAdapter(body)) for body in (SENT_PROBLEM, *dict.fromkeys(bodies))],
             ref_template="#/components/schemas/{model}",
             schema_generator=_Untitled,
         )
@@ -215,7 +215,7 @@ def _responses(route: Route, app: ServedApp) -> Schema:
         responses[str(status)] = {
             "description": " ".join(f"{error.code}: {(error.__doc__ or '').splitlines()[0]}" for error in errors),
             "content": {
-                "application/problem+json": {"schema": {"allOf": [app.schemas[0][Problem], narrowed]}},
+                "application/problem+json": {"schema": {"allOf": [app.schemas[0][SENT_PROBLEM], narrowed]}},
                 "text/plain": {"schema": {"type": "string"}},
             },
             "headers": {header.name: header.described(always=False) for header in headers},

@@ -35,6 +35,7 @@ from hosting.http.bodies import (
     PendingRun,
     RunList,
     RunState,
+    in_both_spellings,
 )
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.run_call import Form
@@ -104,6 +105,11 @@ def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, 
     return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})
 
 
+def _sent(status: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Reply:
+    """Return the answer of a run in JSON, as all clients read it."""
+    return json_reply(status, in_both_spellings(body), headers)
+
+
 def first_page(items: Sequence[T]) -> Sequence[T]:
     """Return as many of the first of these JSON values as a page takes (`PAGE_BYTES`), one at least."""
     size = 0
@@ -124,7 +130,7 @@ def problem_reply(
     if form == "text":
         text = error.detail if error.run_url is None else f"{error.detail}\n\nThat run: GET {error.run_url}"
         return Reply(error.status, text, "text/plain", headers or {})
-    body = json.dumps(problem(error, known), ensure_ascii=False)
+    body = json.dumps(in_both_spellings(problem(error, known)), ensure_ascii=False)
     return Reply(error.status, body, "application/problem+json", headers or {})
 
 
@@ -154,7 +160,7 @@ def run_reply(
                 body["budget"] = budget
             if is_joined:
                 body["joined"] = run.run_id
-            return json_reply(200, body, headers)
+            return _sent(200, body, headers)
         case None:
             return _pending_reply(run, form, thread_url, headers, budget, is_joined=is_joined)
         case Joined() as end:
@@ -196,7 +202,7 @@ def _pending_reply(
         body["takeover_seconds"] = takeover_seconds
     if budget is not None:
         body["budget"] = budget
-    return json_reply(202, body, sent)
+    return _sent(202, body, sent)
 
 
 def _joined_reply(run: Run, end: Joined, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
@@ -205,7 +211,7 @@ def _joined_reply(run: Run, end: Joined, form: Form, thread_url: str, headers: M
     sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
     if form == "text":
         return Reply(202, f"{end.detail} GET {url} has the answer.", "text/plain", sent)
-    return json_reply(202, outcome_fields(run, end), sent)
+    return _sent(202, outcome_fields(run, end), sent)
 
 
 def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover_seconds: float | None = None) -> Reply:
@@ -216,7 +222,7 @@ def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover
     if budget is not None:
         body["budget"] = budget
     joined = {"location": run_url(end.into, thread_url)} if isinstance(end, Joined) else {}
-    return json_reply(200, body, {**run_headers(run), **joined})
+    return _sent(200, body, {**run_headers(run), **joined})
 
 
 def cancel_reply(run: Run) -> Reply:

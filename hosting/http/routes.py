@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import structs
 
 from hosting import errors
-from hosting.core.outcome import CompletedRun, EndedRun, JoinedRun
 from hosting.http import bodies, places
 from hosting.http.agent_description import AgentDescription, WorkflowDescription
 from hosting.http.body_document import RUN_BODY
@@ -112,7 +111,7 @@ def description_route(links: Iterable[str]) -> Route:
 def in_progress(*headers: Header) -> ResponseSpec:
     """Return the answer 202 of a request that began a run."""
     text, sent = "The run is in progress: you did not wait, or the wait ended first.", (*RUN_HEADERS, *PENDING_HEADERS)
-    return ResponseSpec(202, text, bodies.PendingRun | JoinedRun, (*sent, *headers), or_text=True)
+    return ResponseSpec(202, text, bodies.SENT_PENDING | bodies.SENT_JOINED, (*sent, *headers), or_text=True)
 
 
 RUN = Route(
@@ -124,7 +123,7 @@ RUN = Route(
         ResponseSpec(
             200,
             "The agent's answer, or the run's events as they come.",
-            CompletedRun,
+            bodies.SENT_COMPLETED,
             (*RUN_HEADERS, *FINISH_HEADERS, REPLAYED, PREFERENCE),
             or_text=True,
             or_events=True,
@@ -223,9 +222,12 @@ STATUS = Route(
     "Read a run's outcome",
     (
         ResponseSpec(
-            200, "The run has ended, with or without success.", CompletedRun | EndedRun | JoinedRun, (_JOINED,)
+            200,
+            "The run has ended, with or without success.",
+            bodies.SENT_COMPLETED | bodies.SENT_ENDED | bodies.SENT_JOINED,
+            (_JOINED,),
         ),
-        ResponseSpec(202, "The run is queued or running.", bodies.PendingRun, PENDING_HEADERS),
+        ResponseSpec(202, "The run is queued or running.", bodies.SENT_PENDING, PENDING_HEADERS),
     ),
 )
 TIMELINE = Route(

@@ -120,4 +120,6 @@ BEHAVIOURS = {
     "80).",
     "http.broken-off": "An answer whose stream ends without its provider's last word says so (issue 80).",
     "http.cut-calls": "A tool call that was cut in its arguments is not made without them (issue 80).",
+    "http.both-spellings": "The answers of a run and all refusals have the members that upstream's clients read, in "
+    "camel case beside ours; streams and lists are no larger for it.",
 }

@@ -7,13 +7,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hosting.core.outcome import Approval, CompletedRun, ThreadIds, approval_fields
+from hosting.core.outcome import Approval, ThreadIds, approval_fields
 from hosting.core.request.fields import ANSWER_FIELDS, ERROR, STANDING, VALUE, read_decision
 from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.features.approvals.approvals import Approvals
 from hosting.http import places
+from hosting.http.bodies import SENT_COMPLETED
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
@@ -64,7 +65,7 @@ ANSWER_APPROVAL = Route(
         ResponseSpec(
             200,
             "The answer is recorded. After the last answer: the response of the run that continued.",
-            AnsweredApproval | CompletedRun,
+            AnsweredApproval | SENT_COMPLETED,
             (Header("x-ms-run-id", "The run that continued.", always=False), PREFERENCE),
             or_text=True,
             or_events=True,

@@ -33,9 +33,12 @@ async def test_a_json_request_is_answered_with_the_whole_json_answer(api: Api) -
         "message": "hello",
         "thread_id": thread,
         "session_id": thread,
+        "sessionId": thread,
         "run_id": run_id,
         "correlation_id": run_id,
+        "correlationId": run_id,
         "message_count": 2,
+        "messageCount": 2,
         "finish_reason": None,
         "incomplete": False,
         "usage": {"input_token_count": 3, "output_token_count": 4, "total_token_count": 7},
@@ -185,8 +188,11 @@ async def test_a_failed_run_answers_a_problem_in_our_own_words(api: Api) -> None
         "error": problem["detail"],
         "thread_id": answer.headers["x-ms-thread-id"],
         "session_id": answer.headers["x-ms-thread-id"],
+        "sessionId": answer.headers["x-ms-thread-id"],
         "run_id": run_id,
         "correlation_id": run_id,
+        "correlationId": run_id,
+        "errorCode": problem["code"],
     }
     assert api.is_over_socket or "secret" not in answer.text
 
@@ -323,8 +329,10 @@ def assert_accepted(answer: httpx.Response, thread: str) -> None:
         "message": "hi",
         "thread_id": thread,
         "session_id": thread,
+        "sessionId": thread,
         "run_id": run_id,
         "correlation_id": run_id,
+        "correlationId": run_id,
     }
     assert answer.headers["retry-after"] == "1"
     assert answer.headers["location"].startswith("http://")

@@ -1,0 +1,94 @@
+"""Clients of the next version of `agent-framework-azurefunctions` read our answers: names in camel case beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of, ask, served
+
+pytestmark = pytest.mark.behaviour("http.both-spellings")
+
+IDS = {"session_id": "t", "sessionId": "t"}
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """An app with Joker."""
+    async with served(app_of(scripted_agent("Joker"))) as (_, http):
+        yield http
+
+
+def spelled(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that have two spellings, or are upstream's."""
+    names = ("session_id", "correlation_id", "message_count", "code")
+    camel = ("sessionId", "correlationId", "messageCount", "errorCode")
+    return {name: body[name] for name in (*names, *camel) if name in body}
+
+
+async def test_an_answer_has_its_ids_and_its_count_in_both(http: httpx.AsyncClient) -> None:
+    """From the request that waits, and where the run's status is read."""
+    body = (await ask(http, "hi", sessionId="t")).json()
+    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{body['run_id']}")).json()
+
+    run_id = body["run_id"]
+    expected = {**IDS, "correlation_id": run_id, "correlationId": run_id, "message_count": 2, "messageCount": 2}
+    assert (spelled(body), spelled(read)) == (expected, expected)
+
+
+async def test_an_accepted_run_has_its_ids_in_both(http: httpx.AsyncClient) -> None:
+    """Of a request that does not wait, by their name for that."""
+    body = (await ask(http, "hi", sessionId="t", waitForResponse=False)).json()
+
+    assert spelled(body) == {**IDS, "correlation_id": body["run_id"], "correlationId": body["run_id"]}
+
+
+async def test_a_run_without_an_answer_has_its_ids_and_code_in_both(http: httpx.AsyncClient) -> None:
+    """As a problem, and as the state of the run with the problem in it."""
+    failed = (await ask(http, "fail", sessionId="t")).json()
+    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{failed['run_id']}")).json()
+
+    ids = {**IDS, "correlation_id": failed["run_id"], "correlationId": failed["run_id"]}
+    assert spelled(failed) == {**ids, "code": "run_failed", "errorCode": "run_failed"}
+    assert (spelled(read), spelled(read["error"])) == (ids, spelled(failed))
+
+
+async def test_a_refusal_has_its_code_in_both(http: httpx.AsyncClient) -> None:
+    """Without ids where none is known."""
+    refused = (await ask(http, " ")).json()
+
+    assert spelled(refused) == {"code": "missing_message", "errorCode": "missing_message"}
+
+
+async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClient) -> None:
+    """They are no larger for it: upstream's package has neither."""
+    stream = await ask(http, "hi", thread_id="t", stream=True)
+    listed = await http.get("/api/agents/Joker/threads/t/runs")
+
+    assert [text for text in (stream.text, listed.text) if "sessionId" in text or "correlationId" in text] == []
+    assert '"session_id": "t"' in stream.text
+
+
+async def test_the_document_has_both(http: httpx.AsyncClient) -> None:
+    """In the bodies that have them, and as always sent where the other one is."""
+    schemas = (await http.get("/api/openapi.json")).json()["components"]["schemas"]
+
+    found = {
+        name: sorted(camel for camel in ("sessionId", "correlationId", "messageCount", "errorCode") if camel in members)
+        for name, schema in schemas.items()
+        if (members := schema.get("properties", {})) and {"sessionId", "errorCode"} & members.keys()
+    }
+    ids = ["correlationId", "sessionId"]
+    assert found == {
+        "CompletedRun": [*ids[:1], "messageCount", *ids[1:]],
+        "EndedRun": ids,
+        "JoinedRun": ids,
+        "PendingRun": ids,
+        "Problem": ["correlationId", "errorCode", "sessionId"],
+    }
+    assert {"sessionId", "correlationId", "messageCount"} <= set(schemas["CompletedRun"]["required"])
+    assert set(schemas["Problem"]["required"]) & {"errorCode", "sessionId"} == {"errorCode"}
