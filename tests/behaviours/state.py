@@ -49,4 +49,6 @@ BEHAVIOURS = {
     "state.page": "docs/reference/state.md shows a document that we write, and what it says is printed is printed.",
     "state.tells": "`python -m state` tells version, counts, unknowns and what was said; its exit status tells whether "
     "the document is readable.",
+    "state.schema-2": "A thread of schema 2.0.0, which the next version of agent-framework-azurefunctions writes, is "
+    "refused by name and stays byte for byte, until somebody resets or deletes it.",
 }
