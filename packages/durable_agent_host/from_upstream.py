@@ -30,8 +30,9 @@ INSTEAD = {
     "DurableAIAgentClient": "Use AgentClient, as docs/guides/console.md says",
     "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/guides/console.md says",
     "DurableAIAgentWorker": "Use AgentWorker, as docs/guides/console.md says",
-    "INHERIT": "Leave out the option that has it",
     "DurableWorkflowClient": "Call the workflow by app.get_agent(context, name), or over HTTP",
+    "INHERIT": "Leave out the option that has it",
+    "runtime_status_name": "Write status.runtime_status.name",
 }
 OPTIONS = {
     "entity_id": "add_agent has no entity_id: an agent's entity is dafx-<agent name>. Leave it out",

@@ -87,7 +87,7 @@ try: from agent_framework.azure import AgentFunctionApp as App, NoSuchClient
 except ImportError: pass
 app = App(agents=[], workflows=[mine.one(os.environ), mine.two()], workflow=mine.built)
 app.add_agent(mine.agent, entity_id="x")
-agent_framework.azure.AgentFunctionApp, hosting.AgentFunctionApp, hosting.get_logger
+agent_framework.azure.AgentFunctionApp, hosting.AgentFunctionApp, hosting.get_logger, hosting.runtime_status_name
 """
 LEFT = f"""
 Dockerfile:2: it names agent-framework-azurefunctions. Name durable-agent-host instead.
@@ -106,6 +106,7 @@ function_app.py:19: add_agent has no entity_id: an agent's entity is dafx-<agent
 function_app.py:20: agent_framework.azure.AgentFunctionApp is Microsoft's.
     Write `from durable_agent_host import AgentFunctionApp`.
 function_app.py:20: get_logger is not in durable_agent_host. It was imported from agent_framework_azurefunctions.
+function_app.py:20: runtime_status_name is not in durable_agent_host. Write status.runtime_status.name.
 uv.lock: it locks agent-framework-durabletask. Create it again.
 requirements.txt: there is none in SOURCE. The new one has durable-agent-host=={version()} alone; add what else you use.
 """
