@@ -44,12 +44,17 @@ class RunIds(ThreadIds):
 
 
 class Usage(TypedDict, total=False):
-    """Tokens, as the model counts them; `estimated_token_count` of them are estimates, for interrupted calls."""
+    """Tokens, as the model counts them; `estimated_token_count` of them are estimates, for interrupted calls.
+
+    Of the input, the model read some from its cache. Of the output, some are its reasoning.
+    """
 
     input_token_count: int
     output_token_count: int
     total_token_count: int
     estimated_token_count: int
+    cache_read_input_token_count: int
+    reasoning_output_token_count: int
 
 
 class Problem(TypedDict):
@@ -169,23 +174,9 @@ def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun | Jo
     if isinstance(terminal, Completed):
         return completed_fields(run, terminal)
     if isinstance(terminal, Joined):
-        thread_id, run_id = run.accepted.thread_id, run.run_id
-        return JoinedRun(
-            status="joined",
-            joined=terminal.into,
-            thread_id=thread_id,
-            session_id=thread_id,
-            run_id=run_id,
-            correlation_id=run_id,
-        )
-    return {
-        "status": terminal.kind,
-        "error": problem(run_error(terminal), ids(run.accepted)),
-        "thread_id": run.accepted.thread_id,
-        "session_id": run.accepted.thread_id,
-        "run_id": run.run_id,
-        "correlation_id": run.run_id,
-    }
+        return cast(JoinedRun, {"status": "joined", "joined": terminal.into, **ids(run.accepted)})
+    run_ids = ids(run.accepted)
+    return cast(EndedRun, {"status": terminal.kind, "error": problem(run_error(terminal), run_ids), **run_ids})
 
 
 def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
@@ -221,7 +212,7 @@ def usage_of(end: Terminal | None) -> Usage:
 
 def shown_usage(stored: Mapping[str, Any]) -> Usage:
     """Return the tokens of an entry as they are shown."""
-    return cast(Usage, {shown: stored[name] for name, shown in SHOWN_COUNTS.items() if name in stored})
+    return cast(Usage, {shown: stored[name] for name, shown in SHOWN_COUNTS.items() if type(stored.get(name)) is int})
 
 
 def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Approval]:

@@ -8,12 +8,11 @@ from typing import Any, Literal, cast
 
 from hosting.amounts import BudgetState, cost_text
 from hosting.core.deletion import Receipt
-from hosting.core.outcome import Usage
+from hosting.core.outcome import Usage, shown_usage
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.finish import is_cut, word_of
 from hosting.core.thread.run import Ended
 from hosting.core.thread.sources import fork_source
-from hosting.core.thread.usage import RECORDED_COUNTS
 from hosting.core.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.http.bodies import (
     DeletionUnderWay,
@@ -30,6 +29,7 @@ from hosting.plan import AgentPlan
 from hosting.ports import iso
 from hosting.principal import Caller
 from state.codec import entry_value
+from state.contents import TOKEN_COUNTS
 from state.conversation import exchanges, message_count
 from state.extension import host_of
 from state.models import OURS, unsent_messages
@@ -53,9 +53,8 @@ def thread_reply(
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
     created_at = older.since or (entries[0].created_at if entries else accepted_at)
     counted = view.head.counted
-    usage = cast(Usage, {name: getattr(counted, own) for own, name in RECORDED_COUNTS.items()})
-    if counted.estimated_tokens:
-        usage["estimated_token_count"] = counted.estimated_tokens
+    always = dict.fromkeys(TOKEN_COUNTS.values(), 0)
+    usage = cast(Usage, {**always, **shown_usage(counted.stored())})
     body: Thread = {
         "agent": agent.name,
         "thread_id": view.address.thread_id,

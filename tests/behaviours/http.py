@@ -32,6 +32,8 @@ BEHAVIOURS = {
     "its agent does, at every door; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
     "what is used and left, and keeps what it said (issue 51).",
+    "http.parts-of-usage": "The usage of a run says how much of its input came from a model's cache and how "
+    "much of its output is reasoning, on every wire; both count once in budgets and costs (issue 90).",
     "http.budget-code": "An agent that an executor's own code calls spends its workflow's budget; code that asks a "
     "model unseen is named at the start (docs/guides/budgets.md).",
     "http.budget-cut-short": "What was received of a streamed answer that did not come whole counts for budgets and "

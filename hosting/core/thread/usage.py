@@ -24,11 +24,14 @@ def _own_name(shown: str) -> str:
     return shown.replace("_token_count", "_tokens")
 
 
-_ESTIMATED = "estimatedTokenCount"
-SHOWN_COUNTS = {**TOKEN_COUNTS, _ESTIMATED: "estimated_token_count"}
+CACHED, REASONING = "cache_read_input_token_count", "reasoning_output_token_count"
+"""Parts of the input and of the output, which count once, by a model's names: an entry has them as the model does."""
+_PARTS = {name: name for name in (CACHED, REASONING)}
+_BESIDE_COUNTS = {"estimatedTokenCount": "estimated_token_count", **_PARTS}
+SHOWN_COUNTS = {**TOKEN_COUNTS, **_BESIDE_COUNTS}
 """The counts of an entry: stored name -> shown name."""
 _ENTRY_COUNTS = {_own_name(shown): stored for stored, shown in SHOWN_COUNTS.items()}
-RECORDED_COUNTS = {_own_name(recorded): recorded for recorded in TOKEN_COUNTS.values()}
+RECORDED_COUNTS = {_own_name(recorded): recorded for recorded in (*TOKEN_COUNTS.values(), *_PARTS)}
 _OWN_NAMES = {name: name for name in _ENTRY_COUNTS}
 _BESIDE = "extensionData"
 
@@ -37,12 +40,15 @@ class TokenTotals(HeadPart):
     """Tokens that model calls have used, as their models counted them.
 
     `estimated_tokens` are of calls that were cut short, `cost` is of those with a price, in trillionths of its unit.
+    Tokens from a cache are among the input, and those of reasoning among the output.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
     estimated_tokens: int = Field(default=0, exclude_if=not_)
+    cache_read_input_tokens: int = Field(default=0, exclude_if=not_)
+    reasoning_output_tokens: int = Field(default=0, exclude_if=not_)
     cost: int = Field(default=0, exclude_if=not_)
 
     def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
@@ -140,8 +146,9 @@ def counted_in_all(end: events.Terminal, usage: RunUsage) -> events.Terminal:
 
 def entry_usage(counts: Mapping[str, int]) -> dict[str, Any]:
     """Return counts as the `usage` of an entry: counts without a property of its format stand beside the others."""
-    usage: dict[str, Any] = {name: count for name, count in counts.items() if name != _ESTIMATED}
-    return {**usage, _BESIDE: {_ESTIMATED: counts[_ESTIMATED]}} if _ESTIMATED in counts else usage
+    usage: dict[str, Any] = {name: count for name, count in counts.items() if name not in _BESIDE_COUNTS}
+    beside = {name: count for name, count in counts.items() if name in _BESIDE_COUNTS}
+    return {**usage, _BESIDE: beside} if beside else usage
 
 
 def entry_counts(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,4 +156,4 @@ def entry_counts(entry: Mapping[str, Any]) -> dict[str, Any]:
     usage = entry.get("usage")
     counts = dict(usage) if isinstance(usage, dict) else {}
     beside = counts.pop(_BESIDE, None)
-    return {**counts, **({_ESTIMATED: beside[_ESTIMATED]} if isinstance(beside, dict) and _ESTIMATED in beside else {})}
+    return {**counts, **{name: beside[name] for name in _BESIDE_COUNTS if isinstance(beside, dict) and name in beside}}

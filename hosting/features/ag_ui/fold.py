@@ -33,6 +33,7 @@ from hosting.core.thread.events import (
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval
+from hosting.core.thread.usage import CACHED, REASONING
 from hosting.errors import HostingError
 from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
@@ -52,7 +53,11 @@ ANSWER_SCHEMA: dict[str, Any] = {
 """The schema of an answer to an interrupt. With `editedArgs` clients offer an edit: it stands where one is taken."""
 
 _DENIED = "The call was not approved, so it was not made."
-_USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()}
+_USAGE = {
+    **{name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()},
+    CACHED: "cachedInputTokens",
+    REASONING: "reasoningTokens",
+}
 
 WireEvent = dict[str, Any]
 
@@ -285,5 +290,5 @@ def _result(end: Terminal) -> dict[str, Any]:
 
 
 def _usage(end: Terminal) -> dict[str, Any]:
-    counts = {_USAGE[name]: count for name, count in usage_of(end).items()}
+    counts = {_USAGE[name]: count for name, count in usage_of(end).items() if name in _USAGE}
     return {"usage": [counts]} if counts else {}

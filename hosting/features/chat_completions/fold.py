@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.core import transcript
-from hosting.core.outcome import completed_text, run_error
+from hosting.core.outcome import completed_text, run_error, usage_of
 from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, RunFailedError
 from hosting.features.chat_completions.calls import awaits_results, shown_calls
 from hosting.http.wire_runs import ItemFold, RewrittenError
-from state.contents import TOKEN_COUNTS
 
 Chunk = dict[str, Any]
 
@@ -121,10 +120,15 @@ def _reason(end: Terminal) -> str:
     return "content_filter" if finish_reason(end) in ("content_filter", "refusal") else "length"
 
 
-def _usage(end: Terminal) -> dict[str, int] | None:
+def _usage(end: Terminal) -> dict[str, Any] | None:
     """Return the tokens of the run, with all its attempts; None where its model counts none."""
-    stored = end.usage or end.entry.get("usage") or {}
-    if not stored:
+    used = usage_of(end)
+    if not used:
         return None
-    prompt, completion, total = (int(stored.get(name) or 0) for name in TOKEN_COUNTS)
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+    return {
+        "prompt_tokens": used.get("input_token_count", 0),
+        "prompt_tokens_details": {"cached_tokens": used.get("cache_read_input_token_count", 0)},
+        "completion_tokens": used.get("output_token_count", 0),
+        "completion_tokens_details": {"reasoning_tokens": used.get("reasoning_output_token_count", 0)},
+        "total_tokens": used.get("total_token_count", 0),
+    }

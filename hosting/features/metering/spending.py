@@ -210,7 +210,7 @@ class CallUnderWay(Struct, eq=False):
         least[names[1]] = max(self._reported.get(names[1], 0), guessed[names[1]])
         total = max(sum(least.values()), self._reported.get("total_token_count", 0))
         reported = max(sum(self._reported.get(name, 0) for name in names), self._reported.get("total_token_count", 0))
-        return {**least, "total_token_count": total}, total - reported
+        return {**self._reported, **least, "total_token_count": total}, total - reported
 
 
 def _characters_of(content: Content) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hosting.client_tools import result_text
+from hosting.core.outcome import usage_of
 from hosting.core.thread.events import Cancelled, Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
@@ -14,7 +15,6 @@ from hosting.core.transcript import arguments_text
 from hosting.features.responses.names import CALL, conversation_id, response_id
 from hosting.http.client_tools import shown_functions
 from hosting.http.wire_replies import input_parts
-from state.contents import TOKEN_COUNTS
 
 _UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
 _OF_THE_AGENT: Mapping[str, Any] = {**_UNSET, "parallel_tool_calls": True, "truncation": "disabled"}
@@ -86,16 +86,18 @@ def _format(response_format: ResponseFormat | None) -> dict[str, Any]:
 
 
 def _usage(end: Terminal | None) -> dict[str, Any] | None:
-    stored = (end.usage or end.entry.get("usage")) if end is not None else None
-    if not stored:
+    used = usage_of(end)
+    if not used:
         return None
-    counts = [int(stored.get(name) or 0) for name in TOKEN_COUNTS]
     return {
-        "input_tokens": counts[0],
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": counts[1],
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": counts[2],
+        "input_tokens": used.get("input_token_count", 0),
+        "input_tokens_details": {
+            "cached_tokens": used.get("cache_read_input_token_count", 0),
+            "cache_write_tokens": 0,
+        },
+        "output_tokens": used.get("output_token_count", 0),
+        "output_tokens_details": {"reasoning_tokens": used.get("reasoning_output_token_count", 0)},
+        "total_tokens": used.get("total_token_count", 0),
     }
 
 
