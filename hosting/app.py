@@ -48,7 +48,7 @@ from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.options import AS_THE_APP, AgentOptions, Retry
+from hosting.options import AS_THE_APP, AgentOptions, Reasoning, Retry
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_options
@@ -92,14 +92,12 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
 
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
-
     A workflow is given as it is, or as the function that builds it (docs/guides/workflows.md).
     `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
     `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of the other package does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/reference/responses.md).
-    `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
-    and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (budgets.md).
+    `budget` is how much a run, thread or owner's day may use of a model, `limit` how much a caller may ask (limits.md).
     `webhook` is notified of each run's end (notifications.md), `client_tools` lets requests bring tools (client-tools).
     `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
@@ -325,6 +323,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         limit: Limit | None = None,
         webhook: str | None = None,
         client_tools: bool | None = None,
+        reasoning: Reasoning | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -342,6 +341,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             limit=limit,
             webhook=webhook,
             client_tools=client_tools,
+            reasoning=reasoning,
             callback=callback or None,
         )
         self._add(agent, own)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from typing import Literal, get_args
 
 from msgspec import Struct, structs
 
 from hosting.errors import ConfigurationError, InvalidFieldError
 from hosting.names import BUSY_POLICIES, Busy
+
+Reasoning = Literal["keep", "show", "drop"]
+"""What becomes of a model's thoughts: `keep` is as agent-framework does, which gives them back to the model."""
 
 LONGEST_TTL_SECONDS = 315_360_000
 """Ten years."""
@@ -66,7 +70,8 @@ class AgentOptions(Struct, frozen=True):
     `retry` is for requests that bring none. `busy` is what becomes of a request that does not say it, while a run of
     its thread has not ended. `webhook` is the address that is notified of the ends of its runs, and `callback` is
     called with its updates and the ends of its runs. An agent `within` another one is run by that alone: its threads
-    are there to be read, and nothing lists it. With `client_tools` a request may bring tools that its caller runs. The
+    are there to be read, and nothing lists it. With `client_tools` a request may bring tools that its caller runs.
+    `reasoning` is what becomes of the thoughts of its model: "keep" if that is None. The
     features that read `budget`, `limit`, `webhook` and `callback` check them.
     """
 
@@ -82,6 +87,7 @@ class AgentOptions(Struct, frozen=True):
     limit: object = None
     webhook: str | None = None
     client_tools: bool | None = None
+    reasoning: Reasoning | None = None
     callback: object = None
     within: str = ""
 
@@ -90,12 +96,22 @@ class AgentOptions(Struct, frozen=True):
         values = {field.name: (getattr(self, field.name), field.default) for field in structs.fields(self)}
         return structs.replace(app, **{name: own for name, (own, default) in values.items() if own is not default})
 
+    @property
+    def shows_thoughts(self) -> bool:
+        """Whether callers get the thoughts of its model."""
+        return self.reasoning == "show"
+
     def check(self, agent: str) -> None:
         """Raise `ConfigurationError` for options that no agent of that name can have."""
         if self.busy not in BUSY_POLICIES:
             raise ConfigurationError(
                 f"busy of agent {agent!r} is {str(self.busy)[:80]!r}. "
                 f"Give one of {', '.join(map(repr, BUSY_POLICIES))}."
+            )
+        if self.reasoning is not None and self.reasoning not in get_args(Reasoning):
+            raise ConfigurationError(
+                f"reasoning of agent {agent!r} is {str(self.reasoning)[:80]!r}. "
+                f"Give one of {', '.join(map(repr, get_args(Reasoning)))}."
             )
         self._check_tool(agent)
         if self.ttl_seconds is not None and not 0 <= self.ttl_seconds <= LONGEST_TTL_SECONDS:

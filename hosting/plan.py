@@ -128,6 +128,11 @@ class Plan(Struct):
         planned = AgentPlan(name, cast(SupportsAgentRun, own), options, None, workflow, self.addresses)
         self._check_is_free(name, planned.kind)
         options.check(name)
+        if workflow is not None and options.reasoning == "drop":
+            raise ConfigurationError(
+                f"reasoning of workflow {name!r} is 'drop', and its executors keep their agents' thoughts while it is "
+                "at work. Use 'keep' or 'show'."
+            )
         if options.mcp:
             planned = replace(planned, tool=self._tool(planned))
         self.agents[name.lower()] = planned

@@ -175,6 +175,7 @@ class Services:
             run_timeout_seconds,
             pace=self._pace,
             retry=planned.options.retry,
+            reasoning=planned.options.reasoning,
             meter=hooks.meter,
             listen=hooks.listen,
         )

@@ -19,7 +19,7 @@ from hosting.core.agent.causes import cause_sentence
 from hosting.core.broadcast import DeltaText, Update
 from hosting.core.outcome import completed_text
 from hosting.core.thread import events
-from hosting.core.thread.run import Cancelling, Run, common_length, contents_text, difference
+from hosting.core.thread.run import Cancelling, Run, common_length, contents_text, difference, with_delta
 from hosting.names import is_step_key
 from hosting.visible import visible
 from state.json_values import portable_value
@@ -48,6 +48,15 @@ class TextVoided(NamedTuple):
 
     messages: tuple[AgentMessage, ...]
     is_rewritten: bool
+
+
+class ThoughtAdded(NamedTuple):
+    """The agent thinks on, by a text that its callers may read. Any other item ends the thought.
+
+    Those since the newest answer of the model are void once a later attempt claims the run: it thinks anew.
+    """
+
+    text: str
 
 
 class CalledTool(Struct, eq=False):
@@ -79,7 +88,8 @@ class CalledTool(Struct, eq=False):
             return self.sent
 
 
-Item = events.OfRun | events.ModelResult | events.Terminal | TextAdded | AgentMessage | TextVoided | CalledTool
+Written = TextAdded | AgentMessage | TextVoided | ThoughtAdded
+Item = events.OfRun | events.ModelResult | events.Terminal | Written | CalledTool
 
 
 class CalledTools:
@@ -135,7 +145,7 @@ class Transcript:
         self.run = run.begun
         self.text = ""
         self._reads_answers = reads_answers and not run.accepted.streamed
-        self._stable = 0
+        self._thoughts, self._stable, self._goes_on = "", (0, 0), False
         self._messages: list[AgentMessage] = []
         self._open: AgentMessage | None = None
         self._calls = CalledTools(names_causes=names_causes)
@@ -148,13 +158,18 @@ class Transcript:
         match event:
             case events.Delta():
                 return self._delta(event.offset, event.text)
+            case events.Thought() if (change := difference(self._thoughts, event.offset, event.text)) is not None:
+                self._thoughts = with_delta(self._thoughts, *change)
+                self._goes_on |= self._open is not None
+                return [*self._end_message(), ThoughtAdded(change[1])]
             case events.Claimed() if event.attempt > 1:
+                self._thoughts, self._goes_on = self._thoughts[: self._stable[1]], False
                 return [event, *self._begin_again()]
             case events.ModelResult():
                 self._calls.asked(event)
                 return [] if event.within else self._take_answer(event)
             case events.Checkpointed():
-                self._stable = len(self.text)
+                self._mark_stable()
             case events.ToolStarted() if not is_step_key(event.key):
                 return [*self._end_message(), self._calls.of(event)]
             case events.ToolResult() if not is_step_key(event.key):
@@ -169,7 +184,7 @@ class Transcript:
 
     def _begin_again(self) -> list[Item]:
         """A later attempt writes anew the text that it does not know, unless it only ends the run."""
-        prefix = self.text if isinstance(self.run.state, Cancelling) else self.text[: self._stable]
+        prefix = self.text if isinstance(self.run.state, Cancelling) else self.text[: self._stable[0]]
         items: list[Item] = [self._void(len(prefix), is_rewritten=False)]
         rest = prefix[len(self.text) :]
         return [*items, self._add(rest)] if rest else items
@@ -177,8 +192,12 @@ class Transcript:
     def _take_answer(self, answer: events.ModelResult) -> list[Item]:
         texts = (contents_text(message.get("contents", ())) for message in answer.response.get("messages", ()))
         read = self._become("\n\n".join(filter(None, [self.text, *texts]))) if self._reads_answers else []
-        self._stable = len(self.text)
+        self._mark_stable()
         return [*read, *self._end_message(), answer]
+
+    def _mark_stable(self) -> None:
+        """Later attempts know what is there by now, and what the model says next begins an answer."""
+        self._stable, self._goes_on = (len(self.text), len(self._thoughts)), False
 
     def _delta(self, offset: int, text: str) -> list[Item]:
         if offset == len(self.text) and text:  # nearly always
@@ -211,7 +230,7 @@ class Transcript:
     def _add(self, text: str) -> TextAdded:
         message = self._open
         if message is None:
-            if self.text and text.startswith("\n\n"):  # between two messages
+            if self.text and text.startswith("\n\n") and not self._goes_on:  # between two messages
                 self.text, text = f"{self.text}\n\n", text[2:]
             message = self._open = AgentMessage(len(self.text))
             self._messages.append(message)

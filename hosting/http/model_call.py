@@ -21,6 +21,7 @@ from hosting.core.thread.messages import APPROVALS, request_messages
 from hosting.core.thread.run import Open, Run
 from hosting.errors import UnknownModelCallError
 from hosting.http.replies import thread_ids
+from hosting.plan import AgentPlan
 from state.convert import agent_response
 from state.extension import host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
@@ -90,12 +91,12 @@ class ModelCall(RunIds):
     received: list[CallMessage]
 
 
-def model_call(run: Run, call_id: str, earlier_url: str | None, *, is_workflow: bool) -> ModelCall:
-    """Return that call of the run; raises `UnknownModelCallError` if it has none.
+def model_call(run: Run, call_id: str, earlier_url: str | None, agent: AgentPlan) -> ModelCall:
+    """Return that call of a run of the agent or workflow; raises `UnknownModelCallError` if it has none.
 
     `earlier_url` is where the thread's messages before the run are. An agent's calls within another have none.
     """
-    calls = _Calls(run, is_workflow=is_workflow)
+    calls = _Calls(run, is_workflow=agent.workflow is not None)
     if (answer := calls.answers.get(call_id)) is not None:
         kept, sent, received = calls.recorded(answer)
     elif isinstance(run.end, Completed) and call_id == calls.last_key:
@@ -110,8 +111,8 @@ def model_call(run: Run, call_id: str, earlier_url: str | None, *, is_workflow: 
         "run_id": run.run_id,
         "correlation_id": run.run_id,
         "id": call_id,
-        "sent": {"kept": kept, "messages": _shown(sent), "earlier_url": None if is_inner else earlier_url},
-        "received": _shown(received),
+        "sent": {"kept": kept, "messages": _shown(sent, agent), "earlier_url": None if is_inner else earlier_url},
+        "received": _shown(received, agent),
     }
 
 
@@ -214,12 +215,16 @@ def _contents(messages: Iterable[Message]) -> Iterable[Content]:
     return (content for message in messages for content in message.contents)
 
 
-def _shown(messages: Iterable[Message]) -> list[CallMessage]:
-    return [
-        {"role": str(message.role), "contents": contents}
-        for message in messages
-        if (contents := [shown for content in message.contents for shown in _shown_content(content)])
-    ]
+def _shown(messages: Iterable[Message], agent: AgentPlan) -> list[CallMessage]:
+    """Return the messages as a reader sees them: with the model's thoughts where the agent shows them."""
+    shown: list[CallMessage] = []
+    for message in messages:
+        contents = [item for content in message.contents for item in _shown_content(content)]
+        if not agent.options.shows_thoughts:
+            contents = [item for item in contents if item["type"] != "reasoning"]
+        if contents:
+            shown.append({"role": str(message.role), "contents": contents})
+    return shown
 
 
 def _shown_content(content: Content) -> Iterable[CallContent]:

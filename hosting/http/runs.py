@@ -133,8 +133,7 @@ class RunHandlers:
             before = first_position(view.conversation, run)
             thread_url = request.thread_url(request.agent, request.thread_id)
             url = None if before is None else f"{thread_url}/messages?before={before}"
-            is_workflow = request.agent.workflow is not None
-            body = await asyncio.to_thread(model_call, run, call_id, url, is_workflow=is_workflow)
+            body = await asyncio.to_thread(model_call, run, call_id, url, request.agent)
         return json_reply(200, body, run_headers(run))
 
     async def _run_before(self, run: Run) -> str | None:

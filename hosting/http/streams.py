@@ -142,8 +142,9 @@ class Frames:
             case events.Claimed():
                 self._sent = set()
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
-            case events.Delta():
-                return "delta", {"text": event.text, "offset": event.offset}
+            case events.Delta() | events.Thought():
+                name = "delta" if isinstance(event, events.Delta) else "reasoning"
+                return name, {"text": event.text, "offset": event.offset}
             case events.ModelResult():
                 self._calls.asked(event)
             case events.ToolStarted() if not is_step_key(event.key):

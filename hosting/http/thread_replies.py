@@ -78,8 +78,11 @@ def thread_reply(
     return json_reply(200, body, thread_headers(view.address.thread_id))
 
 
-def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
-    """Return a window of the conversation: entries with their position, messages in stored form."""
+def messages_reply(thread_id: str, page: MessagesPage, *, shows_thoughts: bool) -> Reply:
+    """Return a window of the conversation: entries with their position, messages in stored form.
+
+    Of thoughts there is at most the text: what a provider sealed is for its model alone.
+    """
     entries: list[ShownEntry] = []
     for position, entry in page.entries:
         stored = entry_value(entry)
@@ -98,9 +101,27 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
             shown["incomplete"] = True
         if unsent := unsent_messages(entry):
             shown["messages"] = [*shown["messages"], *unsent]
+        if isinstance(messages := shown.get("messages"), list):
+            shown["messages"] = [_shown_message(message, shows_thoughts=shows_thoughts) for message in messages]
         entries.append(shown)
     body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": page.has_more}
     return json_reply(200, body, thread_headers(thread_id))
+
+
+def _shown_message(message: Any, *, shows_thoughts: bool) -> Any:
+    """Return a stored message, of an entry of any kind, with the text of its thoughts or without them."""
+    if not isinstance(message, dict) or not isinstance(contents := message.get("contents"), list):
+        return message
+    shown: list[Any] = []
+    for content in contents:
+        match content:
+            case {"$type": "reasoning", "text": str(text)} if shows_thoughts and text:
+                shown.append({"$type": "reasoning", "text": text})
+            case {"$type": "reasoning"} | {"$type": "unknown", "content": {"type": "text_reasoning"}}:
+                pass
+            case _:
+                shown.append(content)
+    return {**message, "contents": shown}
 
 
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:

@@ -58,7 +58,8 @@ class ThreadHandlers:
         address, window = request.address, read_window(request.query)
         async with self._reads.turn(address.owner):
             page = await self._threads.messages(address, window, request.caller.client)
-            return await asyncio.to_thread(messages_reply, request.thread_id, page)
+            shows = request.agent.options.shows_thoughts
+            return await asyncio.to_thread(messages_reply, request.thread_id, page, shows_thoughts=shows)
 
     async def _runs(self, request: HttpRequest) -> Reply:
         address, limit = request.address, read_limit(request.query)

@@ -17,7 +17,7 @@ from hosting.amounts import cost_text
 from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, usage_of
 from hosting.core.thread import events
 from hosting.core.thread.finish import finish_reason, is_incomplete
-from hosting.core.thread.run import Run, common_length, is_of, under_way
+from hosting.core.thread.run import Run, common_length, is_of, under_way, with_delta
 from hosting.core.thread.run_request import ExecutorCall, Superstep, messages_text
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
@@ -81,6 +81,7 @@ class TimelineStep(TypedDict):
     incomplete: NotRequired[Literal[True]]
     cost: NotRequired[str]
     text: NotRequired[str]
+    reasoning: NotRequired[str]
     approved: NotRequired[bool]
     value: NotRequired[Any]
     default: NotRequired[Literal[True]]
@@ -189,12 +190,14 @@ class _Timeline:
         self._tools: dict[str, TimelineStep] = {}
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
+        self._thoughts, self._assigned = "", 0
         self.used = NOTHING
         self._number = 0
 
     def add(self, position: int, event: events.Event) -> None:
         """Fold one event more."""
         text, self._run = self._run.text, self._run.after(position, event)
+        self._thoughts = self._thoughts_after(event)
         if voided := text[common_length(text, self._run.text) :]:
             self._step("voided", event.at, text=voided)
         match event:
@@ -225,6 +228,12 @@ class _Timeline:
                 self._joined(event)
             case events.Failed() | events.TimedOut() | events.Cancelled():
                 self._unanswered(event)
+
+    def _thoughts_after(self, event: events.Event) -> str:
+        """Return the thoughts after an event; a later attempt thinks anew since the newest answer of the model."""
+        if isinstance(event, events.Thought):
+            return with_delta(self._thoughts, event.offset, event.text)
+        return self._thoughts[: self._assigned] if isinstance(event, events.Claimed) else self._thoughts
 
     def add_calls(self, superstep: int, calls: Iterable[ExecutorCall], until: float | None) -> None:
         """Add the executors' steps of a superstep; running ones end with it."""
@@ -321,6 +330,8 @@ class _Timeline:
             step["finish_reason"] = reason
         if is_incomplete(event):
             step["incomplete"] = True
+        if not within and (thoughts := self._thoughts[self._assigned :]):
+            step["reasoning"], self._assigned = thoughts, len(self._thoughts)
         self._ready_at[within] = event.at
 
     def _tool(self, event: events.ToolStarted | events.ToolResult) -> None:

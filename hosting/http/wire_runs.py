@@ -20,7 +20,7 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
-from hosting.core.transcript import Item, Transcript
+from hosting.core.transcript import Item, ThoughtAdded, Transcript
 from hosting.errors import (
     ApprovalAnsweredError,
     ApprovalExpiredError,
@@ -63,8 +63,18 @@ class ItemFold(Generic[Sent]):
         self._events = []
         position = "" if isinstance(update, DeltaText) else str(update.position)
         for item in self._transcript.next(update):
-            self._project(position, item)
+            if isinstance(item, ThoughtAdded):
+                self._think(position, item.text)
+            else:
+                self._end_thought(item)
+                self._project(position, item)
         return self._events
+
+    def _think(self, position: str, text: str) -> None:
+        """Add the events for a text that is added to a thought: nothing, of a protocol without thoughts."""
+
+    def _end_thought(self, item: Item) -> None:
+        """Add the events for the end of a thought by this item, before those of the item itself."""
 
     def _project(self, position: str, item: Item) -> None:
         """Add the events for an item that is new at a position of the log; text that is not logged has none."""

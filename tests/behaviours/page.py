@@ -83,4 +83,6 @@ BEHAVIOURS = {
     "and a button that ends it. The card of a call approves later calls too, if its agent takes that.",
     "page.tasks": "The timeline leads from a run to the threads of its background agents' tasks, and from there back.",
     "page.incomplete": "An answer that is no whole one says so under it (issue 80).",
+    "page.reasoning": "Thoughts that an agent shows stand folded above its answer, as they come and after a reload "
+    "(issue 90).",
 }

@@ -25,7 +25,7 @@ from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey, new_id
-from hosting.options import AgentOptions, Retry
+from hosting.options import AgentOptions, Reasoning, Retry
 from hosting.plan import AgentPlan
 from hosting.settings import read_settings
 from tests.support.thread_stores import ArmedStore
@@ -121,11 +121,13 @@ class Bench:
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
         working_seconds: float = math.inf,
+        *,
+        reasoning: Reasoning | None = None,
     ) -> None:
         """`working_seconds` is what the platform gives a batch."""
         self._working_seconds = working_seconds
         self.agent: Any = agent or CountingAgent()
-        self.retry = retry
+        self.retry, self.reasoning = retry, reasoning
         self.store = ArmedStore(MemoryThreadStore(HUB))
         self.archive = ArmedArchive()
         self.attachments = ArmedAttachments()
@@ -145,7 +147,8 @@ class Bench:
             patience_seconds=PATIENCE_SECONDS,
             working_seconds=self._working_seconds,
         )
-        planned = AgentPlan("Joker", self.agent, AgentOptions(retry=self.retry, ttl_seconds=self.ttl_seconds))
+        options = AgentOptions(retry=self.retry, ttl_seconds=self.ttl_seconds, reasoning=self.reasoning)
+        planned = AgentPlan("Joker", self.agent, options)
         self.services.hold(planned, self.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)
 

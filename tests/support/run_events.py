@@ -16,6 +16,7 @@ from hosting.core.thread.events import (
     Delta,
     Event,
     ModelResult,
+    Thought,
     ToolResult,
     ToolStarted,
 )
@@ -69,6 +70,11 @@ def delta(offset: int, text: str) -> Delta:
     return Delta(**R, offset=offset, text=text)
 
 
+def thought(offset: int, text: str) -> Thought:
+    """A thought that callers may read."""
+    return Thought(**R, offset=offset, text=text)
+
+
 TOOLS = (
     *(accepted(), claimed(), words(0, "One "), words(4, "moment."), delta(0, "One moment."), asks("a", "b")),
     *(started("1.a"), started("1.b"), ToolResult(**R, key="1.b", text="two"), ToolResult(**R, key="1.a", error="no")),
@@ -89,6 +95,13 @@ CALLED_AGAIN = (
     *(ToolResult(**R, key="1.a", text="x"), words(4, "\n\nTwo"), delta(4, "\n\nTwo"), completed("One.", "Two")),
 )
 CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
+THOUGHT = (
+    *(accepted(), claimed(), thought(0, "Let "), thought(4, "me."), words(0, "See."), delta(0, "See."), asks("a")),
+    *(started("1.a"), claimed(2), ToolResult(**R, key="1.a", text="x"), thought(7, "Lost"), claimed(3)),
+    *(thought(7, "It "), thought(10, "is."), words(4, "\n\nOn"), delta(4, "\n\nOn"), thought(13, "Go on.")),
+    *(words(8, "\n\n"), words(10, "e"), delta(8, "\n\ne"), completed("See.", "On\n\ne")),
+)
+"""It thinks about its tool's result anew, and about its answer once more in the middle of it."""
 SUPERSTEP = Checkpointed(**R, superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
 LOST_WORKFLOW = (
     *(accepted(), claimed(), words(0, "One."), delta(0, "One."), SUPERSTEP),
@@ -102,6 +115,7 @@ RUNS = {
     "behind": LOST_BEHIND_A_TOOL,
     "again": CALLED_AGAIN,
     "changed": CHANGED,
+    "thought": THOUGHT,
     "workflow": LOST_WORKFLOW,
 }
 
@@ -115,16 +129,22 @@ LOST_AND_INTERRUPTED = (
 def any_run(chance: random.Random) -> list[Event | DeltaText]:
     """Return a run whose process is lost up to three times, wherever it is; each attempt goes on from what is recorded.
 
-    What is recorded are a model's answers that ask for a tool, or the supersteps of a workflow.
+    What is recorded are a model's answers that ask for a tool, or the supersteps of a workflow. It may
+    think before each answer, and in the middle of one.
     """
     run: list[Event | DeltaText] = [accepted()]
+    known = ""
     is_workflow, count, answers = chance.random() < 0.3, chance.randrange(1, 4), list[str]()
     for attempt in range(1, 5):
         run.append(claimed(attempt))
         text = logged = "\n\n".join(answers)
+        thoughts = known
         left = chance.randrange(1, 12) if attempt < 4 else 100
         while len(answers) < count and left > 0:
             answer = ""
+            for piece in chance.choices(("Hm. ", "So."), k=chance.randrange(3)):
+                run.append(thought(len(thoughts), piece))
+                thoughts += piece
             for piece in chance.choices(("One ", "two", " three.", "ü😀", "\n"), k=chance.randrange(1, 5)):
                 addition = f"\n\n{piece}" if text and not answer else piece
                 run.append(words(len(text), addition))
@@ -132,9 +152,14 @@ def any_run(chance: random.Random) -> list[Event | DeltaText]:
                 if chance.random() < 0.4:
                     run.append(delta(len(logged), text[len(logged) :]))
                     logged = text
+                if chance.random() < 0.2:
+                    run += [delta(len(logged), text[len(logged) :])] if logged != text else []
+                    run.append(thought(len(thoughts), piece))
+                    logged, thoughts = text, thoughts + piece
                 if left == 0:
                     break
             else:
+                known = thoughts
                 run += [delta(len(logged), text[len(logged) :])] if logged != text else []
                 answers, logged = [*answers, answer], text
                 key = f"{len(answers)}.a"

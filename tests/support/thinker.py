@@ -18,6 +18,8 @@ from agent_framework import (
     UsageDetails,
 )
 
+from hosting.tools import idempotent
+
 USED = UsageDetails(
     input_token_count=10,
     output_token_count=8,
@@ -31,7 +33,7 @@ SEALED = "c2VhbGVk"
 class _Thinker(BaseChatClient[Any]):
     """Thinks about the newest message and says it again. Of "look ..." it calls `look` first, and thinks before that.
 
-    `sent` has the messages of each call. It refuses a call of its own that comes back without its thoughts.
+    `sent` has the messages of each call, as they were then.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,7 @@ class _Thinker(BaseChatClient[Any]):
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        self.sent.append(list(messages))
+        self.sent.append([Message.from_dict(message.to_dict()) for message in messages])
         if stream:
             return self._build_response_stream(self._updates(messages))
         return self._answer(messages)
@@ -94,6 +96,7 @@ def thinker(model: Thinker | None = None, name: str = "Joker", **options: Any) -
     return Agent(model or Thinker(), name=name, tools=[look], **options)
 
 
+@idempotent
 def look() -> str:
     """Look around."""
     return "a door"

@@ -23,7 +23,6 @@ from hosting.core.thread.events import (
     Checkpointed,
     Claimed,
     Completed,
-    Delta,
     Failed,
     Joined,
     ModelResult,
@@ -132,10 +131,10 @@ class HeldRun:
         self.is_unwatched = False
         self.is_over = asyncio.Event()
         self.lost_by: Exception | None = None
-        self.take_deltas: Callable[[], tuple[Delta, ...]] = tuple
+        self.take_deltas: Callable[[], tuple[Step, ...]] = tuple
         self.streamed: Callable[[], str]
         self.counted: Callable[[], TokenTotals] = lambda: NOTHING
-        self.unlogged: tuple[Delta, ...] = ()
+        self.unlogged: tuple[Step, ...] = ()
         self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
         self._log = log
         self._on_append = on_append

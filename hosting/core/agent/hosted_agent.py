@@ -22,11 +22,12 @@ from hosting.core.agent.changed_calls import with_arguments, with_rules
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
+from hosting.core.agent.recorded import drop_thoughts
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.hooks import Listen, Meter
 from hosting.core.telemetry import record_outcome, run_span
-from hosting.core.thread.events import Completed, Delta, Terminal
+from hosting.core.thread.events import Completed, Step, Terminal
 from hosting.core.thread.events import encode as encode_event
 from hosting.core.thread.messages import call_notes, expiry, pending_approvals, run_messages
 from hosting.core.thread.run import unanswered
@@ -41,7 +42,7 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.names import new_id
-from hosting.options import Retry
+from hosting.options import Reasoning, Retry
 from hosting.ports import iso
 from hosting.settings import Settings
 from state.attachments import external_bytes
@@ -56,8 +57,8 @@ logger = logging.getLogger(__name__)
 class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    `retry` is for requests that bring none. `meter` counts the model calls of its attempts, if anybody asks for them.
-    `listen` returns the listener of an attempt's updates.
+    `retry` is for requests that bring none. `reasoning` is what becomes of its model's thoughts. `meter` counts the
+    model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class HostedAgent:
         *,
         pace: BatchPace,
         retry: Retry | None = None,
+        reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
     ) -> None:
@@ -78,6 +80,7 @@ class HostedAgent:
         self._runner = runner
         self._settings = settings
         self._retry = retry
+        self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
         self._listen = listen
         self._pace = pace
@@ -104,7 +107,7 @@ class HostedAgent:
                     if attempt.recorder is not None and attempt.recorder.meter is not None:
                         await attempt.recorder.meter.count_cut_short()
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
-                deltas: tuple[Delta, ...] = ()
+                deltas: tuple[Step, ...] = ()
                 if attempt.deltas is not None:
                     answer = ended.response if isinstance(ended, Completed) else None
                     deltas = await attempt.deltas.close(
@@ -131,7 +134,9 @@ class HostedAgent:
         meter = None if self._meter is None else self._meter(held.run, held.used_before.used)
         if meter is not None:
             held.counted = meter.counts
-        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", meter=meter)
+        reports, drops = self._settings.interrupted_tools == "tell", self._drops_thoughts
+        recorder = StepRecorder(held, reports, meter=meter, drops_thoughts=drops)
+        options = {"has_text": accepted.streamed, "has_thoughts": self._shows_thoughts}
         if agent is not None and (request.enable_tool_calls or meter is not None):
             steps = AgentSteps(agent, recorder)
         notes, session = call_notes(request, conversation), session_state(conversation)
@@ -145,7 +150,7 @@ class HostedAgent:
             session=with_arguments(session, notes.arguments) if notes.arguments else session,
             stop=held.stop,
             steps=steps,
-            deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
+            deltas=DeltaWriter(held, self._pace, on_delta, **options) if any(options.values()) else None,
             listener=None if self._listen is None else self._listen(held.run),
             recorder=recorder,
         )
@@ -173,6 +178,8 @@ class HostedAgent:
             return unanswered(run_id, now, outcome.error)
         try:
             sent = [*attempt.messages, *outcome.joined]
+            if self._drops_thoughts:
+                drop_thoughts([*outcome.response.messages, *outcome.added])
             entry = stored_response(
                 run_id=run_id,
                 created_at=iso(now),

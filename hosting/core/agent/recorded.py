@@ -1,14 +1,15 @@
 """The recorded form of a step: a model's or a tool's answer as JSON values, its replay, and digests.
 
 A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
-makes anew for each attempt, and not what it keeps next to a content for the host.
+makes anew for each attempt, and not what it keeps next to a content for the host. Nor do they cover a model's thoughts:
+where an agent drops them, no later attempt has them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, cast
 
 from agent_framework import ChatResponse, ChatResponseUpdate, Content, Message, ResponseStream
@@ -16,6 +17,8 @@ from agent_framework import ChatResponse, ChatResponseUpdate, Content, Message, 
 from hosting.core.thread.events import ToolResult
 from state.json_values import portable_value
 from state.portable import portable_text
+
+_THOUGHT = "text_reasoning"
 
 
 class ReplayedToolError(Exception):
@@ -26,6 +29,20 @@ def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
     """Return the framework's own form as JSON values, so that records and replays agree."""
     values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
     return cast(dict[str, Any], portable_value(values))
+
+
+def recorded_answer(answer: ChatResponse[Any], *, drops_thoughts: bool) -> dict[str, Any]:
+    """Return the record of a model's answer, perhaps without its thoughts."""
+    values = plain(answer)
+    for message in values.get("messages", ()) if drops_thoughts else ():
+        message["contents"] = [content for content in message["contents"] if content["type"] != _THOUGHT]
+    return values
+
+
+def drop_thoughts(messages: Iterable[Message]) -> None:
+    """Take the model's thoughts out of these messages."""
+    for message in messages:
+        message.contents = [content for content in message.contents if content.type != _THOUGHT]
 
 
 def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
@@ -67,7 +84,8 @@ def replayed_result(result: ToolResult) -> Any:
 def digest_of_message(message: Message) -> str:
     """Return the digest of a message's role and contents, without the ids and the whole answers of MCP servers."""
     unshown = {"id", "additional_properties"}
-    return digest([message.role, [item.to_dict(exclude=unshown, exclude_none=True) for item in message.contents]])
+    shown = (content for content in message.contents if content.type != _THOUGHT)
+    return digest([message.role, [content.to_dict(exclude=unshown, exclude_none=True) for content in shown]])
 
 
 def digest_of_arguments(arguments: Any) -> str:

@@ -29,14 +29,15 @@ class StepRecorder(Struct, eq=False):
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
     are steps that are appended with the next one. `meter` is there where model calls are counted; with a budget every
-    answer of a model is a step but for the one in the run's end. `tools` are those that
-    the model was offered last, `questions` those that its tools asked in this attempt.
+    answer of a model is a step but for the one in the run's end. `drops_thoughts`: those of models are in no step.
+    `tools` are those that the model was offered last, `questions` those that its tools asked in this attempt.
     """
 
     held: HeldRun
     reports_unknown_outcomes: bool
     cause: Exception | None = None
     meter: AttemptMeter | None = None
+    drops_thoughts: bool = False
     pending: list[Step] = field(default_factory=list)
     tools: Sequence[Any] = ()
     questions: set[Any] = field(default_factory=set)

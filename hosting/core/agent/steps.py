@@ -56,7 +56,7 @@ from hosting.core.agent.recorded import (
     digest,
     digest_of_arguments,
     digest_of_message,
-    plain,
+    recorded_answer,
     replayed_result,
     tool_result,
 )
@@ -208,7 +208,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
                         number=number,
                         within=steps.within,
                         digest=steps.digest(messages),
-                        response=plain(answer),
+                        response=recorded_answer(answer, drops_thoughts=recorder.drops_thoughts),
                         cost=cost,
                     )
                 recorder.pending.append(result)

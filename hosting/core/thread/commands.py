@@ -15,7 +15,6 @@ from hosting.core.thread.events import (
     Accepted,
     CancelReason,
     DeleteReason,
-    Delta,
     Event,
     Holder,
     Joined,
@@ -157,7 +156,7 @@ class EndRun(Command, frozen=True):
 
     token: str
     terminal: Terminal
-    deltas: tuple[Delta, ...] = ()
+    deltas: tuple[Step, ...] = ()
     callers: Mapping[str, ClaimTerms] = field(default_factory=dict)
 
 

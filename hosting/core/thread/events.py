@@ -3,7 +3,6 @@
 Theory. A thread is the list of its events and nothing else. Decisions are made on the head, which is their fold
 (`hosting.core.thread.head`), answers about a run on that of the run's events (`run`), and the stored conversation is a
 third fold (`conversation`). Events never change once they are written: `versions` says how later code reads them.
-
 Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide on a holder.
 """
 
@@ -31,7 +30,6 @@ Holder = Literal["caller", "entity"]
 
 class _Event(RememberingModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
-
     v: int = VERSION
     at: float
 
@@ -103,6 +101,15 @@ class Delta(RunEvent):
     """The agent continued its text: `text` replaces everything after `offset`, in characters of the answer so far."""
 
     kind: Literal["delta"] = "delta"
+    offset: int
+    text: str
+
+
+class Thought(RunEvent):
+    """The agent continued its thoughts, which callers may read: as `Delta`, in characters of its thoughts so far."""
+
+    v: int = 11
+    kind: Literal["thought"] = "thought"
     offset: int
     text: str
 
@@ -188,9 +195,8 @@ class CancelRequested(RunEvent):
 class Ending(RunEvent):
     """The end of a run: `entry` is the exact response entry, in stored form.
 
-    `usage` is what all its attempts used, by the entry's names, where the entry counts less. Where its model calls have
-    prices: what they cost together, and which model answered last. `notifies`: its request named a webhook, or its
-    thread had a task with receivers by then.
+    `usage` is what all its attempts used, by the entry's names, where the entry counts less. With prices: what its
+    model calls cost together, and which model answered last. `notifies`: a webhook, or receivers of a task, get it.
     """
 
     entry: dict[str, Any]
@@ -360,7 +366,7 @@ class Trimmed(_Event):
     through: int
 
 
-Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
+Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed
 """The events that a holder appends while the agent runs."""
 
 NoAnswer = Failed | TimedOut | Cancelled | Joined
@@ -378,10 +384,7 @@ _READABLE_LEVELS = 190  # so many every reader of JSON follows; pydantic's write
 
 
 def encode(event: Event) -> bytes:
-    """Return the event as one JSON object in UTF-8.
-
-    Raises `ValueError` for an event that could not be read again: half of a surrogate pair, values nested too deep.
-    """
+    """Return the event as JSON in UTF-8; raises `ValueError` for one that cannot be read again: nested too deep."""
     return event.derived(_encoded)
 
 
@@ -393,8 +396,5 @@ def _encoded(event: Event) -> bytes:
 
 
 def decode(text: bytes) -> Event:
-    """Return the event that `encode` wrote.
-
-    Raises `NewerVersionError` for one of a newer version, `pydantic.ValidationError` for anything else.
-    """
+    """Return the event that `encode` wrote; raises `NewerVersionError`, and `pydantic.ValidationError` otherwise."""
     return read_versioned(text, _EVENT.validate_json)

@@ -288,6 +288,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Claimed: _claimed,
     events.Released: _released,
     events.Delta: _step,
+    events.Thought: _step,
     events.ModelResult: _model_result,
     events.Checkpointed: _model_result,
     events.ToolStarted: _step,

@@ -93,6 +93,7 @@ class RunFold(ItemFold[WireEvent]):
         self._calls: dict[str, str] = {}
         self._anchor = ""
         self._step = ""
+        self._thought = ""
         self._voids = 0
 
     def start(self) -> list[WireEvent]:
@@ -128,6 +129,7 @@ class RunFold(ItemFold[WireEvent]):
     def broken(self, error: HostingError) -> list[WireEvent]:
         """Return the last events of a stream that cannot continue."""
         self._events = []
+        self._close_thought()
         self._end_message()
         return [*self._events, error_event(error)]
 
@@ -185,6 +187,22 @@ class RunFold(ItemFold[WireEvent]):
         if item.text:
             self._texts[item.message]["content"] = item.message.text
             self._send("TEXT_MESSAGE_CONTENT", messageId=self._open, delta=item.text)
+
+    def _think(self, position: str, text: str) -> None:
+        if not self._thought:
+            self._anchor, self._thought = position, f"{self._prefix}reasoning_{position}"
+            self._send("REASONING_START", messageId=self._thought)
+            self._send("REASONING_MESSAGE_START", messageId=self._thought, role="reasoning")
+        self._send("REASONING_MESSAGE_CONTENT", messageId=self._thought, delta=text)
+
+    def _end_thought(self, item: transcript.Item) -> None:
+        self._close_thought()
+
+    def _close_thought(self) -> None:
+        if self._thought:
+            self._send("REASONING_MESSAGE_END", messageId=self._thought)
+            self._send("REASONING_END", messageId=self._thought)
+            self._thought = ""
 
     def _void(self, item: transcript.TextVoided) -> None:
         """Take the messages back: a client is sent all that stand, and those that follow have other ids."""

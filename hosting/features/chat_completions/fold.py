@@ -32,12 +32,13 @@ class ChatFold(ItemFold[Chunk]):
         self._counts_usage = counts_usage
         self._texts: list[transcript.AgentMessage] = []
         self._sent: str | None = None
+        self._thoughts, self._has_thought, self._has_ended = "", False, False
         self._chunk_of = _object("chat.completion.chunk", agent, run)
 
     def answered_by(self, run: Run) -> ChatFold:
         """Return the fold of the run that this one's message joined, whose chunks continue the same completion."""
         fold = ChatFold(self._agent, run, names_causes=self._names_causes, counts_usage=self._counts_usage)
-        fold._sent, fold._chunk_of = self._sent, self._chunk_of
+        fold._sent, fold._chunk_of, fold._has_ended = self._sent, self._chunk_of, self._has_thought
         return fold
 
     def chunks(self) -> list[Chunk]:
@@ -56,6 +57,9 @@ class ChatFold(ItemFold[Chunk]):
         if self._sent is None:
             self._sent = ""
             chunks.append(self._chunk({"role": "assistant", "content": ""}))
+        if self._thoughts:
+            chunks.append(self._chunk({"reasoning_content": self._thoughts}))
+            self._thoughts = ""
         if not text.startswith(self._sent):
             raise RewrittenError("The text that was sent stands no more. Send the request again for the whole answer.")
         if more := text[len(self._sent) :]:
@@ -69,6 +73,14 @@ class ChatFold(ItemFold[Chunk]):
                 chunks.append({**self._chunk_of, "choices": [], "usage": _usage(end)})
         return chunks
 
+    def _think(self, position: str, text: str) -> None:
+        self._thoughts += f"\n\n{text}" if self._has_ended else text
+        self._has_thought, self._has_ended = True, False
+
+    def _end_thought(self, item: transcript.Item) -> None:
+        """Have the next thought begin behind a blank line."""
+        self._has_ended = self._has_thought
+
     def _project(self, position: str, item: transcript.Item) -> None:
         if isinstance(item, transcript.TextAdded) and item.message not in self._texts:
             self._texts.append(item.message)
@@ -79,7 +91,7 @@ class ChatFold(ItemFold[Chunk]):
         return {**self._chunk_of, "choices": [choice], **usage}
 
 
-def completion(agent: str, run: Run, ignored: Sequence[str]) -> dict[str, Any]:
+def completion(agent: str, run: Run, ignored: Sequence[str], *, shows_thoughts: bool = False) -> dict[str, Any]:
     """Return the completion of a run that has ended; raises the error that it ended with.
 
     `ignored` are the parts of its request that had no effect.
@@ -92,9 +104,21 @@ def completion(agent: str, run: Run, ignored: Sequence[str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if calls:
         message |= {"content": text or None, "tool_calls": calls}
+    if shows_thoughts and (thoughts := _thoughts(end)):
+        message["reasoning_content"] = thoughts
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(end)}
     metadata = {"metadata": {"ignored": ", ".join(ignored)}} if ignored else {}
     return {**_object("chat.completion", agent, run), "choices": [choice], "usage": _usage(end), **metadata}
+
+
+def _thoughts(end: Completed) -> str:
+    """Return the thoughts of an answer, those of each model call in a paragraph."""
+    messages = end.entry.get("messages", ())
+    thoughts = (
+        [content.get("text") or "" for content in message["contents"] if content.get("$type") == "reasoning"]
+        for message in messages
+    )
+    return "\n\n".join(filter(None, map("".join, thoughts)))
 
 
 def _object(kind: str, agent: str, run: Run) -> dict[str, Any]:

@@ -71,7 +71,9 @@ class ChatVerbs:
                     f"The run takes longer than the {wire.settings.wait_seconds:g} s of a request. Send 'stream', or "
                     "an Idempotency-Key, with which the same request finds the same run."
                 )
-            return json_reply(200, completion(create.agent.name, run, create.ignored), headers)
+            shows = create.agent.options.shows_thoughts
+            body = completion(create.agent.name, run, create.ignored, shows_thoughts=shows)
+            return json_reply(200, body, headers)
         except RunError as error:
             return openai_refusal(error, is_vain=not create.is_repeatable)
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core import transcript
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, Joined, ModelResult, TimedOut
+from hosting.core.thread.events import Accepted, Claimed, Completed, ModelResult, Unanswered
 from hosting.core.thread.finish import is_incomplete
 from hosting.core.thread.run import Run
 from hosting.features.responses.objects import approval_item, response_object
@@ -52,10 +52,11 @@ class WireEvent(Struct, frozen=True):
 
 
 class _Item(Struct):
-    """An item that was added: a message, a tool call or a request for an approval."""
+    """An item that was added: a message, a thought with its `text`, a tool call or a request for an approval."""
 
     value: dict[str, Any]
     index: int
+    text: str = ""
     is_void: bool = False
 
 
@@ -80,6 +81,8 @@ class ResponseFold(ItemFold[WireEvent]):
         self._messages: dict[transcript.AgentMessage, _Item] = {}
         self._open: _Item | None = None
         self._calls: dict[str, _Item] = {}
+        self._thought: _Item | None = None
+        self._answered = 0
         self._anchor = ""
         self._attempt = 0
         self._count = -1
@@ -105,7 +108,7 @@ class ResponseFold(ItemFold[WireEvent]):
             case transcript.TextVoided():
                 self._void(item)
             case ModelResult():
-                self._anchor = position
+                self._anchor, self._answered = position, len(self._items)
             case transcript.CalledTool() if not item.outcome:
                 self._start_call(position, item)
             case transcript.CalledTool() if item.key in self._calls:
@@ -114,7 +117,7 @@ class ResponseFold(ItemFold[WireEvent]):
                 for approval in item.approvals:
                     self._ask(approval_item(self._agent, approval))
                 self._end()
-            case Failed() | TimedOut() | Cancelled() | Joined() if item.run_id == self.run.run_id:
+            case Unanswered() if item.run_id == self.run.run_id:
                 for call in self._calls_at_work():
                     self._done(call, "incomplete")
                 self._end()
@@ -131,6 +134,8 @@ class ResponseFold(ItemFold[WireEvent]):
     def _begin_attempt(self, position: str, attempt: int) -> None:
         """Begin an attempt: a reader may have got text of the one before that the log does not have."""
         if attempt > 1:
+            for item in self._items[self._answered :]:
+                item.is_void = item.is_void or item.value["type"] == "reasoning"
             if self._open is None and self.run.accepted.streamed and not self._calls_at_work():
                 self._begin_message()
             self._begin_numbers()
@@ -153,6 +158,29 @@ class ResponseFold(ItemFold[WireEvent]):
             item = self._messages[message] = self._begin_message()
         if text:
             self._send("response.output_text.delta", len(text), **_part(item), delta=text, logprobs=[])
+
+    def _think(self, position: str, text: str) -> None:
+        if self._thought is None:
+            self._anchor = position
+            self._thought = self._add({"id": f"rs_{self.run.run_id}_{position}", "type": "reasoning", "summary": []})
+            self._send(
+                "response.reasoning_summary_part.added",
+                **_part(self._thought, "summary_index"),
+                part={"type": "summary_text", "text": ""},
+            )
+        self._thought.text += text
+        self._send(
+            "response.reasoning_summary_text.delta", len(text), **_part(self._thought, "summary_index"), delta=text
+        )
+
+    def _end_thought(self, item: transcript.Item) -> None:
+        if (thought := self._thought) is None:
+            return
+        self._thought, part = None, {"type": "summary_text", "text": thought.text}
+        thought.value["summary"] = [part]
+        self._send("response.reasoning_summary_text.done", **_part(thought, "summary_index"), text=thought.text)
+        self._send("response.reasoning_summary_part.done", **_part(thought, "summary_index"), part=part)
+        self._done(thought, "incomplete" if isinstance(item, Claimed | Unanswered) else "completed")
 
     def _void(self, voided: transcript.TextVoided) -> None:
         for message in voided.messages:
@@ -256,8 +284,8 @@ class ResponseFold(ItemFold[WireEvent]):
         self._done(item, status)
 
 
-def _part(item: _Item) -> dict[str, Any]:
-    return {"item_id": item.value["id"], "output_index": item.index, "content_index": 0}
+def _part(item: _Item, number: str = "content_index") -> dict[str, Any]:
+    return {"item_id": item.value["id"], "output_index": item.index, number: 0}
 
 
 def _text_part(text: str) -> dict[str, Any]:

@@ -91,10 +91,7 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
         return None
     return {
         "input_tokens": used.get("input_token_count", 0),
-        "input_tokens_details": {
-            "cached_tokens": used.get("cache_read_input_token_count", 0),
-            "cache_write_tokens": 0,
-        },
+        "input_tokens_details": {"cached_tokens": used.get("cache_read_input_token_count", 0), "cache_write_tokens": 0},
         "output_tokens": used.get("output_token_count", 0),
         "output_tokens_details": {"reasoning_tokens": used.get("reasoning_output_token_count", 0)},
         "total_tokens": used.get("total_token_count", 0),

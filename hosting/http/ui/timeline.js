@@ -198,11 +198,12 @@ function details(step) {
   if (step.edited_arguments) return [valueNode("The model's arguments", step.arguments), valueNode("Changed to", step.edited_arguments)]
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]
+  const thoughts = step.reasoning ? [el("p", {}, el("b", {}, "Thoughts: "), visible(step.reasoning))] : []
   if (taken || given) {
     const told = [`${plural(taken ?? 0, "input token")}, ${plural(given ?? 0, "output token")}`, step.model, step.cost && `cost ${step.cost}`]
-    return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
+    return [el("p", { class: "note" }, told.filter(Boolean).join(" · ")), ...thoughts]
   }
   if (step.kind === "message_joined") return [el("p", {}, step.text)]
   if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]
-  return []
+  return thoughts
 }

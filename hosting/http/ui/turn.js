@@ -43,13 +43,17 @@ export class Turn {
     this.regenerate = this._forkButton("Regenerate", "Send this message again, in a new thread", "request", "send")
     this.regenerate.hidden = true
     this.edit = el("div", { class: "edit" }, this.askedAt)
+    this.thinking = [] // its thoughts, where the agent shows them: code points, and where each thought begins among them
+    this.begins = new Set()
+    this.thoughtList = el("div", {})
+    this.thoughts = el("details", { class: "thoughts", hidden: true }, el("summary", {}, "Thoughts"), this.thoughtList)
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
     this.state = el("p", { class: "state" })
     this.foot = el("div", { class: "foot" }, this.state, this.answeredAt)
     this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
-    this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
+    this.response = el("div", { class: "response" }, graph?.element, this.thoughts, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
     const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
     this.element = el("article", { class: "turn" }, heading, this.request, this.edit, this.response)
     this.response.hidden = true
@@ -119,6 +123,7 @@ export class Turn {
     if (event === "started" && this.graph) this.graph.element.hidden = false
     this.graph?.apply(event, data)
     this[`_on_${event}`]?.(data)
+    this.isThinking = event === "reasoning"
     if (this.isLost) this._say(said, "busy")
   }
 
@@ -212,6 +217,19 @@ export class Turn {
   _on_restarted({ attempt }) {
     this._cutOff()
     this._say(`Attempt ${attempt}: continuing from the saved steps`, "busy")
+  }
+
+  /** Add to the thoughts, which stay folded until a person opens them; one ends where anything else happens. */
+  _on_reasoning({ text, offset }) {
+    this.thinking.length = Math.min(this.thinking.length, offset)
+    this.begins = new Set([...this.begins].filter((begin) => begin < offset))
+    if (!this.isThinking) this.begins.add(offset)
+    for (const character of text) this.thinking.push(character)
+    const begins = [...this.begins]
+    const parts = begins.map((begin, at) => el("p", {}, visible(this.thinking.slice(begin, begins[at + 1]).join(""))))
+    this.thoughtList.replaceChildren(...parts)
+    this.thoughts.hidden = false
+    this._say("Thinking", "busy")
   }
 
   _on_delta({ text, offset }) {
@@ -385,11 +403,15 @@ function storedResult({ callId: id, result, agentFramework: kept }) {
 export function* storedEvents(entry) {
   const texts = []
   let asked = false
+  let thought = 0
   for (const { role, contents } of entry.messages ?? [])
     for (const content of contents) {
       const id = content.callId
       if (content.$type === "functionCall") yield ["tool_call", { id, tool: content.name, arguments: content.arguments }]
-      else if (content.$type === "functionResult")
+      else if (content.$type === "reasoning") {
+        yield ["reasoning", { text: content.text, offset: thought }]
+        thought += [...content.text].length
+      } else if (content.$type === "functionResult")
         yield ["tool_result", storedResult(content)]
       else if (content.content?.type === "function_approval_request") asked = true
       else if (content.$type === "text" && role === "assistant") texts.push(content.text)

@@ -95,12 +95,14 @@ def test_each_field_and_event_of_ag_uis_types_is_on_the_page() -> None:
     """Events that are not sent are named by their kind."""
     core = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
     fields = {field.alias or name for name, field in core.RunAgentInput.model_fields.items()}
-    unsent = ("REASONING", "ACTIVITY", "STEP", "STATE", "SUBAGENT", "RAW", "CUSTOM")
+    unsent = ("REASONING_ENCRYPTED", "ACTIVITY", "STEP", "STATE", "SUBAGENT", "RAW", "CUSTOM")
     kinds = {kind.value for kind in core.EventType if not kind.value.startswith(unsent)}
 
     assert {*SERVED, *WITHOUT_EFFECT, *REFUSED} - fields == {"availableInterrupts"}  # of clients before 1.0
     assert fields <= {*SERVED, *WITHOUT_EFFECT, *REFUSED}
-    assert {kind for kind in kinds if f"`{kind}`" not in AG_UI} == {"TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK"}
+    assert {kind for kind in kinds if f"`{kind}`" not in AG_UI} == {
+        *("TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK"),
+    }
 
 
 @pytest.mark.slow

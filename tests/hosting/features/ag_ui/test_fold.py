@@ -21,6 +21,7 @@ SAID = {
     "behind": ["One.", "Three"],
     "again": ["One.", "Two"],
     "changed": ["One three"],
+    "thought": ["See.", "On", "\n\ne"],
     "workflow": ["One.\n\nThree"],
 }
 
