@@ -33,13 +33,13 @@ from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _h
 from hosting.features.approvals.http import parse_decision
 from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
-from hosting.features.mcp.tool import parse_call
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
+from hosting.http.mcp_tool import parse_call
 from hosting.http.parameters import (
     OWNER,
     read_cursor,

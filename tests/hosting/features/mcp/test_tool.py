@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from hosting.app import AgentFunctionApp, Budget
 from hosting.errors import ConfigurationError
-from hosting.features.mcp.tool import parse_call
+from hosting.http.mcp_tool import parse_call
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.direct import DirectHost, SignalClient
@@ -269,7 +269,7 @@ async def test_the_answer_of_a_run_that_outlived_a_call_is_had_by_asking_on_its_
     environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "220"}
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
     with monkeypatch.context() as scaled:
-        scaled.setattr("hosting.features.mcp.tool.PROTOCOL_WAIT_SECONDS", 0.05)
+        scaled.setattr("hosting.http.mcp_tool.PROTOCOL_WAIT_SECONDS", 0.05)
         pending = await host.call_tool("Joker", {"query": "meet 2"})
     await host.call_tool("Joker", {"query": "meet 2"})
     thread = pending["structuredContent"]["thread_id"]
