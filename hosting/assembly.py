@@ -24,6 +24,7 @@ from hosting.features.forks.forking import Forking
 from hosting.features.health.feature import HealthFeature
 from hosting.features.instances.feature import InstancesFeature
 from hosting.features.mcp.feature import McpFeature
+from hosting.features.mcp_endpoint.feature import McpEndpointFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
@@ -62,6 +63,7 @@ FEATURES: Sequence[type[Feature]] = (
     A2AFeature,
     AgUiFeature,
     AiSdkFeature,
+    McpEndpointFeature,
     HealthFeature,
     OwnersFeature,
 )
@@ -192,6 +194,7 @@ def _wires(
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
         AiSdkFeature(names, verbs, services.threads, services.archiver),
+        McpEndpointFeature(names, verbs, services.care, draining, newest),
     )
 
 

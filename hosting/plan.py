@@ -78,6 +78,11 @@ class AgentPlan(Struct, frozen=True):
         return getattr(self.agent, "description", None) or f"Send a message to the agent {self.name}."
 
     @property
+    def as_tool(self) -> ToolPlan:
+        """The tool that it is for MCP clients: as planned, or by its own name."""
+        return self.tool or ToolPlan(without_blanks(self.name), self.description)
+
+    @property
     def own_tools(self) -> Callable[[], Set[str]] | None:
         """What returns the names that no tool of a caller may have; None where the agent takes none."""
         takes_tools = self.options.client_tools and can_offer(self.agent)

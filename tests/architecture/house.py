@@ -81,7 +81,16 @@ HOSTING = House(
         (
             *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
             *("start_up", "tools", "options", "plan", "principal", "bearer", "visible", "exchange", "amounts"),
-            *("workflows", "offline", "skills", "client_tools", "session_data", "schemas", "authorizations", "upstream"),
+            *(
+                "workflows",
+                "offline",
+                "skills",
+                "client_tools",
+                "session_data",
+                "schemas",
+                "authorizations",
+                "upstream",
+            ),
         ),
         ("core",),
         ("http", "store_choice", "task_hub"),

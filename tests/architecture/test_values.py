@@ -32,6 +32,7 @@ DATACLASSES = {
     "_Calls": OF_A_CLASS,
     "A2AFeature": OF_A_CLASS,
     "ChatCompletionsFeature": OF_A_CLASS,
+    "McpEndpointFeature": OF_A_CLASS,
     "AgUiFeature": OF_A_CLASS,
     "AiSdkFeature": OF_A_CLASS,
     "ResponsesFeature": OF_A_CLASS,

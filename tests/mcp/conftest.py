@@ -49,6 +49,14 @@ def template_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def endpoint_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an app's own MCP endpoint on the local host."""
+    folder = shutil.copytree(HERE / "apps" / "endpoint", tmp_path_factory.mktemp("endpoint") / "app")
+    with RunningHost(folder) as host:
+        yield f"{host.origin}/api/mcp/v1"
+
+
+@pytest.fixture(scope="session")
 def node_packages(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> NodePackages:
     """The Inspector and the conformance suite; without npm's registry, tests that need them are skipped."""
     try:

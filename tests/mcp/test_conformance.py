@@ -13,15 +13,28 @@ from tests.mcp.listed import not_applicable
 from tests.mcp.node_packages import NodePackages
 
 HEADING = "Conformance scenarios that do not apply"
+ENDPOINT_HEADING = "Conformance scenarios that do not apply to the endpoint"
 _FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT.*")
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("mcp.conformance")]
 
 
 @pytest.fixture(scope="session")
 def shortcomings(node_packages: NodePackages, template_url: str, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """Run all scenarios once: the scenarios' names, each with what it found wrong, empty for one that passed."""
-    folder = tmp_path_factory.mktemp("conformance")
-    node_packages.conformance("server", "--url", template_url, "--suite", "all", "--output-dir", str(folder))
+    """Run all scenarios once."""
+    return shortcomings_of(node_packages, template_url, tmp_path_factory.mktemp("conformance"))
+
+
+@pytest.fixture(scope="session")
+def endpoint_shortcomings(
+    node_packages: NodePackages, endpoint_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict:
+    """Run all scenarios once against the app's own endpoint."""
+    return shortcomings_of(node_packages, endpoint_url, tmp_path_factory.mktemp("conformance"))
+
+
+def shortcomings_of(node_packages: NodePackages, url: str, folder: Path) -> dict:
+    """Return the scenarios' names, each with what it found wrong, empty for one that passed."""
+    node_packages.conformance("server", "--url", url, "--suite", "all", "--output-dir", str(folder))
     return {_scenario(checks.parent): _wrong(checks) for checks in folder.glob("*/checks.json")}
 
 
@@ -56,3 +69,14 @@ async def test_a_scenario_passes_or_is_listed_with_its_reason(shortcomings: Mapp
     failed = {name: wrong for name, wrong in shortcomings.items() if wrong}
 
     assert failed.keys() == not_applicable(HEADING).keys(), failed
+
+
+@pytest.mark.behaviour("mcp-endpoint.conformance")
+async def test_a_scenario_passes_at_the_endpoint_or_is_listed_with_its_reason(
+    shortcomings: Mapping[str, list[str]], endpoint_shortcomings: Mapping[str, list[str]]
+) -> None:
+    """All are run there too."""
+    failed = {name: wrong for name, wrong in endpoint_shortcomings.items() if wrong}
+
+    assert endpoint_shortcomings.keys() == shortcomings.keys()
+    assert failed.keys() == not_applicable(ENDPOINT_HEADING).keys(), failed

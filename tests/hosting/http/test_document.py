@@ -25,6 +25,7 @@ from hosting.features.ag_ui.names import RUN
 from hosting.features.ai_sdk import names as ai_sdk
 from hosting.features.chat_completions import names as chat
 from hosting.features.forks.http import ForkRefusedError
+from hosting.features.mcp_endpoint import names as mcp
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
 from hosting.functions.http_triggers import register
 from hosting.http import openapi
@@ -205,7 +206,9 @@ def test_the_wires_that_the_app_names_are_in_it() -> None:
     plain, wired = operations(document_of("Joker")), operations(document_of("Joker", wires=[*WIRES]))
     described = {place: each for place, each in wired.items() if place not in plain}
     routes = (
-        {*OPERATIONS, *chat.OPERATIONS, *ai_sdk.OPERATIONS, RPC, CARD, RUN} - NOT_SERVED.keys() - chat.NOT_SERVED.keys()
+        {*OPERATIONS, *chat.OPERATIONS, *ai_sdk.OPERATIONS, *mcp.OPERATIONS, RPC, CARD, RUN}
+        - NOT_SERVED.keys()
+        - chat.NOT_SERVED.keys()
     )
 
     assert all(wired[place] == each for place, each in plain.items())

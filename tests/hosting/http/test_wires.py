@@ -21,6 +21,8 @@ from tests.support.direct import DirectHost
 from tests.support.event_stream import parse, words
 from tests.support.live_asgi import LiveTransport
 from tests.support.made_app import app_of
+from tests.support.mcp_wire import events_of as mcp_events
+from tests.support.mcp_wire import words as progress_words
 from tests.support.speaker import Speaker
 from tests.support.strictly import events_of as response_events
 
@@ -40,6 +42,10 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "ai-sdk": (
         "ai-sdk/Joker",
         {"id": "t", "messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}]},
+    ),
+    "mcp": (
+        "mcp/v1",
+        rpc("tools/call", name="Joker", arguments={"query": "go", "threadId": "t"}, _meta={"progressToken": "p"}),
     ),
     "a2a": ("a2a/Joker", rpc("SendStreamingMessage", message=message("go", contextId="t"))),
 }
@@ -75,6 +81,7 @@ async def held() -> AsyncIterator[Held]:
 @pytest.mark.behaviour("ag-ui.run")
 @pytest.mark.behaviour("ai-sdk.stream")
 @pytest.mark.behaviour("a2a.stream")
+@pytest.mark.behaviour("mcp-endpoint.progress")
 @pytest.mark.parametrize("wire", WIRES)
 async def test_words_arrive_while_the_agent_speaks(held: Held, wire: str) -> None:
     """The first of them long before the last is said."""
@@ -112,6 +119,7 @@ async def test_a_run_is_the_same_over_all_wires_at_once(held: Held, wire: str) -
         "a2a": task_text,
         "ag-ui": lambda text: text_of(events_of(text)),
         "ai-sdk": lambda text: ui_text(ui_chunks(text)),
+        "mcp": text_of_call,
     }
     response_now = (await held.http.get(f"openai/v1/responses/{response_name(run)}")).json()
     task_now = (await held.http.post("a2a/Joker", json=rpc("GetTask", id=f"{run}~t"))).json()["result"]
@@ -158,6 +166,13 @@ def response_name(run: str) -> str:
 def response_text(text: str) -> str:
     """Return the words of a response's events."""
     return "".join(one.delta for one in response_events(text) if one.type == "response.output_text.delta")
+
+
+def text_of_call(text: str) -> str:
+    """Return the words of a call's progress, which are those of its result."""
+    *news, last = [event.value for event in mcp_events(text) if event.value is not None]
+    assert last["result"]["content"][0]["text"] == progress_words(news)
+    return progress_words(news)
 
 
 def task_text(text: str) -> str:

@@ -1,0 +1,60 @@
+"""MCP, by which editors and other agents use the app's agents as tools."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+
+from hosting.core.care import Care
+from hosting.errors import ConfigurationError
+from hosting.feature import Wire, WireFeature
+from hosting.http.verbs import NewestThreads
+from hosting.http.wire import WireVerbs
+from hosting.plan import AgentPlan
+
+
+@dataclass(frozen=True, eq=False)
+class McpEndpointFeature(WireFeature):
+    """The MCP wire of one app: a tool for each agent, and for each workflow that takes words.
+
+    `draining` is set once this process is about to end.
+    """
+
+    name = "mcp_endpoint"
+    wire = "mcp"
+    title = "MCP"
+    door = "v1"
+
+    verbs: WireVerbs
+    care: Care
+    draining: asyncio.Event
+    newest_threads: NewestThreads
+    by_tool: dict[str, AgentPlan] = field(default_factory=dict, init=False)
+
+    def add(self, agent: AgentPlan) -> None:
+        """Take up an agent as a tool; raises `ConfigurationError` for one that has the tool's name of another."""
+        if not self.is_on or not agent.options.http or agent.options.within:
+            return
+        if agent.workflow is not None and not agent.workflow.input.takes_words:
+            return
+        tool = agent.as_tool
+        if (other := self.by_tool.get(tool.name.lower())) is not None:
+            raise ConfigurationError(
+                f"The agents {other.name!r} and {agent.name!r} would both be the MCP tool {tool.name!r}; names are "
+                "compared without case. Rename one."
+            )
+        self.by_tool[tool.name.lower()] = agent
+
+    def served(self) -> Wire:
+        """Return the protocol."""
+        from hosting.features.mcp_endpoint import names
+        from hosting.features.mcp_endpoint.calls import Calls
+        from hosting.features.mcp_endpoint.requests import MCP_DOCUMENT
+        from hosting.features.mcp_endpoint.verbs import McpVerbs
+        from hosting.http.wire_requests import operation_of
+
+        calls = Calls(self.verbs, self.care, self.draining, self.newest_threads)
+        reply = McpVerbs(self.verbs, calls, self.by_tool).reply
+        route_of = partial(operation_of, names.OPERATIONS, "docs/reference/mcp-endpoint.md")
+        return Wire(names.CALL.function, names.PATH, MCP_DOCUMENT, route_of, reply, names.mcp_refusal)

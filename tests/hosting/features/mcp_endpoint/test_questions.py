@@ -1,0 +1,115 @@
+"""Pauses put to the client's person as forms, and streams that go on elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.mcp_wire import ASKS, HANDSHAKE, STATELESS, Session, Wired, until, words
+
+REFUND = "call refund 5"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_approval_is_asked_for_and_the_call_goes_on(wired: Wired, handshake: Session, approved: bool) -> None:
+    """The tool is called once, and only if the person approves."""
+    async with handshake.calling(REFUND, "Clerk") as events:
+        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+        answered = await handshake.answer(question, "accept", approved=approved)
+        again = await handshake.answer(question, "accept", approved=not approved)
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert question["method"] == "elicitation/create"
+    assert question["params"]["message"] == 'Clerk wants to call refund({"n": "5"}). Approve it?'
+    assert question["params"]["requestedSchema"]["required"] == ["approved"]
+    assert (answered.status_code, again.status_code) == (202, 202)
+    assert (last["result"]["content"][0]["text"] == "told: refunded 5") is approved
+    assert len(wired.notes) == approved
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_form_that_is_declined_or_closed_refuses(wired: Wired, handshake: Session, action: str) -> None:
+    """Nothing is done unasked, and the agent goes on."""
+    async with handshake.calling(REFUND, "Clerk") as events:
+        await handshake.answer(await until(events, "id"), action)
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert last["result"]["isError"] is False
+    assert wired.notes == []
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_a_stateless_call_is_asked_in_its_result(wired: Wired) -> None:
+    """And goes on when it comes again with the answer, however often."""
+    session = Session(wired.http, STATELESS, ASKS)
+    needed = await session.call(REFUND, tool="Clerk")
+    (name, question) = next(iter(needed["inputRequests"].items()))
+    response = {name: {"action": "accept", "content": {"approved": True}}}
+    goes_on = {"requestState": needed["requestState"], "inputResponses": response}
+    last, again = [await session.call(REFUND, tool="Clerk", **goes_on) for _ in range(2)]
+
+    assert needed["resultType"] == "input_required"
+    assert question["method"] == "elicitation/create"
+    assert last["content"][0]["text"] == "told: refunded 5"
+    assert again == last
+    assert len(wired.notes) == 1
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_an_answer_over_http_goes_on_with_the_call(wired: Wired, handshake: Session) -> None:
+    """A person may decide on the page while the form is open."""
+    async with handshake.calling(REFUND, "Clerk") as events:
+        question = await until(events, "id")
+        approval, _, thread = question["id"].split(":", 2)
+        url = f"http://app.example/api/agents/Clerk/threads/{thread}/approvals/{approval}"
+        await wired.http.post(url, json={"approved": True})
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert last["result"]["content"][0]["text"] == "told: refunded 5"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+@pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
+async def test_a_client_that_cannot_ask_is_shown_where_to_answer(wired: Wired, version: str) -> None:
+    """As over the MCP extension."""
+    session = Session(wired.http, version)
+    if version == HANDSHAKE:
+        await session.begin()
+    result = await session.call(REFUND, tool="Clerk")
+
+    assert result["structuredContent"]["pending_approvals"][0]["tool"] == "refund"
+    assert "POST agents/Clerk/threads/" in result["content"][0]["text"]
+
+
+@pytest.mark.behaviour("mcp-endpoint.resume")
+async def test_a_stream_goes_on_from_the_last_event(handshake: Session) -> None:
+    """With what came after it, and the same result; without another run."""
+    async with handshake.calling("one two three") as events:
+        all_events = [event async for event in events]
+    for number, event in enumerate(all_events):
+        if event.id is not None:
+            async with handshake.resuming(event.id) as events:
+                resumed = [event.value async for event in events]
+            rest = [event.value for event in all_events[number + 1 :]]
+            assert resumed[-1] == all_events[-1].value
+            assert words(resumed[:-1]) == words(rest[:-1])
+
+
+@pytest.mark.behaviour("mcp-endpoint.resume")
+async def test_a_stream_that_waits_for_a_person_goes_on_without_asking_twice(wired: Wired, handshake: Session) -> None:
+    """The client has the question already, and answers it after it came back."""
+    async with handshake.calling(REFUND, "Clerk") as events:
+        async for event in events:
+            if event.value is not None and "id" in event.value:
+                break
+    async with handshake.resuming(event.id or "") as events:
+        await handshake.answer(event.value, "accept", approved=True)
+        values = [event.value async for event in events]
+
+    assert "elicitation/create" not in [value.get("method") for value in values]
+    assert values[-1]["result"]["content"][0]["text"] == "told: refunded 5"
+    assert len(wired.notes) == 1

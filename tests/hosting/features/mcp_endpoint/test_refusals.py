@@ -1,0 +1,137 @@
+"""What is not served, and by which error: each with a sentence and our code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosting.app import Principal, PrincipalRequest
+from hosting.features.mcp_endpoint.names import VERSIONS
+from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired
+
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "mcp-endpoint.md").read_text(encoding="utf-8")
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+pytestmark = pytest.mark.behaviour("mcp-endpoint.refused")
+
+
+def signed_in(request: PrincipalRequest) -> Principal | None:
+    """Return whom the header names."""
+    name = request.headers.get("x-user")
+    return None if name is None else Principal("https://login.example", name)
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [
+        ([], 400, -32600),
+        ({}, 400, -32600),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, 400, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, 400, -32600),
+    ],
+)
+async def test_a_body_that_is_no_message_is_refused(wired: Wired, message: Any, status: int, code: int) -> None:
+    """Without an id, as nothing says whose it is."""
+    answer = await wired.http.post("", json=message)
+
+    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, None)
+
+
+async def test_a_body_that_is_no_json_is_refused(wired: Wired) -> None:
+    """And one that only claims to be text."""
+    broken = await wired.http.post("", content="{", headers={"content-type": "application/json"})
+    text = await wired.http.post("", content="hello", headers={"content-type": "text/plain"})
+
+    assert (broken.status_code, broken.json()["error"]["code"]) == (400, -32700)
+    assert (text.status_code, text.json()["error"]["data"]["code"]) == (415, "unsupported_media_type")
+
+
+async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
+    """With those that are."""
+    method = await session.refused("resources/list")
+    tool = await session.refused("tools/call", name="Nobody", arguments={"query": "hi"})
+    other_case = await session.refused("tools/call", name="joker", arguments={"query": "hi"})
+
+    assert method[0] == -32601
+    assert "tools/call" in method[1]
+    assert tool == (-32602, "There is no tool 'Nobody'. Tools: Joker, Clerk.")
+    assert other_case[0] == -32602
+
+
+async def test_a_version_that_is_not_served_is_refused_with_those_that_are(wired: Wired) -> None:
+    """A client of another version can choose one."""
+    answer = await wired.http.post("", json=PING, headers={"mcp-protocol-version": "1999-01-01"})
+    error = answer.json()["error"]
+
+    assert (answer.status_code, error["code"], error["data"]["supported"]) == (400, -32022, [*VERSIONS])
+
+
+async def test_a_session_of_nobody_is_not_there(wired: Wired) -> None:
+    """By which clients begin a new one."""
+    answer = await wired.http.post("", json=PING, headers={"mcp-session-id": "made-up"})
+
+    assert (answer.status_code, answer.json()["error"]["data"]["code"]) == (404, "unknown_session")
+
+
+@pytest.mark.parametrize("header", ["mcp-method", "mcp-name", "mcp-protocol-version"])
+async def test_a_header_that_contradicts_the_body_is_refused(wired: Wired, header: str) -> None:
+    """What a proxy reads there must be what is done here."""
+    session = Session(wired.http, STATELESS)
+    request = session.request("tools/call", {"name": "Joker", "arguments": {"query": "hi"}})
+    wrong = {header: "2026-07-28" if header != "mcp-protocol-version" else "2026-07-28 "}
+    if header == "mcp-protocol-version":
+        request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = HANDSHAKE
+        wrong = {}
+    answer = await wired.http.post("", json=request, headers={**session.headers_of(request), **wrong})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+
+
+async def test_a_stateless_request_without_its_client_is_refused(wired: Wired) -> None:
+    """It names the member that is missing."""
+    headers = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/list"}
+    answer = await wired.http.post("", json={**PING, "method": "tools/list"}, headers=headers)
+
+    assert answer.status_code == 400
+    assert "io.modelcontextprotocol/protocolVersion" in answer.json()["error"]["message"]
+
+
+async def test_there_is_no_stream_without_a_call(wired: Wired) -> None:
+    """Clients that open one take 405 for no; an id of another app's event is refused."""
+    stream = await wired.http.get("")
+    foreign = [(await wired.http.get("", headers={"last-event-id": last})).status_code for last in ("x", "WzFd", "e~")]
+
+    assert (stream.status_code, stream.headers["allow"]) == (405, "POST, DELETE")
+    assert foreign == [400, 400, 400]
+
+
+@pytest.mark.behaviour("mcp-endpoint.owners")
+async def test_anothers_thread_is_not_there() -> None:
+    """Nor is a stream of theirs, and who is not signed in is refused."""
+    wired = Wired(principal=signed_in)
+    async with wired.http:
+        ada, bob = Session(wired.http), Session(wired.http)
+        await ada.begin(**{"x-user": "ada"})
+        await bob.begin(**{"x-user": "bob"})
+        thread = (await ada.call("my secret"))["structuredContent"]["thread_id"]
+        async with ada.calling("hello") as events:
+            place = (await anext(events)).id
+        recalled = await bob.call("recall", thread)
+        followed = await wired.http.get("", headers={**bob.headers, "last-event-id": place or ""})
+        unsigned = await wired.http.post("", json=PING)
+
+    assert recalled["structuredContent"]["response"] == "recall"
+    assert (followed.status_code, followed.json()["error"]["data"]["code"]) == (404, "unknown_run")
+    assert (unsigned.status_code, unsigned.json()["error"]["data"]["code"]) == (401, "unauthorized")
+    assert unsigned.headers["www-authenticate"] == "Bearer"
+
+
+async def test_the_page_has_the_versions_and_the_methods(wired: Wired) -> None:
+    """All that are served, and no others."""
+    versions = re.findall(r"`(20\d\d-\d\d-\d\d)`", PAGE)
+
+    assert sorted({*versions}) == [*VERSIONS]
