@@ -10,6 +10,8 @@ BEHAVIOURS = {
     "mcp-endpoint.once": "The same request of a session, or under the same Idempotency-Key, is one run.",
     "mcp-endpoint.questions": "A pause is put to the client's person as a form, and the call goes on with the answer.",
     "mcp-endpoint.resume": "The stream of a call goes on in any process from the last event that its client has.",
+    "mcp-endpoint.killed": "A call outlives its process: its stream goes on in the next one, and each tool acts once.",
+    "mcp-endpoint.fuzzed": "Whatever is sent, the answer is one of the protocol.",
     "mcp-endpoint.owners": "Each caller has threads of their own; another's are not there.",
     "mcp-endpoint.refused": "A message that is not served is refused by JSON-RPC, with a sentence and our code.",
     "mcp-endpoint.client": "The official clients for Python and TypeScript list, call, follow, answer and cancel.",

@@ -130,7 +130,8 @@ class McpVerbs:
         for approval in run.requested_approvals:
             if approval.id in results:
                 result = results[approval.id]
-                await self._decide(call.request, address, approval, result if isinstance(result, dict) else {})
+                content = result if isinstance(result, dict) else {}
+                await self._decide(call.request, address, approval, content, waits=True)
         return run
 
     async def _answered(self, request: HttpRequest, message: ClientMessage) -> None:
@@ -142,17 +143,23 @@ class McpVerbs:
         waiting = await self._wire.approvals.waiting(address)
         for approval in () if waiting is None else waiting.undecided:
             if approval.id == ids[0]:
-                await self._decide(request, address, approval, message.result)
+                await self._decide(request, address, approval, message.result, waits=False)
 
     async def _decide(
-        self, request: HttpRequest, address: Address, approval: PendingApproval, result: Mapping[str, Any] | None
+        self,
+        request: HttpRequest,
+        address: Address,
+        approval: PendingApproval,
+        result: Mapping[str, Any] | None,
+        *,
+        waits: bool,
     ) -> None:
+        """Record the decision in a form's result, if there is one; this request `waits` for the run that goes on."""
         decision = read_form(approval, result)
         if decision is None:
             return
-        answering = Answering(
-            decision, request.caller, waits=False, streamed=True, gives_up=not (decision.approved or decision.error)
-        )
+        gives_up = not (decision.approved or decision.error)
+        answering = Answering(decision, request.caller, waits=waits, streamed=True, gives_up=gives_up)
         with suppress(UnknownApprovalError, ApprovalAnsweredError, ApprovalExpiredError):
             await self._wire.approvals.answer(address, answering)
 

@@ -125,5 +125,5 @@ app = hosting.app.AgentFunctionApp(
         asking_agent(),
         steered_agent(),
     ],
-    wires=["responses", "a2a", "ag-ui"],
+    wires=["responses", "a2a", "ag-ui", "mcp"],
 )
