@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import pytest
+from agent_framework import Agent, FunctionTool, tool
 
+from hosting.tools import current, idempotent
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.clerk import ClerksClient
 from tests.support.mcp_wire import ASKS, HANDSHAKE, STATELESS, Session, Wired, until, words
 
 REFUND = "call refund 5"
@@ -113,3 +118,87 @@ async def test_a_stream_that_waits_for_a_person_goes_on_without_asking_twice(wir
     assert "elicitation/create" not in [value.get("method") for value in values]
     assert values[-1]["result"]["content"][0]["text"] == "told: refunded 5"
     assert len(wired.notes) == 1
+
+
+@dataclass
+class Slot:
+    """What a tool asks for: plain values with a default."""
+
+    street: str
+    hour: int = 8
+
+
+@idempotent
+@tool
+async def deliver(n: str) -> str:
+    """Ask for a slot, and for a number."""
+    slot = await current().ask("Where to?", schema=Slot)
+    floor = await current().ask("Which floor?", schema={"type": "integer", "minimum": 1, "title": "Floor"})
+    return f"{n} to {slot.street} at {slot.hour}, floor {floor}"
+
+
+@idempotent
+@tool
+async def plan(n: str) -> str:
+    """Ask for what no form has."""
+    return str(await current().ask("Which stops?", schema={"type": "array", "items": {"type": "string"}}))
+
+
+where = FunctionTool(name="where", description="Where am I?", func=None, input_model={"type": "object"})
+
+
+@pytest.fixture
+async def asking() -> AsyncIterator[Session]:
+    """A client of an agent whose tools ask, and that has a tool of its caller."""
+    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where]))
+    async with wired.http:
+        session = Session(wired.http, HANDSHAKE, ASKS)
+        await session.begin()
+        yield session
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
+    """Fields of an object of plain values, or one field. What does not fit is refused, and can be sent again."""
+    async with asking.calling("call deliver 1", "Driver") as events:
+        first = await until(events, "id")
+        wrong = await asking.answer(first, "accept", street=7)
+        await asking.answer(first, "accept", street="High Street", hour=9)
+        second = await until(events, "id")
+        await asking.answer(second, "accept", answer=3)
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert first["params"]["requestedSchema"] == {
+        "type": "object",
+        "properties": {
+            "street": {"type": "string", "title": "Street"},
+            "hour": {"type": "integer", "title": "Hour", "default": 8},
+        },
+        "required": ["street"],
+    }
+    assert (wrong.status_code, wrong.json()["error"]["data"]["code"]) == (400, "invalid_input")
+    assert second["params"]["message"] == "Which floor?"
+    assert second["params"]["requestedSchema"]["properties"] == {
+        "answer": {"type": "integer", "title": "Floor", "minimum": 1}
+    }
+    assert last["result"]["content"][0]["text"] == "told: 1 to High Street at 9, floor 3"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_the_result_of_a_tool_of_the_caller_is_asked_for(asking: Session) -> None:
+    """As a text."""
+    async with asking.calling("call where 1", "Driver") as events:
+        question = await until(events, "id")
+        await asking.answer(question, "accept", answer="at home")
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert question["params"]["message"].startswith("Driver waits for the result of where(")
+    assert last["result"]["content"][0]["text"] == "told: at home"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_a_question_that_fits_into_no_form_is_answered_elsewhere(asking: Session) -> None:
+    """The result says where."""
+    result = await asking.call("call plan 1", tool="Driver")
+
+    assert result["structuredContent"]["pending_approvals"][0]["question"] == "Which stops?"
