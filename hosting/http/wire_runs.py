@@ -13,11 +13,13 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.outcome import usage_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Joined, Reset, Rewound, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.thread.usage import CACHED, REASONING
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.core.transcript import Item, ThoughtAdded, Transcript
@@ -33,9 +35,18 @@ from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.names import Address
 from hosting.ports import EntityClient, Wait
+from state.contents import TOKEN_COUNTS
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
+
+
+_USAGE = {
+    **{name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()},
+    CACHED: "cachedInputTokens",
+    REASONING: "reasoningTokens",
+}
+"""The names of tokens for clients in JavaScript, by those of our own answers."""
 
 
 class RewrittenError(HostingError, code="text_rewritten", status=500):
@@ -194,3 +205,8 @@ def waited_calls(run: Run) -> dict[str, str]:
                 waiting.remove(approval)
                 break
     return approval_ids
+
+
+def camel_usage(end: Terminal | None) -> dict[str, int]:
+    """Return the tokens of a run under the names that clients in JavaScript have for them; empty if none are known."""
+    return {_USAGE[name]: count for name, count in usage_of(end).items() if name in _USAGE}  # type: ignore[misc]

@@ -13,6 +13,7 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of
+from tests.support.signer import signer
 
 ORIGIN = "http://app.example/api"
 Chunk = dict[str, Any]
@@ -23,7 +24,8 @@ class Chats:
 
     def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"))
+        note = self.notes.append
+        agents = (scripted_agent("Joker"), clerk(note), asker(note, "Asker"), signer(note, "Signer"))
         self.app = app_of(*agents, wires=["ai-sdk"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)

@@ -17,7 +17,7 @@ from typing import Any
 
 from hosting.client_tools import result_text
 from hosting.core import transcript
-from hosting.core.outcome import run_error, usage_of
+from hosting.core.outcome import run_error
 from hosting.core.thread.events import (
     Accepted,
     Cancelled,
@@ -33,16 +33,14 @@ from hosting.core.thread.events import (
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval
-from hosting.core.thread.usage import CACHED, REASONING
 from hosting.errors import HostingError
 from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
 from hosting.http.wire import object_schema
-from hosting.http.wire_runs import ItemFold
+from hosting.http.wire_runs import ItemFold, camel_usage
 from hosting.ports import iso
 from hosting.visible import visible_line
-from state.contents import TOKEN_COUNTS
 
 VERSION = "1.0"
 ANSWER_SCHEMA: dict[str, Any] = {
@@ -53,11 +51,6 @@ ANSWER_SCHEMA: dict[str, Any] = {
 """The schema of an answer to an interrupt. With `editedArgs` clients offer an edit: it stands where one is taken."""
 
 _DENIED = "The call was not approved, so it was not made."
-_USAGE = {
-    **{name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()},
-    CACHED: "cachedInputTokens",
-    REASONING: "reasoningTokens",
-}
 
 WireEvent = dict[str, Any]
 
@@ -308,5 +301,5 @@ def _result(end: Terminal) -> dict[str, Any]:
 
 
 def _usage(end: Terminal) -> dict[str, Any]:
-    counts = {_USAGE[name]: count for name, count in usage_of(end).items() if name in _USAGE}
+    counts = camel_usage(end)
     return {"usage": [counts]} if counts else {}

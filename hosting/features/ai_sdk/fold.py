@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hosting.core import transcript
-from hosting.core.outcome import run_error, usage_of
+from hosting.core.outcome import run_error
 from hosting.core.thread.events import (
     Accepted,
     Cancelled,
@@ -31,14 +31,13 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, UserMessage
 from hosting.errors import HostingError
-from hosting.http.wire_runs import ItemFold, RewrittenError
+from hosting.http.wire_runs import ItemFold, RewrittenError, camel_usage
 from hosting.visible import visible_line
-from state.contents import TOKEN_COUNTS
 
 Chunk = dict[str, Any]
 
-_USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()}
 _TEXT_CHUNKS = frozenset(("text-start", "text-delta", "text-end"))
+_THOUGHT_CHUNKS = frozenset(("reasoning-start", "reasoning-delta", "reasoning-end"))
 
 
 class AnswerFold(ItemFold[Chunk]):
@@ -57,6 +56,8 @@ class AnswerFold(ItemFold[Chunk]):
         self._texts: dict[transcript.AgentMessage, str] = {}
         self._step: list[Chunk] | None = None
         self._is_answered = False
+        self._thought = ""
+        self._thoughts = 0
 
     def start(self) -> list[Chunk]:
         """Return the chunks before all others."""
@@ -116,22 +117,42 @@ class AnswerFold(ItemFold[Chunk]):
 
     def _add_text(self, item: transcript.TextAdded) -> None:
         if item.message not in self._texts:
-            if self._step is None or self._is_answered:
-                self._begin_step()
+            self._speak()
             self._texts[item.message] = f"{self.run.run_id}.{len(self._texts)}"
             self._send("text-start", id=self._texts[item.message])
         if item.text:
             self._send("text-delta", id=self._texts[item.message], delta=item.text)
 
+    def _speak(self) -> None:
+        """Begin a step, if what the model says now is the first of its answer."""
+        if self._step is None or self._is_answered:
+            self._begin_step()
+
+    def _think(self, position: str, text: str) -> None:
+        if not self._thought:
+            self._speak()
+            self._thoughts += 1
+            self._thought = f"{self.run.run_id}.thought-{self._thoughts}"
+            self._send("reasoning-start", id=self._thought)
+        self._send("reasoning-delta", id=self._thought, delta=text)
+
+    def _end_thought(self, item: transcript.Item) -> None:
+        if self._thought:
+            self._send("reasoning-end", id=self._thought)
+            self._thought = ""
+
     def _void(self, item: transcript.TextVoided) -> None:
-        """Take texts back: the newest step begins anew, with all else that it has."""
+        """Take texts back: the newest step begins anew, with all else that it has. Another attempt thinks anew, too."""
         ids = {self._texts[message] for message in item.messages if message in self._texts}
         step = self._step or []
         if ids - {chunk["id"] for chunk in step if chunk["type"] == "text-start"}:
             raise RewrittenError("The text that was sent stands no more. Follow the run again for the whole answer.")
-        if ids:
-            self._step = [chunk for chunk in step if not (chunk["type"] in _TEXT_CHUNKS and chunk["id"] in ids)]
-            self._events += [{"type": "reset-step"}, *self._step]
+        kept = [chunk for chunk in step if not (chunk["type"] in _TEXT_CHUNKS and chunk["id"] in ids)]
+        if not (item.is_rewritten or self._is_answered):
+            kept = [chunk for chunk in kept if chunk["type"] not in _THOUGHT_CHUNKS]
+        if len(kept) < len(step):
+            self._step = kept
+            self._events += [{"type": "reset-step"}, *kept]
 
     def _call(self, position: str, call: transcript.CalledTool) -> None:
         call_id = self._calls.get(call.key)
@@ -174,14 +195,16 @@ class AnswerFold(ItemFold[Chunk]):
             reason = "tool-calls"
         elif is_incomplete(end):
             reason = "content-filter" if finish_reason(end) in ("content_filter", "refusal") else "length"
-        usage = {_USAGE[name]: count for name, count in usage_of(end).items()}
+        usage = camel_usage(end)
         metadata = {"messageMetadata": {"usage": usage}} if usage else {}
         self._events.append({"type": "finish", "finishReason": reason, **metadata})
 
     def _ask(self, approval: PendingApproval) -> None:
         """Show what the run waits for. The answer to a question is the output of its call."""
-        is_decision = approval.kind == "approve"
+        is_decision = approval.kind in ("approve", "authorization")
         self._show_call(approval.id, approval.tool, approval.arguments, is_ours=is_decision)
+        if (wanted := approval.authorization) is not None:
+            self._send("data-authorization", id=approval.id, data={"toolCallId": approval.id, **wanted.shown()})
         if is_decision:
             self._send("tool-approval-request", approvalId=approval.id, toolCallId=approval.id)
         elif approval.kind == "ask":

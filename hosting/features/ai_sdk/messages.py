@@ -94,12 +94,12 @@ def assembled(chunks: Iterable[Chunk]) -> Message:
             case "reset-step":
                 starts = [number for number, part in enumerate(parts) if part["type"] == "step-start"]
                 del parts[starts[-1] + 1 :]
-            case "text-start":
-                open_texts[chunk["id"]] = {"type": "text", "text": "", "state": "streaming"}
+            case "text-start" | "reasoning-start" as kind:
+                open_texts[chunk["id"]] = {"type": kind.removesuffix("-start"), "text": "", "state": "streaming"}
                 parts.append(open_texts[chunk["id"]])
-            case "text-delta":
+            case "text-delta" | "reasoning-delta":
                 open_texts[chunk["id"]]["text"] += chunk["delta"]
-            case "text-end":
+            case "text-end" | "reasoning-end":
                 open_texts[chunk["id"]]["state"] = "done"
             case "tool-input-available":
                 members = ("toolCallId", "input", "providerExecuted")
@@ -107,7 +107,7 @@ def assembled(chunks: Iterable[Chunk]) -> Message:
                 call = {"type": f"tool-{chunk['toolName']}", "state": "input-available"}
                 calls[chunk["toolCallId"]] = {**kept, **call}
                 parts.append(calls[chunk["toolCallId"]])
-            case "steering-message" | "data-question":
+            case "steering-message" | "data-question" | "data-authorization":
                 parts.append(chunk)
             case kind if (call_id := chunk.get("toolCallId") or chunk.get("approvalId")) in calls:
                 calls[call_id] |= _answered(kind, chunk)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.ai_sdk import Chat, Chats, chunks_of, kinds, text_of, texts
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.signer import LINK
 
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
 
@@ -197,6 +198,18 @@ async def test_a_question_of_a_tool_is_answered_by_the_output_of_its_call(chats:
     assert question["data"]["question"] == "Which street?"
     (following,) = [chunk for chunk in answered if chunk["type"] == "data-question"]
     assert following["data"]["question"] == "Which number in Main Street 1?"
+
+
+@pytest.mark.behaviour("ai-sdk.approvals")
+async def test_a_sign_in_is_asked_for_with_its_link_and_granted_as_an_approval(chats: Chats) -> None:
+    chat = chats.chat("Signer")
+    asked = await chat.send("call push 7")
+    (wanted,) = [chunk for chunk in asked if chunk["type"] == "data-authorization"]
+    await decided(chat, approved=True)
+    answered = await chat.post()
+
+    assert wanted["data"] == {"toolCallId": wanted["id"], "service": "GitHub", "url": LINK, "scopes": ["repo"]}
+    assert text_of(answered) == "told: branch 7 pushed by the app"
 
 
 @pytest.mark.behaviour("ai-sdk.refused")

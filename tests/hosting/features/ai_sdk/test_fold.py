@@ -11,7 +11,7 @@ from hosting.features.ai_sdk.fold import AnswerFold
 from hosting.features.ai_sdk.messages import assembled
 from hosting.http.wire_runs import RewrittenError
 from tests.support.ai_sdk import Chunk, texts
-from tests.support.run_events import RUNS, TOOLS, completed, logged, run_of, updates
+from tests.support.run_events import RUNS, THOUGHT, TOOLS, completed, logged, run_of, updates
 
 SAID = {
     "tools": "One moment.Done.",
@@ -20,6 +20,7 @@ SAID = {
     "behind": "One.Three",
     "again": "One.Two",
     "changed": "One three",
+    "thought": "See.On\n\ne",
     "workflow": "One.\n\nThree",
 }
 
@@ -68,3 +69,14 @@ def test_a_changed_text_of_a_step_that_has_ended_ends_the_stream() -> None:
 
     with pytest.raises(RewrittenError, match="Follow the run again"):
         chunks_of(updates([*before, completed("Another moment.", "Done.")]))
+
+
+@pytest.mark.behaviour("ai-sdk.stream")
+def test_thoughts_stand_where_the_model_had_them_and_lost_ones_are_taken_back() -> None:
+    given = updates(THOUGHT)
+    live, replay = (assembled(chunks_of(each))["parts"] for each in (given, logged(given)))
+    written = [(part["type"], part["text"], part["state"]) for part in live if "text" in part]
+
+    assert live == replay
+    assert [text for kind, text, _ in written if kind == "reasoning"] == ["Let me.", "It is.", "Go on."]
+    assert {state for _, _, state in written} == {"done"}
