@@ -118,6 +118,28 @@ async def test_a_killed_run_finds_its_task_again(delegating: Delegating, point: 
     assert run["budget"]["used_tokens"] == 90
 
 
+@pytest.mark.behaviour("background.of-workflows")
+@pytest.mark.parametrize("point", ["begun", "found"])
+async def test_a_killed_workflow_finds_the_task_of_its_agent_again(delegating: Delegating, point: str) -> None:
+    """Its superstep is made again, and the task is not."""
+    one, two = delegating.app.http
+    thread, message = "/api/workflows/Flow/threads/t", f"{start('tea')}\n{wait(1)}\n{result(1)}"
+    delegating.stand_at(point)
+    async with httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as http:
+        body = {"message": message, "thread_id": "t"}
+        begun = asyncio.ensure_future(http.post(f"{one.origin}/api/workflows/Flow/run", json=body))
+        await delegating.until_passed(point, 1)
+        one.kill()
+        await asyncio.gather(begun, return_exceptions=True)
+        delegating.go_on()
+        run = await asyncio.wait_for(run_once_ended(http, thread), GUARD_SECONDS)
+        exported = (await http.get(f"{thread}/export")).json()["background_tasks"]
+
+    assert (run["status"], run["attempts"]) == ("success", 2), run
+    assert run["response"].splitlines()[-1] == "Found tea (1)."
+    assert (delegating.passed("found"), len(exported), run["budget"]["used_tokens"]) == (1, 1, 50)
+
+
 @pytest.mark.behaviour("background.once")
 async def test_a_task_keeps_its_number_whatever_other_tools_recorded(delegating: Delegating) -> None:
     """The result of a tool of the same moment has the state with the task, which was cut off before it was begun."""

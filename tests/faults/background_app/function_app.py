@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent_framework import Message
+from agent_framework import Message, WorkflowBuilder
 
 import hosting.app
 from hosting.features.background.tasks import BackgroundTasks
@@ -61,4 +61,5 @@ async def cancel_and_note(self: BackgroundTasks, *arguments: Any) -> None:
 BackgroundTasks.cancel = cancel_and_note  # type: ignore[method-assign]
 BackgroundTasks._begin = begin_slowly  # type: ignore[method-assign]
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[planner(find)], budget=hosting.app.Budget(tokens=10_000))
+flow = WorkflowBuilder(name="Flow", start_executor=planner(find)).build()
+app = hosting.app.AgentFunctionApp(agents=[planner(find)], workflows=[flow], budget=hosting.app.Budget(tokens=10_000))
