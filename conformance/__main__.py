@@ -73,6 +73,24 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kill", metavar="COMMAND", help="a command that kills the service with kill -9 and starts it again"
     )
+    _add_messages(parser)
+    parser.add_argument(
+        "--patience", type=float, default=60.0, metavar="SECONDS", help="longest wait for one answer (default: 60)"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="CHECK",
+        help="run only this check, or all kill checks with 'kill'",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--list", action="store_true", help="list the checks and how each works")
+    return parser
+
+
+def _add_messages(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a message, by what it leads to."""
     parser.add_argument("--plain", default="Hello.", metavar="MESSAGE", help="a message with a quick answer")
     parser.add_argument("--slow", default=SLOW, metavar="MESSAGE", help="a message whose answer takes some seconds")
     parser.add_argument(
@@ -94,19 +112,6 @@ def command_line() -> argparse.ArgumentParser:
         metavar="MESSAGE",
         help="a message that leads to a call of the caller's conformance_lookup",
     )
-    parser.add_argument(
-        "--patience", type=float, default=60.0, metavar="SECONDS", help="longest wait for one answer (default: 60)"
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="CHECK",
-        help="run only this check, or all kill checks with 'kill'",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--list", action="store_true", help="list the checks and how each works")
-    return parser
 
 
 def _version() -> str:

@@ -382,7 +382,7 @@ CHECKS = tuple(
             "An answer that a tool's question does not take is refused, and the question waits on.",
             ask_schema,
         ),
-        ("edit.once", "A tool call is made with the arguments that a person approved first.", edit_once),
+        ("approval.edited", "A tool call is made with the arguments that a person approved first.", edit_once),
         ("steer.once", "A message that is to join the run at work is given once.", steer_once),
         ("client-tool.once", "A call of a tool that the caller runs takes one result.", client_tool_once),
         ("delete.gone", "Of a deleted thread nothing can be read.", delete_gone),

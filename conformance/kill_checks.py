@@ -121,7 +121,7 @@ KILL_CHECKS = tuple(
         ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
         ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
         ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
-        ("kill.edit", "A call whose arguments a person changed is made with those over a kill.", kill_edit),
+        ("kill.edited", "A tool call is made with the arguments that a person gave it over a kill.", kill_edit),
         ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),
     )
 )

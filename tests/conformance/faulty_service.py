@@ -40,8 +40,8 @@ FAULTS = {
     "answers are taken twice": "ask.once",
     "answers are not checked": "ask.schema",
     "a wrong answer ends its question": "ask.schema",
-    "edits are taken twice": "edit.once",
-    "edits are ignored": "edit.once",
+    "edits are taken twice": "approval.edited",
+    "edits are ignored": "approval.edited",
     "messages that join are lost": "steer.once",
     "messages that join are runs too": "steer.once",
     "results are taken twice": "client-tool.once",
@@ -60,7 +60,7 @@ FAULTS = {
     "a kill takes the last answer": "kill.conversation",
     "a kill forgets approvals": "kill.approval",
     "a kill forgets questions": "kill.ask",
-    "a kill forgets edits": "kill.edit",
+    "a kill forgets edits": "kill.edited",
     "a kill forgets calls": "kill.client-tool",
 }
 """Each fault with the check that has to find it."""

@@ -212,7 +212,15 @@ async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
     assert [result for result in results if result.outcome in ("failed", "not offered")] == []
     assert untried == {
         *("key.broken", "order.kept", "cancel.running", "cancel.queued", "delete.running", "approval.once"),
-        *("owners.read", "owners.change", "steer.once", "client-tool.once", "ask.once", "ask.schema", "edit.once"),
+        *(
+            "owners.read",
+            "owners.change",
+            "steer.once",
+            "client-tool.once",
+            "ask.once",
+            "ask.schema",
+            "approval.edited",
+        ),
         *(check.name for check in ALL_CHECKS if check.name.startswith("kill.")),
     }
 

@@ -69,7 +69,7 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
 KEYS = {"key.again", "key.at-once", "key.reused", "key.broken", "kill.key"}
 STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
 OURS = {"steer.once", "client-tool.once", "kill.client-tool"}
-EDITS = {"edit.once", "kill.edit", "ask.schema"}
+EDITS = {"approval.edited", "kill.edited", "ask.schema"}
 ASKS = {"ask.once", "kill.ask"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
