@@ -16,7 +16,18 @@ from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.outcome import usage_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Joined, Reset, Rewound, RunEvent, Terminal
+from hosting.core.thread.events import (
+    Accepted,
+    Completed,
+    Deleted,
+    Event,
+    Imported,
+    Joined,
+    Reset,
+    Rewound,
+    RunEvent,
+    Terminal,
+)
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread.usage import CACHED, REASONING
@@ -144,11 +155,18 @@ async def cancel(verbs: WireVerbs, address: Address, run_id: str, client: Entity
 async def forget(threads: Threads, run: Run, client: EntityClient) -> None:
     """Have the thread deleted of a run that has ended and is not to be stored.
 
-    Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
+    Whoever has the answer waits for no more; a run that calls its caller's tools has its answer in another run. The
+    thread's entity does the same where this fails or never comes.
     """
-    if run.accepted.temporary and run.end is not None:
+    if run.accepted.temporary and run.end is not None and not awaits_results(run.end):
         with suppress(HostingError):
             await threads.delete(run.address, client, 0.0)
+
+
+def awaits_results(end: Terminal | None) -> bool:
+    """Return whether a run ended with calls of the caller's tools, and waits for nobody else."""
+    approvals = end.approvals if isinstance(end, Completed) else ()
+    return bool(approvals) and all(approval.kind == "client_tool" for approval in approvals)
 
 
 async def run_events(log: ThreadLog, run: Run, name: str, through: int | None = None) -> list[LoggedEvent]:

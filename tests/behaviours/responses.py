@@ -37,6 +37,6 @@ BEHAVIOURS = {
     "a run failed.",
     "responses.approvals": "Tool calls that wait for a person are approval requests, answered once, all together.",
     "responses.functions": "Functions of the caller are called by the model, and answered once, all together; OpenAI's "
-    "client runs them to the end.",
+    "client runs them to the end, also where no response is stored and over a kill.",
     "responses.incomplete": "A response whose answer is no whole one is incomplete, with the reason.",
 }

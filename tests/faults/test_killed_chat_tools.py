@@ -1,4 +1,7 @@
-"""Chat Completions under SIGKILL: a real host killed around each record of a caller's calls, results and end."""
+"""OpenAI's protocols under SIGKILL: a real host killed around each record of a caller's calls, results and end.
+
+The conversation is with the caller alone, so its thread is not stored, and waits for the results all the same.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-OPEN = SOURCE.replace("agents=[clerk(note)]", 'wires=["chat-completions"], client_tools=True, agents=[clerk(note)]')
+OPEN = SOURCE.replace(
+    "agents=[clerk(note)]", 'wires=["chat-completions", "responses"], client_tools=True, agents=[clerk(note)]'
+)
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}}
 WHERE = {"type": "function", "function": {"name": "where", "parameters": SCHEMA}}
 ASKED = {"role": "user", "content": "call where 1, where 2, look 3"}
@@ -46,6 +51,23 @@ async def to_the_end(http: httpx.AsyncClient, key: str) -> str:
     return answer.json()["choices"][0]["message"]["content"] if answer.status_code == 200 else answer.text
 
 
+async def response_to_the_end(http: httpx.AsyncClient, key: str) -> str:
+    """Do the same by Responses, whose items the caller sends back."""
+    path = "/api/openai/v1/responses"
+    fields = {"model": "Clerk", "tools": [{"type": "function", **WHERE["function"]}], "store": False}  # type: ignore[dict-item]
+    asked = await http.post(path, json={**fields, "input": [ASKED]}, headers={"idempotency-key": key})
+    if asked.status_code != 200:
+        return asked.text
+    items = asked.json()["output"]
+    calls = [item["call_id"] for item in items if item["type"] == "function_call"]
+    outputs = [{"type": "function_call_output", "call_id": call, "output": "here"} for call in calls]
+    answer = await http.post(path, json={**fields, "input": [ASKED, *items, *outputs]})
+    return answer.json()["output"][-1]["content"][0]["text"] if answer.status_code == 200 else answer.text
+
+
+WIRES = {"chat": to_the_end, "responses": response_to_the_end}
+
+
 async def until_gone(http: httpx.AsyncClient) -> None:
     """Return once the agent has no thread any more."""
     while True:
@@ -55,9 +77,11 @@ async def until_gone(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.behaviour("chat.survives-kill")
+@pytest.mark.behaviour("responses.functions")
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
 async def test_a_host_killed_around_a_callers_tools_loses_neither_calls_nor_results(
-    tmp_path: Path, point: str, stores: dict[str, str]
+    tmp_path: Path, point: str, stores: dict[str, str], wire: str
 ) -> None:
     """The caller repeats what got no answer; another process goes on with the results, and the app's tool runs once.
 
@@ -67,12 +91,12 @@ async def test_a_host_killed_around_a_callers_tools_loses_neither_calls_nor_resu
     with app.host(KILL=point) as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             with contextlib.suppress(httpx.TransportError):
-                await to_the_end(http, key)
+                await WIRES[wire](http, key)
         assert await until_dead(host) != 0
 
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(to_the_end(http, key), 4 * GUARD_SECONDS)
+            answer = await asyncio.wait_for(WIRES[wire](http, key), 4 * GUARD_SECONDS)
             await asyncio.wait_for(until_gone(http), 4 * GUARD_SECONDS)
 
     assert (answer, app.notes()) == ("told: here | here | saw 3", ["look"])

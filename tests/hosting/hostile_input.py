@@ -367,7 +367,7 @@ PARSERS: Mapping[str, Parser] = {
     "a call of a chat completion": Parser(
         lambda text: read_results([{"role": "tool", "tool_call_id": text, "content": "x"}]),
         runs("a", f"call_{'0' * 32}~a", "~"),
-        ("hosting.features.chat_completions.calls._ID",),
+        ("hosting.http.wire_calls._ID",),
     ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(

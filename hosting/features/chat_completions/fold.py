@@ -17,8 +17,8 @@ from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, RunFailedError
-from hosting.features.chat_completions.calls import awaits_results, shown_calls
-from hosting.http.wire_runs import ItemFold, RewrittenError
+from hosting.features.chat_completions.calls import shown_calls
+from hosting.http.wire_runs import ItemFold, RewrittenError, awaits_results
 
 Chunk = dict[str, Any]
 

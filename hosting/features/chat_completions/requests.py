@@ -25,11 +25,12 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.chat_completions import names
-from hosting.features.chat_completions.calls import EarlierCalls, Result, read_results
+from hosting.features.chat_completions.calls import add_calls, read_content, read_results
 from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_calls import OwnConversation, Result
 from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
 from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.names import check_thread_id
@@ -191,26 +192,19 @@ def _messages(sent: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[list[U
     The conversation is the caller's, so the assistant's messages are taken whatever roles the settings allow.
     """
     widened = replace(limits, roles=(*limits.roles, "assistant"))
-    messages, ignored, calls = list[UserMessage](), list[str](), EarlierCalls()
+    conversation, ignored = OwnConversation("messages"), list[str]()
     for number, message in enumerate(sent):
         where, role = f"messages[{number}]", _role(number, message)
         if role == "system" and "system" not in limits.roles:
             ignored.append(where)
         elif role == "tool":
-            messages.append(calls.ended(where, message))
+            conversation.result(where, "tool_call_id", message.get("tool_call_id"), read_content(where, message))
         else:
-            calls.check()
             if message.get("content") or role != "assistant":
-                messages.append(read_message(where, {**message, "role": role}, "text", _content, widened))
+                conversation.add(read_message(where, {**message, "role": role}, "text", _content, widened))
             if role == "assistant" and message.get("tool_calls"):
-                made = calls.made(where, message["tool_calls"])
-                messages.append(UserMessage(contents=tuple(made), role=role))
-    if not messages:
-        raise InvalidFieldError("The field 'messages' has nothing for the agent. Send a message of role 'user'.")
-    calls.check()
-    if (role := messages[-1].role) in ("assistant", "tool"):
-        raise NotServedError(f"The last message is the {role}'s. End with one for the agent to answer.", "messages")
-    return messages, ignored
+                add_calls(conversation, where, message["tool_calls"])
+    return conversation.messages(), ignored
 
 
 def _role(number: int, message: Mapping[str, Any]) -> str:

@@ -10,12 +10,12 @@ from hosting.core.thread.run import Run
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, RunError
 from hosting.features.chat_completions import names
-from hosting.features.chat_completions.calls import answer_id, awaits_results
 from hosting.features.chat_completions.fold import ChatFold, Chunk, completion
 from hosting.features.chat_completions.requests import Completion, parse_completion
 from hosting.http.replies import Reply, Streamed, json_reply, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
+from hosting.http.wire_calls import answer_id
 from hosting.http.wire_openai import (
     NotServedError,
     find_agent,
@@ -94,7 +94,7 @@ class ChatVerbs:
             if unknown := [where for approval_id, where in places.items() if approval_id not in calls]:
                 raise NotServedError(f"{unknown[0]} is the result of no call that is open.", "messages")
             if missing := [approval for approval in waiting.undecided if approval.id not in places]:
-                call = f"{missing[0].tool} ({answer_id(missing[0], waiting)})"
+                call = f"{missing[0].tool} ({answer_id(missing[0].id, waiting)})"
                 raise NotServedError(f"The result of {call} is missing. Send all results together.", "messages")
         answers = Answers([result.decision for result in results], start.wait, start.streams, places=places)
         unfinished = NotServedError("These results are recorded; the thread waits for others. Send those.", "messages")
@@ -102,11 +102,8 @@ class ChatVerbs:
         return resumed
 
     async def _forget(self, create: Completion, run: Run, request: HttpRequest) -> None:
-        """Delete the thread of a request that nobody repeats: another one may come again for the same answer.
-
-        One that waits for results stays until it has its last answer.
-        """
-        if not (create.is_repeatable or awaits_results(run.end)):
+        """Delete the thread of a request that nobody repeats: another one may come again for the same answer."""
+        if not create.is_repeatable:
             await forget(self._threads, run, request.caller.client)
 
     def _streamed(self, request: HttpRequest, create: Completion, run: Run, headers: Mapping[str, str]) -> Streamed:

@@ -115,7 +115,7 @@ class ResponseFold(ItemFold[WireEvent]):
                 self._end_call(self._calls[item.key], item.outcome)
             case Completed():
                 for approval in item.approvals:
-                    self._ask(approval_item(self._agent, approval))
+                    self._ask(approval_item(self._agent, approval, self.run))
                 self._end()
             case Unanswered() if item.run_id == self.run.run_id:
                 for call in self._calls_at_work():

@@ -17,8 +17,6 @@ from hosting.http.wire import AGENT_ID
 from hosting.names import Address, id_pattern, is_id
 
 FUNCTION = "http_responses"
-CALL = "call_"
-"""How the ids of calls of a caller's functions begin; the approval's id follows."""
 OPENAI = Place().below("openai")
 
 

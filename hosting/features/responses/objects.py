@@ -12,8 +12,9 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, ResponseFormat
 from hosting.core.transcript import arguments_text
-from hosting.features.responses.names import CALL, conversation_id, response_id
+from hosting.features.responses.names import conversation_id, response_id
 from hosting.http.client_tools import shown_functions
+from hosting.http.wire_calls import answer_id
 from hosting.http.wire_replies import input_parts
 
 _UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
@@ -98,14 +99,14 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
     }
 
 
-def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
+def approval_item(agent: str, approval: PendingApproval, run: Run) -> dict[str, Any]:
     """Return the request for a person's approval of a tool call or for a sign-in, or the call of a caller's function.
 
     Foundry has an item of its own for a sign-in, which OpenAI's clients do not know and agent-framework's drops.
     """
     arguments = arguments_text(approval.arguments)
     if approval.kind == "client_tool":
-        call = {"call_id": f"{CALL}{approval.id}", "name": approval.tool, "arguments": arguments}
+        call = {"call_id": answer_id(approval.id, run), "name": approval.tool, "arguments": arguments}
         return {"id": f"fc_{approval.id}", "type": "function_call", **call, "status": "completed"}
     name, wanted = approval.tool, approval.authorization
     if wanted is not None:
@@ -123,7 +124,7 @@ def input_items(run: Run) -> list[dict[str, Any]]:
     """Return the messages and decisions that a run answers, oldest first."""
     request, run_id = run.accepted.request, run.run_id
     if request.decisions:
-        return [_answer(f"{run_id}_{number}", decision) for number, decision in enumerate(request.decisions)]
+        return [_answer(f"{run_id}_{number}", decision, run) for number, decision in enumerate(request.decisions)]
     return [
         {
             "id": f"msg_{run_id}_in{number}",
@@ -136,7 +137,7 @@ def input_items(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(name: str, decision: Decision) -> dict[str, Any]:
+def _answer(name: str, decision: Decision, run: Run) -> dict[str, Any]:
     """Return an answer to a call: a decision, or the result of a caller's function."""
     if decision.value is None and decision.error is None:
         return {
@@ -147,7 +148,7 @@ def _answer(name: str, decision: Decision) -> dict[str, Any]:
             "reason": decision.reason,
         }
     output = {
-        "call_id": f"{CALL}{decision.id}",
+        "call_id": answer_id(decision.id, run),
         "output": result_text(decision.value, decision.error, decision.reason),
         "status": "completed",
     }

@@ -6,26 +6,25 @@ Every field that the protocol has is in one of three tables: served, without eff
 from __future__ import annotations
 
 import math
-import mimetypes
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits, limits_of
-from hosting.core.request.fields import check_message, read_decision, read_flag, read_text
+from hosting.core.request.fields import read_flag, read_text
 from hosting.core.request.response_format import read_response_format
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
-from hosting.features.responses.names import CALL, IdParts
-from hosting.http.client_tools import read_functions, read_output
+from hosting.features.responses.inputs import read_response_input
+from hosting.features.responses.names import IdParts
+from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
-from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
+from hosting.http.wire_requests import object_fields
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
 from hosting.settings import Settings
@@ -79,11 +78,15 @@ _NOTHING: tuple[Any, ...] = (None, [], {}, 0)
 
 
 class Create(Struct, frozen=True):
-    """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that its thread waits for."""
+    """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that a thread waits for.
+
+    `waiting` is where that thread is.
+    """
 
     agent: AgentPlan
     start: StartRun
     decisions: tuple[Decision, ...]
+    waiting: IdParts | None
     previous: IdParts | None
     conversation: IdParts | None
     streams: bool
@@ -111,7 +114,12 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
             "or 'background', 'conversation' and 'previous_response_id'.",
             "store",
         )
-    request, decisions = _request(fields, limits_of(agent, settings), continues=place is not None)
+    limits = limits_of(agent, settings)
+    given = read_response_input(fields.get("input"), limits, is_whole=not stores)
+    request = _request(fields, given.messages, limits)
+    waiting = place if given.thread_id is None else IdParts(agent.name, given.thread_id)
+    if given.decisions and waiting is None:
+        raise NotServedError("An answer needs its conversation. Send 'previous_response_id' too.", "input")
     wire = {
         "metadata": metadata,
         "background": background,
@@ -129,32 +137,24 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
         busy=agent.options.busy,
         temporary=not stores,
     )
-    return Create(agent, start, decisions, previous, conversation, streams)
+    return Create(agent, start, given.decisions, waiting, previous, conversation, streams)
 
 
-def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tuple[RunRequest, tuple[Decision, ...]]:
-    """Return the messages for the agent, or none and the decisions on the calls of the response before.
-
-    Raises `HostingError`s.
-    """
-    messages, decisions = _input(fields.get("input"), limits)
-    tools = read_functions(fields.get("tools"), limits)
-    if decisions and not continues:
-        raise NotServedError("An answer needs its conversation. Send 'previous_response_id' too.", "input")
+def _request(fields: dict[str, Any], messages: Sequence[UserMessage], limits: Limits) -> RunRequest:
+    """Return the messages for the agent with what is asked of their answer; raises `HostingError`s."""
     choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
     if choice not in ("auto", "none"):
         raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
-    if decisions:
-        return RunRequest(), decisions
+    if not messages:
+        return RunRequest()
     *earlier, last = messages
-    request = RunRequest(
+    return RunRequest(
         **last.model_dump(),
         earlier=tuple(earlier),
         response_format=_format(fields.get("text")),
         enable_tool_calls=choice == "auto",
-        client_tools=tools,
+        client_tools=read_functions(fields.get("tools"), limits),
     )
-    return request, ()
 
 
 def parse_conversation(call: RawRequest, most_bytes: int) -> dict[str, str]:
@@ -225,72 +225,6 @@ def _format(text: object) -> ResponseFormat | None:
         return read_response_format(schema)
     members = {name: member for name, member in schema.items() if name != "type"}
     return read_response_format({"type": "json_schema", "json_schema": members})
-
-
-def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Decision, ...]]:
-    """Return messages, or decisions on tool calls: never both."""
-    if value is None or isinstance(value, str):
-        return [UserMessage(message=check_message(value or ""))], ()
-    if not isinstance(value, list) or not value:
-        raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
-    if not all(isinstance(item, dict) for item in value):
-        raise InvalidFieldError("The field 'input' has items that are not objects.")
-    answers = [(number, item) for number, item in enumerate(value) if item.get("type") in _ANSWERS]
-    if len(answers) == len(value):
-        return [], tuple(_ANSWERS[str(item["type"])](f"input[{number}]", item) for number, item in answers)
-    if answers:
-        raise NotServedError("Answers to calls and a message need two responses. Send the answers first.", "input")
-    return [_message(number, item, limits) for number, item in enumerate(value)], ()
-
-
-def _decision(where: str, item: Mapping[str, Any]) -> Decision:
-    name = item.get("approval_request_id")
-    approval_id = name.removeprefix("mcpr_") if isinstance(name, str) else name
-    return read_decision({"id": approval_id, "approved": item.get("approve"), "reason": item.get("reason")})
-
-
-def _output(where: str, item: Mapping[str, Any]) -> Decision:
-    name = item.get("call_id")
-    call_id = name.removeprefix(CALL) if isinstance(name, str) else name
-    return read_decision({"id": call_id, "value": read_output(f"{where}.output", item.get("output"))})
-
-
-_ANSWERS = {"mcp_approval_response": _decision, "function_call_output": _output}
-"""The items that answer what a response waits for."""
-
-
-def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
-    where = f"input[{number}]"
-    if item.get("type", "message") != "message":
-        kind = str(item.get("type"))[:60]
-        raise NotServedError(
-            f"{where} is of type {kind!r}, and only messages and {' or '.join(_ANSWERS)} are accepted: the app stores "
-            "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
-            "input",
-        )
-    return read_message(where, item, "input_text", _content, limits)
-
-
-def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part in stored form; the reader of the stored form checks it."""
-    kind = part.get("type")
-    if kind in ("input_text", "output_text"):
-        return {"$type": "text", "text": part.get("text")}
-    member = {"input_image": "image_url", "input_file": "file_data"}.get(str(kind))
-    if member is None:
-        detail = f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file."
-        raise NotServedError(detail, "input")
-    if part.get("file_id") is not None:
-        return {"$type": "hostedFile", "fileId": part["file_id"]}
-    uri, name = part.get(member), part.get("filename")
-    if not isinstance(uri, str):
-        raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
-    if uri.startswith("data:"):
-        return inline_file(uri, name=name)
-    if kind == "input_image":
-        return linked_file(uri)
-    guessed, _ = mimetypes.guess_type(str(name))
-    return inline_file(uri, guessed or "application/octet-stream", name)
 
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:

@@ -82,7 +82,7 @@ class ResponsesVerbs:
 
     async def _decide(self, request: HttpRequest, create: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
-        place, start = create.previous or create.conversation, create.start
+        place, start = create.waiting, create.start
         assert place is not None
         address = place.address(request.caller.owner)
         waiting = await self._wire.approvals.waiting(address)

@@ -23,7 +23,7 @@ WHERE: Any = {
     "type": "function",
     "function": {"name": "where", "description": "Where the person is.", "parameters": SCHEMA, "strict": True},
 }
-NO_CALL = "which is no call of this app. Send the ids of 'tool_calls' as they are."
+NO_CALL = "which is no call of this app. Send the ids of its calls as they are."
 NAMED: Any = {"type": "function", "function": {"name": "where"}}
 
 
@@ -245,8 +245,7 @@ async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_re
         ),
         (
             [{"role": "tool", "tool_call_id": "a", "content": "x"}, "and?"],
-            "messages[0].tool_call_id is 'a', which is no open call of the message before it. Send results behind "
-            "their calls.",
+            "messages[0].tool_call_id is 'a', which is no open call before it. Send results behind their calls.",
         ),
         (
             [
@@ -256,7 +255,7 @@ async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_re
                 },
                 "and?",
             ],
-            "messages[0].tool_calls[0] has no result. Send one of role 'tool' before the next message.",
+            "messages[0].tool_calls[0] has no result. Send it before the next message.",
         ),
     ],
 )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from agent_framework import ChatContext, ChatMiddleware
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseFunctionToolCall
 
 from tests.hosting.features.responses.wired import Wired, answer_to, asked
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.owned_app import signed_in
 
 WHERE: Any = {
     "type": "function",
@@ -161,3 +165,168 @@ async def test_an_agent_that_takes_no_functions_says_so(wired: Wired) -> None:
     assert (status, error["code"]) == (400, "invalid_field")
     assert "client_tools=True" in error["message"]
     assert (await wired.create("hello", "Clerk", tools=[])).output_text == "echo: hello"
+
+
+def as_sent(response: Response) -> list[Any]:
+    """Return the items of a response as clients send them back."""
+    return [item.model_dump(exclude_unset=True) for item in response.output]
+
+
+async def own_conversation(openai: AsyncOpenAI, items: list[Any]) -> str:
+    """Run each function that is called, and keep the conversation, of which nothing is stored; return the last text."""
+    while True:
+        response = await openai.responses.create(model="Clerk", input=items, tools=[WHERE], store=False)
+        items += as_sent(response)
+        calls = calls_in(response)
+        if not calls:
+            return response.output_text
+        items += [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
+
+
+@pytest.mark.behaviour("responses.functions")
+async def test_openais_client_runs_its_functions_without_a_stored_response_and_talks_on(open_wired: Wired) -> None:
+    """One, several at once beside the agent's own, and a message behind them: the client has the conversation."""
+    items: list[Any] = []
+    texts = []
+    for message in ("call where 1", "call where 2, look 3, where 4", "thanks"):
+        items.append({"role": "user", "content": message})
+        texts.append(await own_conversation(open_wired.openai, items))
+
+    assert texts == ["told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks"]
+    assert open_wired.notes == ["look 3"]
+
+
+@pytest.mark.behaviour("responses.functions")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_its_last_answer(
+    open_wired: Wired, stream: bool
+) -> None:
+    """The same outputs again find the same response; nothing else continues it."""
+    fields: dict[str, Any] = {"model": "Clerk", "tools": [WHERE], "store": False}
+    if stream:
+        async with open_wired.openai.responses.stream(input="call where 1", **fields) as events:
+            first: Any = await events.get_final_response()
+    else:
+        first = await open_wired.create("call where 1", **fields)
+    await asyncio.wait_for(open_wired.host.entities.idle(), GUARD_SECONDS)
+    (waiting,) = open_wired.host.entities.states
+    outputs = [output_of(call, "here") for call in calls_in(first)]
+    status, error = await open_wired.refused(model="Clerk", input="and?", previous_response_id=first.id)
+    last = await open_wired.create(outputs, **fields)
+    again = await open_wired.create(outputs, **fields)
+
+    assert waiting.startswith("@dafx-clerk@")
+    assert (status, error["code"]) == (409, "thread_deleting")
+    assert (last.output_text, again) == ("told: here", last)
+
+
+@pytest.mark.behaviour("responses.owners")
+async def test_a_call_of_a_response_that_is_not_stored_is_answered_by_its_own_caller_alone() -> None:
+    """Its id does not say whose it is: of another caller it is unknown."""
+    wired = Wired(client_tools=True, principal=signed_in)
+    async with wired.http:
+        body = {"model": "Clerk", "tools": [WHERE], "store": False}
+        ada, bob = [{"x-user": user} for user in ("ada", "bob")]
+        first = (await wired.http.post("responses", json={**body, "input": "call where 1"}, headers=ada)).json()
+        outputs = [{"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "here"}]
+        other, own = [
+            await wired.http.post("responses", json={**body, "input": outputs}, headers=who) for who in (bob, ada)
+        ]
+
+    assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
+    assert own.json()["output"][-1]["content"][0]["text"] == "told: here"
+
+
+CALL = {"type": "function_call", "call_id": "a", "name": "where", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "x"}
+SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One moment."}]}
+LAST = "The last message is the agent's. End with one for it to answer."
+MADE = {"type": "mcp_call", "id": "mcp_1", "name": "look", "arguments": "{}"}
+
+
+@pytest.mark.behaviour("responses.functions")
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        (
+            [OUTPUT],
+            "input[0].call_id is 'a', which is no call of this app. Send the ids of its calls as they are.",
+        ),
+        (
+            [{**OUTPUT, "call_id": f"call_{'0' * 32}~{thread}"} for thread in ("t", "u")],
+            "input[1] is of another conversation than the result before it.",
+        ),
+        (
+            [{**OUTPUT, "call_id": f"call_{'0' * 32}~t"}],
+            f"This thread has no approval '{'0' * 32}'.",
+        ),
+        ([CALL, {"role": "user", "content": "and?"}], "input[0] has no result. Send it before the next message."),
+        (
+            [OUTPUT, {"role": "user", "content": "and?"}],
+            "input[0].call_id is 'a', which is no open call before it. Send results behind their calls.",
+        ),
+        (
+            [{**CALL, "arguments": {}}, OUTPUT, {"role": "user", "content": "and?"}],
+            "input[0] is no call of a function with id, name and arguments. Send it as it was.",
+        ),
+        ([CALL], LAST),
+        ([SAID], LAST),
+        ([MADE], LAST),
+        (
+            [{**MADE, "id": None}, {"role": "user", "content": "and?"}],
+            "input[0] is no call of a function with id, name and arguments. Send it as it was.",
+        ),
+        (
+            [{"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}],
+            "An answer needs its conversation. Send 'previous_response_id' too.",
+        ),
+    ],
+)
+async def test_a_conversation_of_the_callers_that_no_model_takes_is_refused_by_its_place(
+    open_wired: Wired, items: list[Any], said: str
+) -> None:
+    """And outputs that nothing waits for."""
+    status, error = await open_wired.refused(model="Clerk", input=items, store=False)
+
+    assert (error["message"], status) == (said, 404 if "approval '" in said else 400)
+
+
+@pytest.mark.behaviour("responses.functions")
+async def test_the_model_has_the_calls_of_a_conversation_that_its_caller_keeps() -> None:
+    """Those of the caller's functions, of one answer together, and those that the agent's own tools answered."""
+    sent: list[list[tuple[str, list[str]]]] = []
+
+    class Noting(ChatMiddleware):
+        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+            sent.append(
+                [(message.role, [content.type for content in message.contents]) for message in context.messages]
+            )
+            await call_next()
+
+    wired = Wired(client_tools=True)
+    wired.app.agents["Clerk"].middleware = [Noting()]  # type: ignore[attr-defined]
+    failed = {**MADE, "id": "mcp_2", "error": {"type": "mcp_tool_execution_error", "content": []}}
+    items = [
+        "hi",
+        CALL,
+        {**CALL, "call_id": "b"},
+        OUTPUT,
+        {**OUTPUT, "call_id": "b"},
+        {**MADE, "output": "3"},
+        failed,
+        SAID,
+        "thanks",
+    ]
+    async with wired.http:
+        given = [{"role": "user", "content": item} if isinstance(item, str) else item for item in items]
+        answer = await wired.create(given, "Clerk", store=False)
+
+    call, result = ("assistant", ["function_call"]), ("tool", ["function_result"])
+    assert answer.output_text == "echo: thanks"
+    assert sent[0][-10:] == [
+        ("user", ["text"]),
+        ("assistant", ["function_call", "function_call"]),
+        *(result, result, call, result, call, result),
+        ("assistant", ["text"]),
+        ("user", ["text"]),
+    ]

@@ -1,0 +1,107 @@
+"""The input of a response: messages, or answers to what the response before waits for.
+
+Theory. A response that is not stored has a conversation that its caller alone keeps, and sends whole each time: with
+the agent's messages and calls, as OpenAI's clients do. Its thread goes with the answer, but waits for the outputs of
+the caller's functions. Input that ends with those answers that thread, by the ids of the calls; the rest is a copy of
+what the thread has. The input of a response that is stored is new, and the thread has what came before.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hosting.core.request.contents import Limits
+from hosting.core.request.fields import check_message, read_decision
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import Decision, UserMessage
+from hosting.errors import InvalidFieldError
+from hosting.http.wire_calls import OUTPUT, item_messages, item_results, output_text
+from hosting.http.wire_openai import NotServedError
+from hosting.http.wire_requests import inline_file, linked_file, read_message
+
+
+class Input(Struct, frozen=True):
+    """What a response is to answer: `messages`, or `decisions`. These answer `thread_id`, if their ids say so."""
+
+    messages: tuple[UserMessage, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    thread_id: str | None = None
+
+
+def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Input:
+    """Return the input of a response; it `is_whole` if its conversation is with the caller alone.
+
+    Raises `HostingError`s by their place.
+    """
+    if value is None or isinstance(value, str):
+        return Input((UserMessage(message=check_message(value or "")),))
+    if not isinstance(value, list) or not value:
+        raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
+    if not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError("The field 'input' has items that are not objects.")
+    if is_whole and value[-1].get("type") == OUTPUT:
+        results = item_results("input", value)
+        return Input((), tuple(result.decision for result in results), results[0].thread_id)
+    answers = [(number, item) for number, item in enumerate(value) if item.get("type") in _ANSWERS]
+    if len(answers) == len(value):
+        return Input(decisions=tuple(_ANSWERS[str(item["type"])](f"input[{number}]", item) for number, item in answers))
+    if is_whole:
+        # The agent's messages are taken whatever roles the settings allow: the caller could say the same as its own.
+        widened = replace(limits, roles=(*limits.roles, "assistant"))
+        return Input(tuple(item_messages("input", value, lambda number, item: _message(number, item, widened))))
+    if answers:
+        raise NotServedError("Answers to calls and a message need two responses. Send the answers first.", "input")
+    return Input(tuple(_message(number, item, limits) for number, item in enumerate(value)))
+
+
+def _decision(where: str, item: Mapping[str, Any]) -> Decision:
+    name = item.get("approval_request_id")
+    approval_id = name.removeprefix("mcpr_") if isinstance(name, str) else name
+    return read_decision({"id": approval_id, "approved": item.get("approve"), "reason": item.get("reason")})
+
+
+def _output(where: str, item: Mapping[str, Any]) -> Decision:
+    name = item.get("call_id")
+    approval_id = name.removeprefix("call_").partition("~")[0] if isinstance(name, str) else name
+    return read_decision({"id": approval_id, "value": output_text(where, item)})
+
+
+_ANSWERS = {"mcp_approval_response": _decision, OUTPUT: _output}
+"""The items that answer what a response waits for."""
+
+
+def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
+    where = f"input[{number}]"
+    if (kind := str(item.get("type", "message"))[:60]) != "message":
+        raise NotServedError(
+            f"{where} is of type {kind!r}, and only messages and {' or '.join(_ANSWERS)} are accepted: the app stores "
+            "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
+            "input",
+        )
+    return read_message(where, item, "input_text", _content, limits)
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; the reader of the stored form checks it."""
+    kind = part.get("type")
+    if kind in ("input_text", "output_text"):
+        return {"$type": "text", "text": part.get("text")}
+    member = {"input_image": "image_url", "input_file": "file_data"}.get(str(kind))
+    if member is None:
+        detail = f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file."
+        raise NotServedError(detail, "input")
+    if part.get("file_id") is not None:
+        return {"$type": "hostedFile", "fileId": part["file_id"]}
+    uri, name = part.get(member), part.get("filename")
+    if not isinstance(uri, str):
+        raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
+    if uri.startswith("data:"):
+        return inline_file(uri, name=name)
+    if kind == "input_image":
+        return linked_file(uri)
+    return inline_file(uri, mimetypes.guess_type(str(name))[0] or "application/octet-stream", name)
