@@ -39,6 +39,7 @@ _QUIET = (
     "agent_framework",  # three lines for each call of a tool
     "azure.core.pipeline.policies.http_logging_policy",  # each request, also for a token
     "azure.durable_functions",  # each call of its client, and each episode
+    "azure.functions.DurableFunctions",  # what a next version of the SDK asks of itself
     "httpx",  # each request, with its query
     "mcp",  # ids of sessions
 )

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.models import SETTINGS
@@ -18,10 +18,11 @@ INSTALL_SECONDS = 300
 
 @dataclass(frozen=True)
 class RunningApp:
-    """What the host printed until it was ready, and where it answers."""
+    """What the host printed until it was ready, where it answers, and what it printed since, once it has ended."""
 
     printed: tuple[str, ...]
     origin: str
+    printed_since: list[str] = field(default_factory=list)
 
 
 def copy_tree(folder: Path) -> None:
@@ -47,12 +48,16 @@ async def running(command: list[str], folder: Path, **environ: str) -> AsyncIter
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
+    since: list[str] = []
     try:
-        yield await asyncio.wait_for(started(process), INSTALL_SECONDS)
+        app = await asyncio.wait_for(started(process), INSTALL_SECONDS)
+        since = app.printed_since
+        yield app
     finally:
         if process.returncode is None:
             process.terminate()
-        await asyncio.wait_for(process.communicate(), 30)
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
+        since += output.decode(errors="replace").splitlines()
 
 
 async def started(process: asyncio.subprocess.Process) -> RunningApp:

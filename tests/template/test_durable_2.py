@@ -50,7 +50,7 @@ PARIS = "The weather in Paris: partly cloudy, 18 °C."
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("hosting.durable-2")
 async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
-    """A turn that its entity stores, an orchestration, and the end of a thread."""
+    """A turn that its entity stores, an orchestration, and the end of a thread; no hint of the SDK is in the log."""
     python, folder = _environment(tmp_path / "environment"), _app(tmp_path / "app")
     with (folder / "function_app.py").open("a", encoding="utf-8") as file:
         file.write(ORCHESTRATIONS)
@@ -65,6 +65,7 @@ async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
     assert (turn.status_code, turn.json()["response"]) == (200, PARIS)
     assert (asked.status_code, asked.json()) == (200, [PARIS, 2, "DONE", {"n": 1}])
     assert (deleted.status_code, gone.status_code) == (204, 404)
+    assert [line for line in app.printed_since if "azure.functions" in line or "eprecat" in line] == []
 
 
 @pytest.mark.slow
