@@ -159,7 +159,7 @@ def test_an_app_with_the_part_has_all_of_its_modules(part: str) -> None:
     """So the table names modules that there are."""
     names, app = PARTS[part]
 
-    assert {f"hosting.{name}" for name in names} <= modules_of(f"{MADE}({app}).get_functions()")
+    assert {f"hosting.{name}" for name in names} <= modules_of(f"{MADE}{app}.get_functions()")
 
 
 @pytest.mark.slow
