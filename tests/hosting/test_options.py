@@ -21,6 +21,7 @@ OWN: dict[str, Any] = {
     "limit": "its own",
     "webhook": "https://own.example",
     "client_tools": False,
+    "reasoning": "drop",
     "callback": "its own",
     "within": "another",
 }
@@ -36,6 +37,7 @@ APP = AgentOptions(
     limit="the app's",
     webhook="https://app.example",
     client_tools=True,
+    reasoning="show",
     callback="the app's",
 )
 
