@@ -31,7 +31,8 @@ SEALED = "c2VhbGVk"
 
 
 class _Thinker(BaseChatClient[Any]):
-    """Thinks about the newest message and says it again. Of "look ..." it calls `look` first, and thinks before that.
+    """Thinks about the newest message and says it again. Of "look ..." it calls `look` first, once for each
+    word, and thinks before that.
 
     `sent` has the messages of each call, as they were then.
     """
@@ -60,10 +61,10 @@ class _Thinker(BaseChatClient[Any]):
 
     def contents(self, messages: Sequence[Message]) -> list[Content]:
         """Return what the model thinks, and what it says or calls."""
-        newest = messages[-1]
-        if newest.role == "tool":
+        newest, asked = messages[-1], [message.text for message in messages if message.role == "user"][-1]
+        if newest.role == "tool" and sum(message.role == "tool" for message in messages) >= len(asked.split()):
             return [thought("It is a door."), Content.from_text("A door.")]
-        if newest.text.startswith("look"):
+        if asked.startswith("look"):
             call = Content.from_function_call(f"c{len(messages)}", "look", arguments={})
             return [thought("Let me look."), call]
         return [thought(f"They said {newest.text}."), Content.from_text(newest.text)]

@@ -28,10 +28,10 @@ class Killed:
         self.bench.store = self.store = HaltingStore()
         self.bench.restart()
 
-    async def at(self, number: int, when: str, *, streamed: bool) -> bool:
+    async def at(self, number: int, when: str, *, streamed: bool, message: str) -> bool:
         """Kill the run at that append, and have another process end it; return False if it has fewer appends."""
         self.store.halts_at = (number, when)
-        run_id = await self.bench.open("look", streamed=streamed)
+        run_id = await self.bench.open(message, streamed=streamed)
         delivery = asyncio.create_task(self.bench.signal(run_id))
         halted = asyncio.create_task(self.store.halted.wait())
         await asyncio.wait((delivery, halted), timeout=GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -58,13 +58,13 @@ class Killed:
         return [item[parts[item["type"]]][0]["text"] for item in fold.output() if item["type"] in parts]
 
 
-async def killed_everywhere(reasoning: Reasoning, *, streamed: bool = True) -> list[Killed]:
+async def killed_everywhere(reasoning: Reasoning, *, streamed: bool = True, message: str = "look") -> list[Killed]:
     """Return the run as it ended, killed at every append."""
     killed = []
     for when in ("before", "after"):
         for number in range(1, MOST_APPENDS):
             run = Killed(reasoning)
-            if not await run.at(number, when, streamed=streamed):
+            if not await run.at(number, when, streamed=streamed, message=message):
                 break
             killed.append(run)
     assert len(killed) > 4
@@ -83,7 +83,7 @@ async def test_wherever_its_process_is_killed_each_thought_is_shown_once(streame
 @pytest.mark.behaviour("reasoning.dropped")
 async def test_a_run_that_drops_its_thoughts_goes_on_without_them_in_another_process() -> None:
     """Its records are found again, though they lack what the model thought."""
-    for run in await killed_everywhere("drop"):
+    for run in await killed_everywhere("drop", message="look again"):
         stored = b"".join(stored.payload for stored in await run.store.events(ADDRESS, 0))
         assert await run.output() == ["A door."]
         assert not any(text in stored for text in (b"Let me", b"It is a", SEALED.encode()))
