@@ -93,8 +93,9 @@ async def test_a_client_that_cannot_ask_is_shown_where_to_answer(wired: Wired, v
 @pytest.mark.behaviour("mcp-endpoint.resume")
 async def test_a_stream_goes_on_from_the_last_event(handshake: Session) -> None:
     """With what came after it, and the same result; without another run."""
-    async with handshake.calling("one two three") as events:
+    async with handshake.calling("call look 1", "Clerk") as events:
         all_events = [event async for event in events]
+    assert len({event.id for event in all_events}) > 3
     for number, event in enumerate(all_events):
         if event.id is not None:
             async with handshake.resuming(event.id) as events:
@@ -182,6 +183,17 @@ async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
         "answer": {"type": "integer", "title": "Floor", "minimum": 1}
     }
     assert last["result"]["content"][0]["text"] == "told: 1 to High Street at 9, floor 3"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_a_question_that_is_declined_is_refused(asking: Session) -> None:
+    """The agent goes on without an answer."""
+    async with asking.calling("call deliver 1", "Driver") as events:
+        answered = await asking.answer(await until(events, "id"), "decline")
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    assert answered.status_code == 202
+    assert "rejected" in last["result"]["content"][0]["text"]
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
