@@ -43,7 +43,7 @@ from hosting.http.route import (
     ok,
 )
 from hosting.http.run_call import RUN_PARAMETERS
-from hosting.http.timeline import RunTimeline
+from hosting.http.timeline_steps import RunTimeline
 from hosting.names import http_function
 from hosting.plan import Kind
 

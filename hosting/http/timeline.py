@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from hosting.amounts import cost_text
-from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, usage_of
+from hosting.core.outcome import Usage, shown_usage, usage_of
 from hosting.core.thread import events
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run, common_length, is_of, under_way, with_delta
@@ -22,97 +20,9 @@ from hosting.core.thread.run_request import ExecutorCall, Superstep, messages_te
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
 from hosting.http.run_text import status_of
+from hosting.http.timeline_steps import RunTimeline, TimelineStep
 from hosting.names import STEP, is_step_key
 from hosting.ports import iso
-
-
-class StepAuthor(TypedDict):
-    """The signed-in person who did it."""
-
-    issuer: str
-    id: str
-    name: str | None
-
-
-class OtherThread(TypedDict):
-    """The thread of a task that a tool call began, or the run that began this one."""
-
-    agent: str
-    thread_id: str
-    run_id: NotRequired[str]
-
-
-class TimelineStep(TypedDict):
-    """One step of a run, from `at` to `ended_at` (null while it runs); other fields depend on its kind."""
-
-    kind: Literal[
-        "accepted",
-        "attempt",
-        "model_call",
-        "tool_call",
-        "tool_step",
-        "executor",
-        "voided",
-        "cancel_requested",
-        "approval_answered",
-        "message_joined",
-        "ended",
-    ]
-    at: str
-    ended_at: str | None
-    id: NotRequired[str]
-    attempt: NotRequired[int]
-    holder: NotRequired[Literal["caller", "entity"]]
-    executor: NotRequired[str]
-    superstep: NotRequired[int]
-    yielded: NotRequired[int]
-    asked: NotRequired[int]
-    tool: NotRequired[str]
-    tools: NotRequired[list[str]]
-    call: NotRequired[str]
-    name: NotRequired[str]
-    arguments: NotRequired[Any]
-    edited_arguments: NotRequired[dict[str, Any]]
-    result: NotRequired[str]
-    error: NotRequired[str]
-    usage: NotRequired[Usage]
-    model: NotRequired[str]
-    finish_reason: NotRequired[str]
-    incomplete: NotRequired[Literal[True]]
-    cost: NotRequired[str]
-    text: NotRequired[str]
-    reasoning: NotRequired[str]
-    approved: NotRequired[bool]
-    value: NotRequired[Any]
-    default: NotRequired[Literal[True]]
-    reason: NotRequired[str]
-    by: NotRequired[StepAuthor]
-    task: NotRequired[OtherThread]
-    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled", "joined"]]
-    code: NotRequired[str]
-    joined: NotRequired[str]
-
-
-class RunTimeline(RunIds):
-    """The steps of a run, in the order in which they were recorded.
-
-    `continues` is the run whose questions or approvals were answered, so that this run began. `begun_by` is the run of
-    another thread that has this one as its task. `notifies`: a webhook
-    is notified of its end. `incomplete`: the answer is incomplete for the reason
-    `finish_reason`; the step of a model call has both if known.
-    """
-
-    status: RunStatus
-    created_at: str
-    ended_at: str | None
-    usage: Usage
-    finish_reason: str | None
-    incomplete: bool
-    cost: NotRequired[str]
-    continues: NotRequired[str]
-    begun_by: NotRequired[OtherThread]
-    notifies: bool
-    steps: list[TimelineStep]
 
 
 def timeline_fields(
@@ -355,13 +265,10 @@ class _Timeline:
         step = self._tools.get(call.key)
         if step is None or (step["ended_at"] is not None and not event.interrupted):  # its begin was not recorded
             step = self._tool_call(call, self._ready_at.get(within, event.at))
-        step["ended_at"] = step["ended_at"] or iso(event.at)
-        step.update(call.outcome)  # type: ignore[typeddict-item]
+        _end(step, event, call)
         for content in event.contents or ():
             if task := (content.get("additional_properties") or {}).get(TASK):
                 step["task"] = task
-        if event.interrupted:
-            step["code"] = CUT_OFF
         self._ready_at[within] = event.at
 
     def _tool_step(self, event: events.ToolStarted | events.ToolResult) -> None:
@@ -371,10 +278,7 @@ class _Timeline:
             if call in self._tools:
                 self._tools[event.key] = self._step("tool_step", event.at, call=call, name=event.name)
         elif (step := self._tools.get(event.key)) is not None:
-            step["ended_at"] = step["ended_at"] or iso(event.at)
-            step.update(self._calls.of(event).outcome)  # type: ignore[typeddict-item]
-            if event.interrupted:
-                step["code"] = CUT_OFF
+            _end(step, event, self._calls.of(event))
 
     def _answer(self, event: events.Completed) -> None:
         """Add the model call that gave the answer: it took the tokens that no other one did."""
@@ -391,6 +295,13 @@ class _Timeline:
         if cost > 0:
             self.steps[-1]["cost"] = cost_text(cost)
             self.used = self.used.with_all({"cost": cost})
+
+
+def _end(step: TimelineStep, event: events.ToolResult, call: CalledTool) -> None:
+    step["ended_at"] = step["ended_at"] or iso(event.at)
+    step.update(call.outcome)  # type: ignore[typeddict-item]
+    if event.interrupted:
+        step["code"] = CUT_OFF
 
 
 def _counts(usage: object) -> dict[str, int]:

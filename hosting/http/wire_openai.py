@@ -5,13 +5,18 @@ An agent is what OpenAI's clients call a model.
 
 from __future__ import annotations
 
+import mimetypes
+from collections.abc import Mapping
 from typing import Any
 
-from hosting.errors import HostingError, UnknownAgentError
+from hosting.core.outcome import usage_of
+from hosting.core.thread.events import Terminal
+from hosting.errors import HostingError, InvalidFieldError, UnknownAgentError
 from hosting.http.refusals import TRY_AGAIN, is_later
 from hosting.http.replies import Reply
 from hosting.http.wire import Schema, object_schema
 from hosting.http.wire_replies import refusal_reply
+from hosting.http.wire_requests import inline_file, linked_file
 from hosting.plan import AgentPlan, Plan
 
 _STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -68,3 +73,39 @@ def openai_refusal(error: HostingError, *, is_vain: bool = False) -> Reply:
     is_vain = is_vain or (not is_later(error) and error.status in (*TRY_AGAIN, 500))
     more = {"x-should-retry": "false"} if is_vain else None
     return refusal_reply(error, {"error": openai_error(error)}, is_later=is_later(error), more=more)
+
+
+def openai_file(where: str, part: Mapping[str, Any], member: str, media_type: str | None) -> dict[str, Any]:
+    """Return the file of a part in stored form: by its id, or by what the `member` has.
+
+    That is a data URL, the address of a picture, or Base64 of a file, which is of this `media_type` if its name says no
+    other one. Raises `InvalidFieldError`.
+    """
+    if part.get("file_id") is not None:
+        return {"$type": "hostedFile", "fileId": part["file_id"]}
+    uri, name = part.get(member), part.get("filename")
+    if not isinstance(uri, str):
+        raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
+    if uri.startswith("data:"):
+        return inline_file(uri, name=name)
+    if media_type is None:
+        return linked_file(uri)
+    return inline_file(uri, mimetypes.guess_type(str(name))[0] or media_type, name)
+
+
+def openai_usage(end: Terminal | None, read: str, written: str) -> dict[str, Any] | None:
+    """Return the tokens of a run, with all its attempts, where the protocol says so of those `read` and `written`.
+
+    None where the run has not ended, and where its model counts none.
+    """
+    used = usage_of(end)
+    if not used:
+        return None
+    cached, reasoning = (used.get(f"{name}_token_count", 0) for name in ("cache_read_input", "reasoning_output"))
+    return {
+        f"{read}_tokens": used.get("input_token_count", 0),
+        f"{read}_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
+        f"{written}_tokens": used.get("output_token_count", 0),
+        f"{written}_tokens_details": {"reasoning_tokens": reasoning},
+        "total_tokens": used.get("total_token_count", 0),
+    }

@@ -26,7 +26,7 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import ResponseSpec, Route, ok
 from hosting.http.routes import CONVERSATION
 from hosting.http.thread_replies import done_reply
-from hosting.http.timeline import StepAuthor
+from hosting.http.timeline_steps import StepAuthor
 from hosting.names import Address
 from hosting.ports import EntityClient
 from state.standing import StandingApproval, standing_approvals

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.core import transcript
-from hosting.core.outcome import completed_text, run_error, usage_of
+from hosting.core.outcome import completed_text, run_error
 from hosting.core.thread.events import Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, RunFailedError
 from hosting.features.chat_completions.calls import shown_calls
+from hosting.http.wire_openai import openai_usage
 from hosting.http.wire_runs import ItemFold, RewrittenError, awaits_results
 
 Chunk = dict[str, Any]
@@ -70,7 +71,7 @@ class ChatFold(ItemFold[Chunk]):
             chunks += [self._chunk({"tool_calls": [{"index": at, **call}]}) for at, call in enumerate(calls)]
             chunks.append(self._chunk({}, _reason(end)))
             if self._counts_usage:
-                chunks.append({**self._chunk_of, "choices": [], "usage": _usage(end)})
+                chunks.append({**self._chunk_of, "choices": [], "usage": openai_usage(end, "prompt", "completion")})
         return chunks
 
     def _think(self, position: str, text: str) -> None:
@@ -107,8 +108,9 @@ def completion(agent: str, run: Run, ignored: Sequence[str], *, shows_thoughts: 
     if shows_thoughts and (thoughts := _thoughts(end)):
         message["reasoning_content"] = thoughts
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(end)}
+    used = openai_usage(end, "prompt", "completion")
     metadata = {"metadata": {"ignored": ", ".join(ignored)}} if ignored else {}
-    return {**_object("chat.completion", agent, run), "choices": [choice], "usage": _usage(end), **metadata}
+    return {**_object("chat.completion", agent, run), "choices": [choice], "usage": used, **metadata}
 
 
 def _thoughts(end: Completed) -> str:
@@ -142,17 +144,3 @@ def _reason(end: Terminal) -> str:
     if not is_incomplete(end):
         return "stop"
     return "content_filter" if finish_reason(end) in ("content_filter", "refusal") else "length"
-
-
-def _usage(end: Terminal) -> dict[str, Any] | None:
-    """Return the tokens of the run, with all its attempts; None where its model counts none."""
-    used = usage_of(end)
-    if not used:
-        return None
-    return {
-        "prompt_tokens": used.get("input_token_count", 0),
-        "prompt_tokens_details": {"cached_tokens": used.get("cache_read_input_token_count", 0)},
-        "completion_tokens": used.get("output_token_count", 0),
-        "completion_tokens_details": {"reasoning_tokens": used.get("reasoning_output_token_count", 0)},
-        "total_tokens": used.get("total_token_count", 0),
-    }

@@ -31,8 +31,8 @@ from hosting.http.routes import COUNTED
 from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_calls import OwnConversation, Result
-from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
-from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, openai_file
+from hosting.http.wire_requests import inline_file, object_fields, read_message
 from hosting.names import check_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
@@ -232,16 +232,10 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         raise NotServedError(detail, "messages")
     if not isinstance(value, dict):
         raise InvalidFieldError(f"{where}.{kind} is a JSON {json_type(value)}. Send an object.")
-    if kind == "file" and value.get("file_id") is not None:
-        return {"$type": "hostedFile", "fileId": value["file_id"]}
-    uri = value.get({"image_url": "url", "file": "file_data", "input_audio": "data"}[str(kind)])
-    if not isinstance(uri, str):
-        raise InvalidFieldError(f"{where}.{kind} has no data. Send a URL, or the data.")
-    if kind == "input_audio":
-        return inline_file(uri, f"audio/{'mpeg' if value.get('format') == 'mp3' else value.get('format')}")
-    if uri.startswith("data:"):
-        return inline_file(uri, name=value.get("filename"))
-    return linked_file(uri) if kind == "image_url" else inline_file(uri, "application/pdf", value.get("filename"))
+    if kind == "input_audio" and isinstance(value.get("data"), str):
+        return inline_file(value["data"], f"audio/{'mpeg' if value.get('format') == 'mp3' else value.get('format')}")
+    member = {"image_url": "url", "file": "file_data", "input_audio": "data"}[str(kind)]
+    return openai_file(f"{where}.{kind}", value, member, None if kind == "image_url" else "application/pdf")
 
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:

@@ -163,23 +163,21 @@ class ResponseFold(ItemFold[WireEvent]):
         if self._thought is None:
             self._anchor = position
             self._thought = self._add({"id": f"rs_{self.run.run_id}_{position}", "type": "reasoning", "summary": []})
-            self._send(
-                "response.reasoning_summary_part.added",
-                **_part(self._thought, "summary_index"),
-                part={"type": "summary_text", "text": ""},
-            )
+            self._summarize(self._thought, "part.added", part={"type": "summary_text", "text": ""})
         self._thought.text += text
-        self._send(
-            "response.reasoning_summary_text.delta", len(text), **_part(self._thought, "summary_index"), delta=text
-        )
+        self._summarize(self._thought, "text.delta", len(text), delta=text)
+
+    def _summarize(self, thought: _Item, kind: str, size: int = 1, **fields: Any) -> None:
+        self._send(f"response.reasoning_summary_{kind}", size, **_part(thought, "summary_index"), **fields)
 
     def _end_thought(self, item: transcript.Item) -> None:
         if (thought := self._thought) is None:
             return
-        self._thought, part = None, {"type": "summary_text", "text": thought.text}
+        part = {"type": "summary_text", "text": thought.text}
         thought.value["summary"] = [part]
-        self._send("response.reasoning_summary_text.done", **_part(thought, "summary_index"), text=thought.text)
-        self._send("response.reasoning_summary_part.done", **_part(thought, "summary_index"), part=part)
+        self._summarize(thought, "text.done", text=thought.text)
+        self._summarize(thought, "part.done", part=part)
+        self._thought = None
         self._done(thought, "incomplete" if isinstance(item, Claimed | Unanswered) else "completed")
 
     def _void(self, voided: transcript.TextVoided) -> None:
@@ -192,8 +190,7 @@ class ResponseFold(ItemFold[WireEvent]):
 
     def _void_open(self) -> None:
         if (item := self._open) is not None:
-            item.is_void = True
-            self._open = None
+            item.is_void, self._open = True, None
             self._done(item, "incomplete")
 
     def _begin_message(self) -> _Item:

@@ -8,7 +8,6 @@ what the thread has. The input of a response that is stored is new, and the thre
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +20,8 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.http.wire_calls import OUTPUT, item_messages, item_results, output_text
-from hosting.http.wire_openai import NotServedError
-from hosting.http.wire_requests import inline_file, linked_file, read_message
+from hosting.http.wire_openai import NotServedError, openai_file
+from hosting.http.wire_requests import read_message
 
 
 class Input(Struct, frozen=True):
@@ -95,13 +94,4 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     if member is None:
         detail = f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file."
         raise NotServedError(detail, "input")
-    if part.get("file_id") is not None:
-        return {"$type": "hostedFile", "fileId": part["file_id"]}
-    uri, name = part.get(member), part.get("filename")
-    if not isinstance(uri, str):
-        raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
-    if uri.startswith("data:"):
-        return inline_file(uri, name=name)
-    if kind == "input_image":
-        return linked_file(uri)
-    return inline_file(uri, mimetypes.guess_type(str(name))[0] or "application/octet-stream", name)
+    return openai_file(where, part, member, None if kind == "input_image" else "application/octet-stream")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hosting.client_tools import result_text
-from hosting.core.outcome import usage_of
 from hosting.core.thread.events import Cancelled, Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
@@ -15,6 +14,7 @@ from hosting.core.transcript import arguments_text
 from hosting.features.responses.names import conversation_id, response_id
 from hosting.http.client_tools import shown_functions
 from hosting.http.wire_calls import answer_id
+from hosting.http.wire_openai import openai_usage
 from hosting.http.wire_replies import input_parts
 
 _UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
@@ -46,7 +46,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "text": {"format": _format(accepted.request.response_format)},
         "tools": shown_functions(accepted.request.client_tools),
         "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
-        "usage": _usage(end),
+        "usage": openai_usage(end, "input", "output"),
         **_OF_THE_AGENT,
     }
 
@@ -84,19 +84,6 @@ def _format(response_format: ResponseFormat | None) -> dict[str, Any]:
         return {"type": "text"}
     envelope = response_format.envelope()
     return {"type": envelope["type"], **envelope.get("json_schema", {})}
-
-
-def _usage(end: Terminal | None) -> dict[str, Any] | None:
-    used = usage_of(end)
-    if not used:
-        return None
-    return {
-        "input_tokens": used.get("input_token_count", 0),
-        "input_tokens_details": {"cached_tokens": used.get("cache_read_input_token_count", 0), "cache_write_tokens": 0},
-        "output_tokens": used.get("output_token_count", 0),
-        "output_tokens_details": {"reasoning_tokens": used.get("reasoning_output_token_count", 0)},
-        "total_tokens": used.get("total_token_count", 0),
-    }
 
 
 def approval_item(agent: str, approval: PendingApproval, run: Run) -> dict[str, Any]:
