@@ -93,10 +93,10 @@ def openai_file(where: str, part: Mapping[str, Any], member: str, media_type: st
     return inline_file(uri, mimetypes.guess_type(str(name))[0] or media_type, name)
 
 
-def openai_usage(end: Terminal | None, read: str, written: str) -> dict[str, Any] | None:
+def openai_usage(end: Terminal | None, read: str, written: str, **of_cache: int) -> dict[str, Any] | None:
     """Return the tokens of a run, with all its attempts, where the protocol says so of those `read` and `written`.
 
-    None where the run has not ended, and where its model counts none.
+    `of_cache` are further counts of its cache. None where the run has not ended, and where its model counts none.
     """
     used = usage_of(end)
     if not used:
@@ -104,7 +104,7 @@ def openai_usage(end: Terminal | None, read: str, written: str) -> dict[str, Any
     cached, reasoning = (used.get(f"{name}_token_count", 0) for name in ("cache_read_input", "reasoning_output"))
     return {
         f"{read}_tokens": used.get("input_token_count", 0),
-        f"{read}_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
+        f"{read}_tokens_details": {"cached_tokens": cached, **of_cache},
         f"{written}_tokens": used.get("output_token_count", 0),
         f"{written}_tokens_details": {"reasoning_tokens": reasoning},
         "total_tokens": used.get("total_token_count", 0),

@@ -46,7 +46,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "text": {"format": _format(accepted.request.response_format)},
         "tools": shown_functions(accepted.request.client_tools),
         "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
-        "usage": openai_usage(end, "input", "output"),
+        "usage": openai_usage(end, "input", "output", cache_write_tokens=0),
         **_OF_THE_AGENT,
     }
 

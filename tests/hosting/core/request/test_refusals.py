@@ -49,6 +49,7 @@ async def test_a_problem_has_every_member_of_the_contract(api: Api) -> None:
         "status": 400,
         "detail": detail,
         "code": "missing_message",
+        "errorCode": "missing_message",
         "error": detail,
     }
 

@@ -72,7 +72,7 @@ class Inbox:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
-    """With one thread id the runs are one conversation, and the fields are those of HTTP."""
+    """With one thread id the runs are one conversation, and the fields are those of HTTP, in one spelling."""
     inbox = Inbox()
 
     first = await inbox.run("hello", thread_id="t1", wait=True)
@@ -82,7 +82,8 @@ async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
 
     assert (first.status, first.response, first.is_over) == ("success", "echo: hello", True)
     assert second.response == "3"
-    assert answer.json() == second.fields
+    spelled_twice = {"sessionId", "correlationId", "messageCount"}
+    assert {name: value for name, value in answer.json().items() if name not in spelled_twice} == second.fields
 
 
 @pytest.mark.behaviour("triggers.client")
