@@ -33,6 +33,7 @@ from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _h
 from hosting.features.approvals.http import parse_decision
 from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
+from hosting.features.mcp_endpoint.names import session_asks
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
@@ -369,6 +370,9 @@ PARSERS: Mapping[str, Parser] = {
         runs("a", f"call_{'0' * 32}~a", "~"),
         ("hosting.http.wire_calls._ID",),
     ),
+    "an MCP session": Parser(
+        session_asks, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
+    ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
@@ -458,6 +462,8 @@ PARSERS: Mapping[str, Parser] = {
     ),
 }
 UNREACHED: Mapping[str, str] = {
+    "hosting.authorizations._URL": "links are made by tools of the app, and are short",
+    "hosting.authorizations._SCOPE": "scopes are named by tools of the app",
     "hosting.http.wire._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
     "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",
