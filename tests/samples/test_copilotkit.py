@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +12,14 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.samples.folders import SAMPLES, copy_app, page_of
+from tests.samples.folders import SAMPLES, page_of
+from tests.samples.node_server import installed, started
 from tests.support.browsing import a_browser, needs_browser
-from tests.support.node_packages import RegistryUnreachableError, install, node
-from tests.support.running_host import RunningHost
 
 pytestmark = [pytest.mark.slow(seconds=35), pytest.mark.behaviour("samples.copilotkit")]
 
 WEB = SAMPLES / "copilotkit" / "web"
-NO_LOOKUPS = Path(__file__).with_name("no_lookups.cjs")
 POSTCARD = 'Call send_postcard with {"to": "Ada", "text": "Hello"}'
-OPENED = re.compile(r"Open http://localhost:(\d+)/\n")
 
 Events = list[dict[str, Any]]
 
@@ -48,39 +41,12 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def packages(pytestconfig: pytest.Config) -> Path:
-    """A copy of the sample's folder `web` with its packages; the test is skipped without npm's registry."""
-    try:
-        folder = install(WEB, Path(pytestconfig.cache.mkdir("copilotkit")), with_optional=True)
-    except RegistryUnreachableError:
-        pytest.skip("npm's registry cannot be reached, and the cache has no copy of its packages")
-    return shutil.copytree(WEB, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
-
-
-@pytest.fixture(scope="module")
-def server(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server as `npm start` starts it, on a free port, for the sample's app."""
-    folder = tmp_path_factory.mktemp("copilotkit")
-    program, *arguments = json.loads((packages / "package.json").read_text("utf-8"))["scripts"]["start"].split()
-    assert program == "node"
-    with RunningHost(copy_app("copilotkit", folder)) as host, (folder / "log").open("wb") as log:
-        environ = {"AGENTS_URL": host.origin, "PORT": "0", "NODE_OPTIONS": f"--require={NO_LOOKUPS}"}
-        process = subprocess.Popen(
-            [node(), *arguments],
-            cwd=packages,
-            env={**os.environ, **environ},
-            stdout=subprocess.PIPE,
-            stderr=log,
-            encoding="utf-8",
-        )
-        try:
-            assert process.stdout is not None
-            opened = next(filter(None, map(OPENED.fullmatch, process.stdout)), None)
-            assert opened, (folder / "log").read_text("utf-8")
-            yield Server(f"http://127.0.0.1:{opened[1]}", folder / "log")
-        finally:
-            process.kill()
-            process.wait()
+def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server for the sample's app."""
+    packages = installed("copilotkit", Path(pytestconfig.cache.mkdir("copilotkit")))
+    folder = tmp_path_factory.mktemp("app")
+    with started("copilotkit", packages, folder) as origin:
+        yield Server(origin, folder / "log")
 
 
 def test_the_page_of_the_sample_says_how_its_server_is_started() -> None:
