@@ -63,7 +63,7 @@ class CalledTool(Struct, eq=False):
     """A tool call of a run. It has started, again by each attempt that makes it, until it has an `outcome`.
 
     That is a `result` or an `error`. `sent` are the arguments as the model sent them, if the answer in which it asked
-    for the call `is_recorded`.
+    for the call `is_recorded` in the run, and otherwise those with which the call was made.
     """
 
     key: str
@@ -93,7 +93,7 @@ Item = events.OfRun | events.ModelResult | events.Terminal | Written | CalledToo
 
 
 class CalledTools:
-    """The tool calls of a run by their keys: the model's answer has the arguments, and the call's event the name.
+    """The tool calls of a run by their keys: the model's answer has the arguments, or else the call's event.
 
     `names_causes`: the outcomes say what a tool raised, which is foreign text and for the developer of the tool alone.
     """
@@ -119,7 +119,7 @@ class CalledTools:
         """Take the start or the outcome of a call, and return the call."""
         call = self._calls.setdefault(event.key, CalledTool(event.key))
         if isinstance(event, events.ToolStarted):
-            call.tool, call.outcome = event.name, {}
+            call.tool, call.sent, call.outcome = event.name, event.arguments or call.sent, {}
         else:
             call.outcome = self._outcome(event)
         return call

@@ -206,17 +206,12 @@ def fold_runs(
     return folds
 
 
-def made_calls(end: Terminal | None) -> list[Mapping[str, Any]]:
-    """Return the tool calls in the answer in which a run ended; none of one that has not."""
-    messages = () if end is None else end.entry.get("messages", ())
-    contents = (content for message in messages for content in message.get("contents", ()))
-    return [content for content in contents if content.get("$type") == "functionCall"]
-
-
 def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
     waiting, approval_ids = list(run.requested_approvals), dict[str, str]()
-    for call in made_calls(run.end):
+    messages = () if run.end is None else run.end.entry.get("messages", ())
+    contents = (content for message in messages for content in message.get("contents", ()))
+    for call in (content for content in contents if content.get("$type") == "functionCall"):
         for approval in waiting:
             if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
                 approval_ids[call["callId"]] = approval.id

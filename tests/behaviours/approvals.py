@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "approvals.several": "Several approvals are answered one by one, and the run that goes on starts at the last.",
     "approvals.edited": "A call that is approved with other arguments is made with those, if they fit the tool; the "
     "record has both, the model is told, and standing approvals go by them (docs/guides/approvals.md).",
+    "approvals.shown-arguments": "A run that goes on after an answer shows each call with the arguments with which it "
+    "is made, in its stream, its timeline and over each protocol.",
     "approvals.destructive": "Whoever approves a call of a tool that is declared destructive is told so.",
     "approvals.once": "An approval is answered once; whoever is second is told so.",
     "approvals.blocks": "A thread that waits takes no message; the refused one leaves no trace in the conversation.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, cast
 
 from agent_framework import ChatResponse, ChatResponseUpdate, Content, Message, ResponseStream
@@ -27,8 +27,11 @@ class ReplayedToolError(Exception):
 
 def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
     """Return the framework's own form as JSON values, so that records and replays agree."""
-    values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
-    return cast(dict[str, Any], portable_value(values))
+    return cast(dict[str, Any], _json_value(recorded.to_dict(exclude_none=True)))
+
+
+def _json_value(value: Any) -> Any:
+    return portable_value(json.loads(json.dumps(value, default=str)))
 
 
 def recorded_answer(answer: ChatResponse[Any], *, drops_thoughts: bool) -> dict[str, Any]:
@@ -88,9 +91,9 @@ def digest_of_message(message: Message) -> str:
     return digest([message.role, [content.to_dict(exclude=unshown, exclude_none=True) for content in shown]])
 
 
-def digest_of_arguments(arguments: Any) -> str:
-    """Return the digest of a tool call's arguments."""
-    return digest(dict(arguments) if isinstance(arguments, Mapping) else arguments)
+def text_of_arguments(arguments: Any) -> str:
+    """Return the arguments with which a tool is called, as JSON text."""
+    return json.dumps(_json_value(dict(arguments)), ensure_ascii=False)
 
 
 def digest(value: Any) -> str:

@@ -54,10 +54,10 @@ from hosting.core.agent.framework import (
 from hosting.core.agent.history import is_of_thread
 from hosting.core.agent.recorded import (
     digest,
-    digest_of_arguments,
     digest_of_message,
     recorded_answer,
     replayed_result,
+    text_of_arguments,
     tool_result,
 )
 from hosting.core.agent.session_changes import SessionChanges
@@ -103,13 +103,11 @@ class AgentSteps(Struct, eq=False):
 
         The thread's history is left out: it is the same for every attempt.
         """
-        digests = []
-        for message in messages:
-            if not is_of_thread(message):
-                if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
-                    self._digests[id(message)] = (message, digest_of_message(message))
-                digests.append(self._digests[id(message)][1])
-        return digest(digests)
+        own = [message for message in messages if not is_of_thread(message)]
+        for message in own:
+            if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
+                self._digests[id(message)] = (message, digest_of_message(message))
+        return digest([self._digests[id(message)][1] for message in own])
 
     def key_of(self, context: FunctionInvocationContext) -> str:
         """Return `<model call>.<call id>`, and a number after it where a model gave one id to several calls.
@@ -232,9 +230,11 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         recorder, held, name = steps.recorder, steps.recorder.held, context.function.name
         key = steps.key_of(context)
         with recorder.writing():
-            arguments = digest_of_arguments(context.arguments)
+            identity = digest(dict(context.arguments))
+            # Of a call that no answer in this run asked for, no other event has them.
+            arguments = "" if steps.model_calls else text_of_arguments(context.arguments)
         started, result = held.started.get(key), held.results.get(key)
-        if started is not None and (started.name, started.digest) != (name, arguments):
+        if started is not None and (started.name, started.digest) != (name, identity):
             raise recorder.ended(diverged(f"call {key} of tool {name!r}"))
         agent = agent_of_tool(context.function)
         inner = inner_steps(agent, recorder, key) if agent is not None and keeps_journal(agent) else None
@@ -254,7 +254,9 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         # A server is connected to before its call counts as begun: a process that dies meanwhile has called nothing.
         make_call = await connected(server_of_tool(context.function), call_next, is_idempotent=is_harmless)
         # A call that began in an earlier attempt begins again, and a reader of the run sees both.
-        started = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=arguments)
+        started = ToolStarted(
+            at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=identity, arguments=arguments
+        )
         await recorder.start(started)
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
@@ -267,11 +269,7 @@ def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSte
 
 
 async def _call(
-    context: FunctionInvocationContext,
-    make_call: Next,
-    key: str,
-    steps: AgentSteps,
-    inner: AgentSteps | None,
+    context: FunctionInvocationContext, make_call: Next, key: str, steps: AgentSteps, inner: AgentSteps | None
 ) -> None:
     """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
     recorder, held, accepted = steps.recorder, steps.recorder.held, steps.recorder.held.run.accepted

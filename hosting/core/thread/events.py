@@ -136,12 +136,17 @@ class ModelResult(RunEvent):
 
 
 class ToolStarted(RunEvent):
-    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments."""
+    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments.
+
+    `arguments` are their JSON text where no answer of the run has them: an answer of the run before, which waited, or
+    one that is not recorded.
+    """
 
     kind: Literal["tool_started"] = "tool_started"
     key: str
     name: str
     digest: str
+    arguments: str = Field(default="", exclude_if=not_)
 
 
 class ToolResult(RunEvent):

@@ -239,28 +239,19 @@ class ResponseFold(ItemFold[WireEvent]):
         self._send("response.output_item.done", output_index=item.index, item=dict(item.value))
 
     def _start_call(self, position: str, call: transcript.CalledTool) -> None:
-        """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
+        """The caller's `wire` has the approvals of calls that waited for a person in the run before."""
         self._anchor = position
         if call.key in self._calls:  # made again by a later attempt: it is still the same item
             return
-        wire, approved = self.run.accepted.wire or {}, None
-        arguments = call.sent
-        if not call.is_recorded:
-            arguments = wire.get("calls", {}).get(call.call_id)
-            used = {item.value["approval_request_id"] for item in self._calls.values()}
-            approvals = (
-                f"mcpr_{approval['id']}"
-                for approval in wire.get("approved", ())
-                if (approval["tool"], approval["arguments"]) == (call.tool, arguments)
-            )
-            approved = next((approval_id for approval_id in approvals if approval_id not in used), None)
+        waited = {} if call.is_recorded else (self.run.accepted.wire or {}).get("approved", {})
+        approved = waited.get(call.call_id)
         value = {
             "id": f"mcp_{self.run.run_id}_{position}",
             "type": "mcp_call",
             "server_label": self._agent,
             "name": call.tool,
-            "arguments": transcript.arguments_text(arguments),
-            "approval_request_id": approved,
+            "arguments": transcript.arguments_text(call.sent),
+            "approval_request_id": None if approved is None else f"mcpr_{approved}",
             "output": None,
             "error": None,
             "status": "in_progress",

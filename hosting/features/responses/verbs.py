@@ -28,7 +28,7 @@ from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import NotServedError, find_agent
 from hosting.http.wire_replies import framed, page, streamed
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import Answers, cancel, forget, made_calls, record_answers, run_events
+from hosting.http.wire_runs import Answers, cancel, forget, record_answers, run_events, waited_calls
 from hosting.names import check_thread_id
 
 _Answer = Reply | Streamed
@@ -90,11 +90,9 @@ class ResponsesVerbs:
         undecided = () if waiting is None else waiting.undecided
         if missing := [approval.tool for approval in undecided if approval.id not in decisions]:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
-        requested, end = ((), None) if waiting is None else (waiting.requested_approvals, waiting.end)
-        by_id = {approval.id: approval.model_dump() for approval in requested}
-        approved = [by_id[name] for name, decision in decisions.items() if decision.approved and name in by_id]
-        calls = {call["callId"]: call.get("arguments") for call in made_calls(end)}
-        wire = {**(start.wire or {}), "approved": approved, "calls": calls}
+        waited = {} if waiting is None else waited_calls(waiting)
+        approved = {call_id: name for call_id, name in waited.items() if name in decisions and decisions[name].approved}
+        wire = {**(start.wire or {}), "approved": approved}
         answers = Answers(decisions.values(), start.wait, start.streams, wire)
         unfinished = NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
         _, resumed = await record_answers(self._wire, request, address, answers, unfinished)

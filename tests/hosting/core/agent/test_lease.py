@@ -12,7 +12,7 @@ from agent_framework import Agent, FunctionInvocationLayer
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.held_run import StaleTokenError
-from hosting.core.agent.recorded import digest_of_arguments
+from hosting.core.agent.recorded import digest
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
@@ -125,8 +125,8 @@ class BareClient(FunctionInvocationLayer[Any], PlannedModel):
 @pytest.mark.behaviour("runner.lease")
 async def test_a_holder_that_was_taken_over_while_it_slept_calls_no_tool_again(loop: AgentLoop) -> None:
     """Although the tool is idempotent, and its call began in an earlier attempt."""
-    digest = digest_of_arguments({"n": 0})
-    holder = await Holder().begin(ToolStarted(at=0.0, run_id="r1", key="0.1", name="look", digest=digest))
+    identity = digest({"n": 0})
+    holder = await Holder().begin(ToolStarted(at=0.0, run_id="r1", key="0.1", name="look", digest=identity))
     client = BareClient()
     client.note, client.plan = holder.noted.append, (("look",), "all done")
     tools = planned_agent(holder.noted.append, harmless=True).default_options["tools"]

@@ -150,6 +150,18 @@ async def test_a_refused_call_is_denied_and_the_model_is_told_why(chats: Chats) 
     assert states((await chat.stored())[-1]) == {"tool-refund": "output-denied"}
 
 
+@pytest.mark.behaviour("approvals.shown-arguments")
+async def test_a_call_that_was_made_beside_one_that_waited_has_its_input(chats: Chats) -> None:
+    """In the run that goes on, and in the chat as it is read again."""
+    chat = chats.chat("Clerk")
+    await chat.send("call refund 4, look 5")
+    await decided(chat, approved=True)
+    (call,) = [chunk for chunk in await chat.post() if chunk["type"] == "tool-input-available"]
+    (read,) = [part for part in (await chat.stored())[-1]["parts"] if part["type"] == "tool-look"]
+
+    assert (call["toolName"], call["input"], read["input"]) == ("look", {"n": "5"}, {"n": "5"})
+
+
 @pytest.mark.behaviour("ai-sdk.approvals")
 async def test_answers_that_are_not_whole_are_refused(chats: Chats) -> None:
     """Nothing of them is recorded."""
