@@ -183,13 +183,13 @@ def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowI
 class JsonBody(Struct, frozen=True):
     """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy.
 
-    And it has exactly one of `either`; `together` is what else goes together in it, as JSON Schema.
+    And it has exactly one of `either`, with what goes together with that; `together` is what else does, as JSON Schema.
     """
 
     members: Mapping[str, Schema]
     required: tuple[str, ...]
     example: str
-    either: tuple[str, ...] = ()
+    either: Mapping[str, Schema] = {}
     together: Schema = field(default_factory=dict)
 
     @property
@@ -199,8 +199,7 @@ class JsonBody(Struct, frozen=True):
 
     def described(self, agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
         """Return the body as the OpenAPI document has it; it is the same for all agents and owners."""
-        either = [{"required": [name]} for name in self.either]
-        rules = {**({"oneOf": either} if either else {}), **self.together}
+        rules = {**(_exactly_one(self.either) if self.either else {}), **self.together}
         schema = json_object(self.members, required=list(self.required), **rules)
         return {"required": not self.is_optional, "content": {"application/json": {"schema": schema}}}
 
@@ -211,6 +210,16 @@ class JsonBody(Struct, frozen=True):
         if body_form(call, most_bytes) != "json":
             raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {self.example}.")
         return json_fields(call.body, self.members.keys())
+
+
+def _exactly_one(either: Mapping[str, Schema]) -> Schema:
+    """Return that an object has one of these. Not by `oneOf`: of that, generated clients make several types or none."""
+    (name, rules), *rest = either.items()
+    if not rest:
+        return {"required": [name], **rules}
+    others = [{"required": [other]} for other, _ in rest]
+    alone = {"not": {"anyOf": others}, **rules}
+    return {"if": {"required": [name]}, "then": alone, "else": _exactly_one(dict(rest))}
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:

@@ -32,6 +32,7 @@ MOST_EARLIER = 100
 
 VALUE, ERROR = "value", "error"
 ARGUMENTS = "arguments"
+OF_A_DECISION = ("always", ARGUMENTS)
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "true to make the tool call, false to refuse it."},
@@ -50,10 +51,6 @@ DECISION_FIELDS: Mapping[str, Schema] = {
         "anyOf": [{"type": "object"}, {"type": "null"}],
         "description": "All arguments of the call, by its arguments_schema: it is made with these, not the model's.",
     },
-}
-STANDING: Schema = {
-    "if": {"properties": {"approved": {"const": False}}, "required": ["approved"]},
-    "then": {"properties": {"always": {"type": "null"}, ARGUMENTS: {"type": "null"}}},
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
@@ -110,6 +107,8 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
         )
     if ("approved" in fields) + (VALUE in fields) + (ERROR in fields) > 1:
         raise InvalidFieldError("Send one of 'approved', 'value' and 'error': a decision, an answer, or its error.")
+    if "approved" not in fields and (beside := [name for name in OF_A_DECISION if fields.get(name) is not None]):
+        raise InvalidFieldError(f"The field {beside[0]!r} is there without 'approved'. Only an approved call takes it.")
     if reason is not None:
         reason = _read_reason("reason", reason)
     if ERROR in fields:

@@ -8,7 +8,8 @@ from typing import Literal
 from msgspec import Struct
 
 from hosting.core.outcome import Approval, ThreadIds, approval_fields
-from hosting.core.request.fields import ANSWER_FIELDS, ERROR, STANDING, VALUE, read_decision
+from hosting.core.request.fields import ANSWER_FIELDS, ERROR, OF_A_DECISION, VALUE, read_decision
+from hosting.core.request.strict_json import Schema
 from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
@@ -51,7 +52,14 @@ class AnsweredApproval(ThreadIds):
     pending_approvals: list[Approval]
 
 
-ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE, ERROR), STANDING)
+_ALONE: Schema = {"properties": {name: {"type": "null"} for name in OF_A_DECISION}}
+_DECISION: Schema = {"if": {"properties": {"approved": {"const": False}}}, "then": _ALONE}
+ANSWER = JsonBody(
+    {**ANSWER_FIELDS, **WAIT_MEMBERS},
+    (),
+    '{"approved": true}',
+    {"approved": _DECISION, VALUE: _ALONE, ERROR: _ALONE},
+)
 _APPROVALS = places.THREAD.below("approvals")
 APPROVALS = Route(
     "thread_approvals", "GET", _APPROVALS, "List the tool calls that wait for approval", ok(ApprovalList), LOG

@@ -27,14 +27,14 @@ import json, sys
 from durable_agents_client import Client
 from durable_agents_client.api.default import http_approval_answer, http_clerk, http_run_status, http_thread_messages
 from durable_agents_client.models import (
-    HttpApprovalAnswerName, HttpClerkJsonBody, HttpRunStatusName, HttpThreadMessagesName,
+    HttpApprovalAnswerBody, HttpApprovalAnswerName, HttpClerkJsonBody, HttpRunStatusName, HttpThreadMessagesName,
 )
 
 client = Client(base_url=sys.argv[1])
 turn = http_clerk.sync(client=client, body=HttpClerkJsonBody(message="call refund 5"))
 (approval,) = turn.pending_approvals
 resumed = http_approval_answer.sync(
-    HttpApprovalAnswerName.CLERK, turn.thread_id, approval.id, client=client, body={"approved": True}
+    HttpApprovalAnswerName.CLERK, turn.thread_id, approval.id, client=client, body=HttpApprovalAnswerBody(approved=True)
 )
 read = http_run_status.sync(HttpRunStatusName.CLERK, turn.thread_id, resumed.run_id, client=client)
 messages = http_thread_messages.sync(HttpThreadMessagesName.CLERK, turn.thread_id, client=client)
