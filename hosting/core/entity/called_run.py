@@ -22,7 +22,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from hosting.core.agent.agent_runner import with_value
 from hosting.core.outcome import ids, outcome_fields, problem
-from hosting.core.request.fields import check_message, read_decision
+from hosting.core.request.fields import ARGUMENTS, check_message, read_decisions
 from hosting.core.request.response_format import read_response_format
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.messages import call_id, waiting_calls
@@ -192,7 +192,10 @@ def message_fields(message_input: MessageInput) -> dict[str, Any]:
 
 
 def _decision(content: Content) -> dict[str, Any]:
-    """Return the decision in a response to an approval request; its reason and `always` are properties."""
+    """Return the decision in a response to an approval request; its reason and `always` are properties.
+
+    Arguments among the properties are refused: left out without a word, the call would be made with the model's.
+    """
     if content.type == "function_result":
         return {"id": content.call_id, "value": content.result}
     if content.type not in _ANSWERS:
@@ -202,7 +205,8 @@ def _decision(content: Content) -> dict[str, Any]:
     always = standing.get("always_approve") if isinstance(standing, Mapping) else None
     reason = properties.get("reason") or (standing.get("reason") if isinstance(standing, Mapping) else None)
     decision = {"id": content.id, "approved": content.approved, "reason": reason, "always": always}
-    return read_decision(decision).model_dump(exclude_none=True)
+    (read,) = read_decisions([{**decision, ARGUMENTS: properties.get(ARGUMENTS)}])
+    return read.model_dump(exclude_none=True)
 
 
 def _messages(message_input: Content | Message | Sequence[str | Content | Message] | None) -> list[Message]:

@@ -59,6 +59,9 @@ def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Inp
 
 
 def _decision(where: str, item: Mapping[str, Any]) -> Decision:
+    if item.get("arguments") is not None:
+        detail = "the protocol changes no arguments. Change them over HTTP or on the page, or refuse the call"
+        raise NotServedError(f"{where} has 'arguments', and {detail}.", "input")
     name = item.get("approval_request_id")
     approval_id = name.removeprefix("mcpr_") if isinstance(name, str) else name
     return read_decision({"id": approval_id, "approved": item.get("approve"), "reason": item.get("reason")})

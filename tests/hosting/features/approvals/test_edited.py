@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from agent_framework import Agent, ToolApprovalMiddleware, tool
+from agent_framework import Agent, Content, ToolApprovalMiddleware, tool
 
 from hosting.app import AgentFunctionApp
+from hosting.core.entity.called_run import message_fields
 from hosting.core.request.fields import read_decisions
 from hosting.errors import InvalidFieldError
 from hosting.tools import destructive
@@ -152,9 +153,15 @@ async def test_who_decides_learns_what_may_be_changed(desk: Desk) -> None:
 
 @pytest.mark.behaviour("approvals.edited")
 async def test_an_orchestration_cannot_change_arguments() -> None:
-    """A person does."""
+    """A person does: over its entity's call, and in the place where an answer of the framework has a reason."""
+    call = Content.from_function_call("c", "refund", arguments={"n": "5"})
+    properties = {"arguments": {"n": "7"}}
+    answer = Content.from_function_approval_response(True, "a", call, additional_properties=properties)
+
     with pytest.raises(InvalidFieldError, match="A person changes them"):
         read_decisions([{"id": "a", "approved": True, "arguments": {"n": "7"}}])
+    with pytest.raises(InvalidFieldError, match="A person changes them"):
+        message_fields([answer])
 
 
 @pytest.mark.behaviour("approvals.destructive")

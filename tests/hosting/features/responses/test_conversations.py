@@ -335,6 +335,22 @@ async def test_several_approvals_are_answered_together(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("responses.approvals")
+@pytest.mark.parametrize("arguments", ['{"n": "2"}', {"n": "2"}, ""])
+async def test_an_answer_with_other_arguments_is_refused(wired: Wired, arguments: object) -> None:
+    """The protocol's item has none: left out without a word, the call would be made with the model's."""
+    waits = await wired.create("call refund 1", model="Clerk")
+    (request,) = asked(waits)
+    changed = answer_to(request, arguments=arguments)
+
+    status, error = await wired.refused(model="Clerk", input=[changed], previous_response_id=waits.id)
+    done = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
+
+    assert (status, error["code"], error["param"]) == (400, "unsupported_parameter", "input")
+    assert error["message"].startswith("input[0] has 'arguments'")
+    assert done.output_text == "told: refunded 1"
+
+
+@pytest.mark.behaviour("responses.approvals")
 async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
     """And an answer belongs to a conversation."""
     waits = await wired.create("call refund 1", model="Clerk")
