@@ -15,15 +15,17 @@ from hosting.names import new_id
 from tests.faults.app_process import until_dead
 from tests.faults.killing_app import SOURCE, ClerksApp
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, kept_in
+from tests.support.kept_in import KINDS, explored, kept_in
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 7 that run (6: the tool's result).
+# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 6 that run (5: the tool's result). A
+# kill after 4 would cut the tool off, which ends a run (tests/faults/test_killed_steps.py).
 POINTS = ["after 3", "after 2", "before 3", "after 6"]
+MORE_OF_EDITS = ["before 4", "after 5", "before 6"]
 
 
 async def ask_and_approve(http: httpx.AsyncClient, thread_id: str) -> None:
@@ -32,18 +34,18 @@ async def ask_and_approve(http: httpx.AsyncClient, thread_id: str) -> None:
     await approve_all(http, thread_id)
 
 
-async def approve_all(http: httpx.AsyncClient, thread_id: str) -> None:
-    """Approve whatever the thread waits for."""
+async def approve_all(http: httpx.AsyncClient, thread_id: str, **changed: Any) -> None:
+    """Approve whatever the thread waits for, perhaps with other arguments."""
     thread = f"/api/agents/Clerk/threads/{thread_id}"
     for approval in (await http.get(f"{thread}/approvals")).json().get("approvals", []):
-        await http.post(f"{thread}/approvals/{approval['id']}", json={"approved": True})
+        await http.post(f"{thread}/approvals/{approval['id']}", json={"approved": True, **changed})
 
 
-async def last_answer(http: httpx.AsyncClient, thread_id: str) -> str:
+async def last_answer(http: httpx.AsyncClient, thread_id: str, **changed: Any) -> str:
     """Approve what still waits, and return the answer of the run that went on."""
     thread = f"/api/agents/Clerk/threads/{thread_id}"
     while True:
-        await approve_all(http, thread_id)
+        await approve_all(http, thread_id, **changed)
         for run in (await http.get(f"{thread}/runs")).json().get("runs", []):
             answer = (await http.get(f"{thread}/runs/{run['run_id']}")).json()
             if answer["status"] == "success" and "pending_approvals" not in answer:
@@ -72,29 +74,34 @@ async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answe
 
 
 @pytest.mark.behaviour("approvals.edited")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after 3", rest=["after 6"]), indirect=["stores"])
+@pytest.mark.parametrize(
+    ("point", "stores"),
+    [*kept_in(*KINDS, first="after 3", rest=["before 3", "after 6"]), *explored(*MORE_OF_EDITS)],
+    indirect=["stores"],
+)
 async def test_a_call_with_other_arguments_is_made_with_them_by_the_process_that_goes_on(
     tmp_path: Path, point: str, stores: dict[str, str]
 ) -> None:
-    """The answer is append 3, and the call has its result by append 6: nobody makes the model's own call."""
-    app, thread_id = ClerksApp(tmp_path, stores), new_id()
+    """Nobody makes the model's own call, and the timeline says with which arguments it was made."""
+    app, thread_id, changed = ClerksApp(tmp_path, stores), new_id(), {"arguments": {"n": "7"}}
     thread = f"/api/agents/Clerk/threads/{thread_id}"
     with app.host(KILL=point) as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            asked = await http.post("/api/agents/Clerk/run", json={"message": "call refund 5", "thread_id": thread_id})
-            (approval,) = asked.json()["pending_approvals"]
+            await http.post("/api/agents/Clerk/run", json={"message": "call refund 5", "thread_id": thread_id})
             with contextlib.suppress(httpx.TransportError):
-                body = {"approved": True, "arguments": {"n": "7"}}
-                await http.post(f"{thread}/approvals/{approval['id']}", json=body)
+                await approve_all(http, thread_id, **changed)
         assert await until_dead(host) != 0
 
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
+            answer = await asyncio.wait_for(last_answer(http, thread_id, **changed), 4 * GUARD_SECONDS)
+            newest = (await http.get(f"{thread}/runs")).json()["runs"][0]["run_id"]
+            steps = (await http.get(f"{thread}/runs/{newest}/timeline")).json()["steps"]
 
     made = 'A person changed the arguments of this call before it was made: {"n": "7"}\nrefunded 7'
     assert answer == f"told: {made}"
     assert [line.rpartition(" ")[0] for line in app.said()] == ["refund 7"]
+    assert {str(step["arguments"]) for step in steps if step["kind"] == "tool_call"} == {"{'n': '7'}"}
 
 
 STANDING = SOURCE.replace("clerk(note)", "clerk(note, ToolApprovalMiddleware())").replace(

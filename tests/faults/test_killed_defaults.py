@@ -15,7 +15,7 @@ from hosting.names import new_id
 from tests.faults.app_process import until_dead
 from tests.faults.killing_app import SOURCE, ClerksApp
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, kept_in
+from tests.support.kept_in import KINDS, explored, kept_in
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,7 +35,6 @@ MORE_APPENDS = [("KILL", point) for point in ("after 3", "before 6", "after 6")]
 MORE_COMMITS = [
     ("DEVHOST_CRASH_AT", f"{side}:{number}") for number in (3, 4, 5) for side in ("after-entity", "after-commit")
 ]
-EXPLORED = [pytest.param(point, "sqlite", marks=pytest.mark.explore) for point in (*MORE_APPENDS, *MORE_COMMITS)]
 
 
 async def ends(http: httpx.AsyncClient, thread: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -55,7 +54,10 @@ async def ends(http: httpx.AsyncClient, thread: str) -> tuple[list[dict[str, Any
 
 @pytest.mark.parametrize(
     ("point", "stores"),
-    [*kept_in(*KINDS, first=(LAST,), rest=[(point,) for point in (*APPENDS, *COMMITS)]), *EXPLORED],
+    [
+        *kept_in(*KINDS, first=(LAST,), rest=[(point,) for point in (*APPENDS, *COMMITS)]),
+        *explored(*MORE_APPENDS, *MORE_COMMITS),
+    ],
     indirect=["stores"],
 )
 async def test_a_kill_keeps_no_run_from_going_on_by_its_default_and_it_does_once(

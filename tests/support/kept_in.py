@@ -41,6 +41,11 @@ def settings_of(kind: str, request: pytest.FixtureRequest) -> dict[str, str]:
     return {"AGENT_LOG": "tables", "AzureWebJobsStorage": emulator.connection_string, **beside, **hub}
 
 
+def explored(*cases: object) -> list[Any]:
+    """Return more cases of such a test, over each kind, for where the run explores."""
+    return [pytest.param(case, kind, marks=pytest.mark.explore) for kind in KINDS for case in cases]
+
+
 def kept_in(*kinds: str, first: object = (), rest: Sequence[object] = ()) -> list[Any]:
     """Return the cases of a test that has its stores as its last parameter and the others as given, tuples or single.
 
