@@ -117,9 +117,8 @@ class Thought(RunEvent):
 class ModelResult(RunEvent):
     """The model answered with tool calls, or its agent has a budget.
 
-    `number` counts an agent's model calls from 1: those of the agent that runs, or of an agent that is the tool of the
-    call `within`. `digest` is of the messages before it, `response` in the framework's own form, `cost` in trillionths
-    of a unit of money.
+    `number` counts the calls of one agent from 1: of that which runs, or of one that is the tool of call `within`.
+    `digest` is of the messages before it, `response` in the framework's form, `cost` in trillionths of a money's unit.
     """
 
     kind: Literal["model_result"] = "model_result"
@@ -136,17 +135,13 @@ class ModelResult(RunEvent):
 
 
 class ToolStarted(RunEvent):
-    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments.
-
-    `arguments` are their JSON text where no answer of the run has them: an answer of the run before, which waited, or
-    one that is not recorded.
-    """
+    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments."""
 
     kind: Literal["tool_started"] = "tool_started"
     key: str
     name: str
     digest: str
-    arguments: str = Field(default="", exclude_if=not_)
+    arguments: str = Field(default="", exclude_if=not_)  # their JSON text, if no recorded answer of the run has them
 
 
 class ToolResult(RunEvent):
