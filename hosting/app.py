@@ -199,10 +199,9 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
     def _register_shared(self) -> None:
         """Register the functions that all agents and workflows share, once the app has them all: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
-        exports = exports_of(services, plan)
         added = (served.link_names, served.links, served.rules_of)
         lists = ListHandlers(served.access, *added, settings, has_workflows=bool(served.workflows))
-        for handlers in (RunHandlers(services), ThreadHandlers(services, settings, exports), lists):
+        for handlers in (RunHandlers(services), ThreadHandlers(services, settings, exports_of(services, plan)), lists):
             register(served, handlers.bound())
         register_features(served)
         register_unknown(served)
@@ -324,6 +323,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         webhook: str | None = None,
         client_tools: bool | None = None,
         reasoning: Reasoning | None = None,
+        options: Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -342,6 +342,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             webhook=webhook,
             client_tools=client_tools,
             reasoning=reasoning,
+            model_options=options,
             callback=callback or None,
         )
         self._add(agent, own)

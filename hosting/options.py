@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from msgspec import Struct, structs
 
 from hosting.errors import ConfigurationError, InvalidFieldError
+from hosting.model_options import Declared, check_declared
 from hosting.names import BUSY_POLICIES, Busy
 
 Reasoning = Literal["keep", "show", "drop"]
@@ -71,8 +72,8 @@ class AgentOptions(Struct, frozen=True):
     its thread has not ended. `webhook` is the address that is notified of the ends of its runs, and `callback` is
     called with its updates and the ends of its runs. An agent `within` another one is run by that alone: its threads
     are there to be read, and nothing lists it. With `client_tools` a request may bring tools that its caller runs.
-    `reasoning` is what becomes of the thoughts of its model: "keep" if that is None. The
-    features that read `budget`, `limit`, `webhook` and `callback` check them.
+    `reasoning` is what becomes of the thoughts of its model: "keep" if that is None. `model_options` are those that a
+    request may set, with their bounds. The features that read `budget`, `limit`, `webhook` and `callback` check them.
     """
 
     http: bool | None = None
@@ -88,6 +89,7 @@ class AgentOptions(Struct, frozen=True):
     webhook: str | None = None
     client_tools: bool | None = None
     reasoning: Reasoning | None = None
+    model_options: Declared | None = None
     callback: object = None
     within: str = ""
 
@@ -113,6 +115,8 @@ class AgentOptions(Struct, frozen=True):
                 f"reasoning of agent {agent!r} is {str(self.reasoning)[:80]!r}. "
                 f"Give one of {', '.join(map(repr, get_args(Reasoning)))}."
             )
+        if self.model_options is not None:
+            check_declared(agent, self.model_options)
         self._check_tool(agent)
         if self.ttl_seconds is not None and not 0 <= self.ttl_seconds <= LONGEST_TTL_SECONDS:
             raise ConfigurationError(

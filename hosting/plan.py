@@ -138,6 +138,10 @@ class Plan(Struct):
                 f"reasoning of workflow {name!r} is 'drop', and its executors keep their agents' thoughts while it is "
                 "at work. Use 'keep' or 'show'."
             )
+        if workflow is not None and options.model_options:
+            raise ConfigurationError(
+                f"options of workflow {name!r} would reach no model: its executors have their own. Leave them out."
+            )
         if options.mcp:
             planned = replace(planned, tool=self._tool(planned))
         self.agents[name.lower()] = planned

@@ -18,6 +18,7 @@ from hosting.http.run_call import (
     BUSY_MEMBER,
     CONTENTS,
     INPUT,
+    OPTIONS,
     STREAM,
     STREAM_MEMBER,
     THREAD_ID_FIELDS,
@@ -25,6 +26,7 @@ from hosting.http.run_call import (
     WORKFLOW_FIELDS,
     json_object,
 )
+from hosting.model_options import options_schema
 from hosting.names import BUSY, id_pattern, max_thread_id_length
 from hosting.workflows import WorkflowInput
 
@@ -64,6 +66,7 @@ def run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) 
     """
     fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
     fields[CLIENT_TOOLS] = (tools_schema(limits), TOOLS_TEXT)
+    fields[OPTIONS] = (options_schema(limits.options), "Options of the model, as far as the agent lets callers choose.")
     if limits.workflow is not None:
         known = WORKFLOW_FIELDS if limits.workflow.takes_contents else WORKFLOW_FIELDS - {CONTENTS}
         fields = {name: each for name, each in fields.items() if name in known}

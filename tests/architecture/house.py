@@ -90,6 +90,7 @@ HOSTING = House(
                 "schemas",
                 "authorizations",
                 "upstream",
+                "model_options",
             ),
         ),
         ("core",),

@@ -12,8 +12,8 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
-MOST_FUNCTIONS = 361
-MOST_FILES = 76
+MOST_FUNCTIONS = 363
+MOST_FILES = 77
 GUARD_SECONDS = 120
 COSTS = {
     # The log: two appends, each a commit, and no read. The head that `write_append` compares is read by it.

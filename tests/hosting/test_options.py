@@ -22,6 +22,7 @@ OWN: dict[str, Any] = {
     "webhook": "https://own.example",
     "client_tools": False,
     "reasoning": "drop",
+    "model_options": {},
     "callback": "its own",
     "within": "another",
 }
@@ -38,6 +39,7 @@ APP = AgentOptions(
     webhook="https://app.example",
     client_tools=True,
     reasoning="show",
+    model_options={"max_tokens": 5},
     callback="the app's",
 )
 

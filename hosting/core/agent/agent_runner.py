@@ -59,6 +59,7 @@ from hosting.errors import (
     RunTimedOutError,
     UnstorableAnswerError,
 )
+from hosting.model_options import chat_options
 from hosting.names import Address, thread_key
 from hosting.visible import visible_line
 from state.json_values import portable_value
@@ -140,10 +141,8 @@ class AgentRunner:
         self.journaled: Agent[Any] | None = agent if keeps_journal(agent) else None
         # A client that would keep the conversation itself does not, unless the agent's author chose.
         stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
-        chosen = getattr(agent, "default_options", {})
-        self._options: dict[str, Any] = (
-            {"store": False} if stores and not {"store", "conversation_id"} & {*chosen} else {}
-        )
+        chosen = {"store", "conversation_id"} & {*getattr(agent, "default_options", {})}
+        self._options: dict[str, Any] = {"store": False} if stores and not chosen else {}
         self._own_format = agents_own_format(agent)
         self._fallback = FormatFallback(name)
 
@@ -290,7 +289,7 @@ class AgentRunner:
 
         Only the framework's `Agent` takes middleware.
         """
-        request, options = attempt.request, dict(self._options)
+        request, options = attempt.request, self._options | chat_options(attempt.request.options, self._agent)
         if request.response_format is not None:
             options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:

@@ -78,7 +78,8 @@ class Limits(Struct, frozen=True):
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
     `webhooks` are the rules of the webhooks that a request may name; without them it may name none.
-    `own_tools` returns the names that no tool of a caller may have; None where the agent takes none.
+    `own_tools` returns the names that no tool of a caller may have; None where the agent takes none. `options` are
+    those of its model that a request may set.
     """
 
     body_bytes: int
@@ -89,20 +90,21 @@ class Limits(Struct, frozen=True):
     takes_values: bool = False
     webhooks: AddressRules | None = None
     own_tools: Callable[[], Set[str]] | None = None
+    options: Mapping[str, Any] = {}
 
 
 def limits_of(planned: AgentPlan | None, settings: Settings) -> Limits:
     """Return the limits of an agent, None for another host's; raises `ConfigurationError` for wrong model inputs."""
-    agent = None if planned is None else planned.agent
     return Limits(
         body_bytes=settings.max_body_bytes,
         data_bytes=settings.max_data_bytes,
         roles=tuple(role.strip() for role in settings.caller_roles.split(",")),
-        inputs=model_inputs(agent, settings.model_inputs),
+        inputs=model_inputs(None if planned is None else planned.agent, settings.model_inputs),
         workflow=None if planned is None or planned.workflow is None else planned.workflow.input,
         takes_values=settings.message_types == "any",
         webhooks=None if planned is None else planned.addresses,
         own_tools=None if planned is None else planned.own_tools,
+        options=(planned and planned.options.model_options) or {},
     )
 
 
@@ -143,9 +145,7 @@ def contents_schema(limits: Limits) -> dict[str, Any]:
 
 def _media_pattern(inputs: ModelInputs, beginning: str) -> str | None:
     """Return a pattern of the media types that are taken and begin so, or None when none does."""
-    names = [name for name in inputs.names if "/" in name]
-    if beginning:
-        names = [f"{beginning}*" if name == "*/*" else name for name in names]
+    names = [f"{beginning}*" if beginning and name == "*/*" else name for name in inputs.names if "/" in name]
     patterns = [
         "/".join(_TOKEN if part == "*" else part.replace(".", "\\.").replace("+", "\\+") for part in name.split("/", 1))
         for name in names

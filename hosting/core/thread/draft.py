@@ -157,12 +157,14 @@ class Draft:
 def _versioned(event: Event) -> Event:
     """Return the event in the version that fits its content.
 
-    An older code would take a result or an answer for an approval, run an agent without the caller's tools, and end a
-    run without its webhook.
+    An older code would take a result or an answer for an approval, run an agent without the caller's tools or options,
+    and end a run without its webhook.
     """
     match event:
         case Accepted(request=request):
-            is_newer = bool(request.client_tools) or not all(decision.is_plain for decision in request.decisions)
+            is_newer = bool(request.client_tools or request.options) or not all(
+                decision.is_plain for decision in request.decisions
+            )
         case Completed():
             is_newer = any(approval.kind != "approve" for approval in event.approvals)
         case ApprovalAnswered():

@@ -147,7 +147,8 @@ class RunRequest(UserMessage):
 
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call that waits for approval. With `is_json` the message is the JSON text of a workflow's input. `webhook` is
-    the address that is notified of the run's end, or stands for the receivers of the run's task.
+    the address that is notified of the run's end, or stands for the receivers of the run's task. `options` are those of
+    the model, as far as the agent lets its callers choose.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -159,6 +160,7 @@ class RunRequest(UserMessage):
     is_json: bool = False
     webhook: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
+    options: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda options: not options)
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
@@ -171,13 +173,12 @@ class RunRequest(UserMessage):
     @property
     def messages(self) -> tuple[UserMessage, ...]:
         """All its messages, the newest last."""
-        own = UserMessage(message=self.message, contents=self.contents, role=self.role)
-        return (*self.earlier, own)
+        return (*self.earlier, UserMessage(message=self.message, contents=self.contents, role=self.role))
 
     @property
     def may_steer(self) -> bool:
         """Whether its messages can join another run: it has nothing else that only a run of its own could do."""
-        alone = (self.response_format, self.orchestration_id, self.retry)
+        alone = (self.response_format, self.orchestration_id, self.retry, self.options)
         return self.enable_tool_calls and not self.decisions and not self.is_json and not any(alone)
 
     @property

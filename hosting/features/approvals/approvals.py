@@ -29,6 +29,7 @@ from hosting.core.thread.run_request import Answering, Decision, PendingApproval
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import ForbiddenError, InvalidInputError
 from hosting.http.verbs import Answered
+from hosting.model_options import options_after
 from hosting.names import Address, new_id
 from hosting.principal import Caller, owner_of
 
@@ -225,6 +226,7 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         retry=before.retry,
         webhook=None if requested is None else before.webhook_after(requested.run_id),
         client_tools=before.client_tools,
+        options=options_after(before.options),
         decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

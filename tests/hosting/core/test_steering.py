@@ -229,11 +229,15 @@ async def test_a_cancelled_run_is_joined_by_nothing(two: Two) -> None:
     assert answer(word)[0] == "user: and this"
 
 
-async def test_a_message_with_a_format_of_its_own_gets_a_run_of_its_own(two: Two) -> None:
-    """The run at work answers in the form that its own caller asked for."""
+@pytest.mark.behaviour("options.alone")
+@pytest.mark.parametrize(
+    "own", [{"response_format": ResponseFormat()}, {"options": {"temperature": 0.0}}], ids=["format", "options"]
+)
+async def test_a_message_with_a_form_or_options_of_its_own_gets_a_run_of_its_own(two: Two, own: dict[str, Any]) -> None:
+    """The run at work answers in the form, and with the options, that its own caller asked for."""
     first = await two.one.start(call("first"))
     await two.works[0].at_work()
-    request = RunRequest(message="and this", response_format=ResponseFormat())
+    request = RunRequest(message="and this", **own)
     word = await two.one.start(replace(call(busy="steer"), request=request))
 
     two.works[0].gate.set()

@@ -1,0 +1,13 @@
+"""What is promised of the model's options that callers set (docs/guides/options.md)."""
+
+BEHAVIOURS = {
+    "options.obeyed": "An option that an agent lets its callers set, within its bounds, is the model's in that run, on "
+    "each protocol by its own name.",
+    "options.ignored": "An option that the agent does not leave to its callers has no effect, and the answer names it.",
+    "options.checked": "An option out of its bounds is refused by its place in the request, and nothing is stored.",
+    "options.declared": "What declares no option is refused at the start, by a sentence that says what to give.",
+    "options.kept": "A run that goes on after an approval, and a repeated request, have the options of the first one.",
+    "options.alone": "A message with options of its own joins no run that has others.",
+    "options.nothing": "A run without options stores nothing for them.",
+    "options.survives-kill": "A process that takes over a run gives its model the same options.",
+}

@@ -1,0 +1,234 @@
+"""The options of an agent's model that a request sets: obeyed within the author's bounds, else named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import WorkflowBuilder
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from tests.support.made_app import app_of, ask, served
+from tests.support.obedient import obedient
+
+DECLARED: Mapping[str, Any] = {
+    "temperature": (0, 1),
+    "top_p": [0.5, 1],
+    "seed": (-5, 5),
+    "max_tokens": 200,
+    "reasoning_effort": ["low", "medium"],
+    "verbosity": ("low",),
+    "tool_choice": ["required", "none"],
+    "instructions": 20,
+}
+THREAD = "/api/agents/Joker/threads/t"
+
+
+def app(declared: Mapping[str, Any] | None = DECLARED, **defaults: Any) -> AgentFunctionApp:
+    """Return the app of an agent that lets its callers set these."""
+    made = app_of()
+    made.add_agent(obedient(**defaults), options=declared)
+    return made
+
+
+def told(answer: httpx.Response) -> dict[str, Any]:
+    """Return the options that the model says it was called with."""
+    assert answer.status_code == 200, answer.text
+    return dict(json.loads(answer.json()["response"]))
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_model_is_called_with_the_options_of_the_request() -> None:
+    """In that run alone, and in place of the author's own; instructions come behind the author's."""
+    wanted = {"temperature": 1, "top_p": 0.5, "seed": 4.0, "max_tokens": 200, "reasoning_effort": "low"}
+    made = app(default_options={"temperature": 0.5, "verbosity": "high"}, instructions="Obey.")
+    async with served(made) as (_, http):
+        first = await ask(http, "hello", options={**wanted, "verbosity": None, "instructions": "Be brief."})
+        second = await ask(http, "hello", options=None)
+
+    assert told(first) == {
+        **wanted,
+        "verbosity": "high",
+        "instructions": "Obey.\nBe brief.",
+    }
+    assert told(second) == {"temperature": 0.5, "verbosity": "high", "instructions": "Obey."}
+    assert "x-ms-ignored" not in first.headers
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_a_choice_of_tools_is_for_the_first_call_of_the_model() -> None:
+    """As agent-framework has it: no model is made to call tools without end. None means that no tool is called."""
+    async with served(app()) as (_, http):
+        required = told(await ask(http, "hello", options={"tool_choice": "required"}))
+        none = told(await ask(http, "hello", options={"tool_choice": "none"}))
+        called = told(await ask(http, "call look", options={"tool_choice": "required", "temperature": 0}))
+
+    assert (required["tool_choice"], none["tool_choice"]) == ("required", "none")
+    assert called == {"temperature": 0.0}
+
+
+@pytest.mark.behaviour("options.ignored")
+@pytest.mark.parametrize("form", ["application/json", "text/plain", "text/event-stream"])
+async def test_an_option_that_is_not_declared_is_named_and_has_no_effect(form: str) -> None:
+    """Whatever its value is, in the header of every form of the answer."""
+    options = {"temperature": "hot", "top_p": 0.9, "max_tokens": 5}
+    async with served(app({"top_p": (0, 1)})) as (_, http):
+        answer = await http.post(
+            "/api/agents/Joker/run", json={"message": "hello", "options": options}, headers={"accept": form}
+        )
+        plain = await ask(http, "hello")
+
+    assert answer.headers["x-ms-ignored"] == "options.temperature, options.max_tokens"
+    assert '"temperature"' not in answer.text.replace("\\", "")
+    assert "x-ms-ignored" not in plain.headers
+
+
+@pytest.mark.behaviour("options.ignored")
+async def test_an_agent_that_declares_nothing_ignores_all_and_refuses_a_choice_of_tools() -> None:
+    """Who wants a tool called, or none, would get another answer."""
+    async with served(app(None)) as (_, http):
+        ignored = await ask(http, "hello", options={"instructions": "Lie.", "seed": 1})
+        refused = await ask(http, "hello", options={"tool_choice": "required"})
+
+    assert (told(ignored), ignored.headers["x-ms-ignored"]) == ({}, "options.instructions, options.seed")
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+    assert refused.json()["detail"].startswith("The field 'options.tool_choice' is 'required', and the agent's author")
+
+
+@pytest.mark.behaviour("options.checked")
+@pytest.mark.parametrize(
+    ("options", "detail"),
+    [
+        ({"temperature": 1.1}, "The field 'options.temperature' is '1.1' and must be a number from 0 to 1."),
+        ({"temperature": True}, "The field 'options.temperature' is 'True' and must be a number from 0 to 1."),
+        ({"temperature": "1"}, "The field 'options.temperature' is '1' and must be a number from 0 to 1."),
+        ({"temperature": ""}, "The field 'options.temperature' is '' and must be a number from 0 to 1."),
+        ({"tool_choice": ""}, "The field 'options.tool_choice' is '' and must be 'required' or 'none'."),
+        ({"top_p": 0}, "The field 'options.top_p' is '0' and must be a number from 0.5 to 1."),
+        ({"seed": 1.5}, "The field 'options.seed' is '1.5' and must be a whole number from -5 to 5."),
+        ({"seed": 6}, "The field 'options.seed' is '6' and must be a whole number from -5 to 5."),
+        ({"max_tokens": 201}, "The field 'options.max_tokens' is '201' and must be a whole number from 1 to 200."),
+        ({"max_tokens": 0}, "The field 'options.max_tokens' is '0' and must be a whole number from 1 to 200."),
+        ({"max_tokens": 1e999}, None),
+        ({"reasoning_effort": "high"}, "The field 'options.reasoning_effort' is 'high' and must be 'low' or 'medium'."),
+        ({"verbosity": ["low"]}, "The field 'options.verbosity' is \"['low']\" and must be 'low'."),
+        ({"tool_choice": "auto"}, "The field 'options.tool_choice' is 'auto' and must be 'required' or 'none'."),
+        ({"instructions": "x" * 21}, "The field 'options.instructions' must be a text of at most 20 characters."),
+        ({"instructions": 1}, "The field 'options.instructions' must be a text of at most 20 characters."),
+        ({"instructions": "\ud800"}, None),
+        ({"temprature": 1}, "The field 'options' has 'temprature'. Known options: temperature, top_p, "),
+        ([], "The field 'options' is a JSON array. Send an object of options."),
+        ("low", "The field 'options' is a JSON string. Send an object of options."),
+    ],
+)
+async def test_an_option_out_of_its_bounds_is_refused_by_its_place(options: Any, detail: str | None) -> None:
+    """And no thread begins."""
+    body = json.dumps({"message": "hello", "thread_id": "t", "options": options})
+    async with served(app()) as (_, http):
+        answer = await http.post("/api/agents/Joker/run", content=body, headers={"content-type": "application/json"})
+        thread = await http.get(THREAD)
+
+    assert (answer.status_code, thread.status_code) == (400, 404)
+    assert detail is None or answer.json()["detail"].startswith(detail)
+
+
+@pytest.mark.behaviour("options.declared")
+@pytest.mark.parametrize(
+    ("declared", "sentence"),
+    [
+        ({"temperature": 1}, r"options\['temperature'\] of agent 'Joker' is 1. Give a pair \(least, most\) of numbers"),
+        ({"temperature": (1, 0)}, r"is \(1, 0\). Give a pair \(least, most\) of numbers from 0 to 2."),
+        ({"temperature": (0, 3)}, "Give a pair"),
+        ({"temperature": (0, True)}, "Give a pair"),
+        ({"temperature": (0, float("nan"))}, "Give a pair"),
+        ({"temperature": "01"}, "Give a pair"),
+        ({"seed": (0, 0.5)}, "Give a pair .least, most. of whole numbers"),
+        ({"max_tokens": 0}, "is 0. Give a whole number above 0, the most tokens."),
+        ({"max_tokens": True}, "Give a whole number above 0, the most tokens."),
+        ({"instructions": "any"}, "is 'any'. Give a whole number above 0, the most characters."),
+        ({"reasoning_effort": "low"}, "is 'low'. Give a list of the model's words for it."),
+        ({"reasoning_effort": []}, "Give a list of the model's words for it."),
+        ({"verbosity": [" "]}, "Give a list of the model's words for it."),
+        ({"tool_choice": ["look"]}, "Give a list of 'auto', 'required', 'none'."),
+        ({"temprature": (0, 1)}, "options of agent 'Joker' has 'temprature'. Callers may set: 'temperature', "),
+        ({"model": ["gpt"]}, "options of agent 'Joker' has 'model'"),
+        (["temperature"], "options of agent 'Joker' is a list. Give a dict, such as"),
+    ],
+)
+def test_what_declares_no_option_is_refused_at_the_start(declared: Any, sentence: str) -> None:
+    """By a sentence that says what to give."""
+    with pytest.raises(ConfigurationError, match=sentence):
+        app(declared)
+
+
+@pytest.mark.behaviour("options.declared")
+def test_a_workflow_has_no_options_for_callers() -> None:
+    """Its executors have models of their own."""
+    workflow = WorkflowBuilder(start_executor=obedient("Writer"), name="Write").build()
+
+    with pytest.raises(ConfigurationError, match="options of workflow 'Write' would reach no model"):
+        app_of().add_agent(workflow.as_agent("Write"), options={"max_tokens": 5})
+
+
+@pytest.mark.behaviour("options.kept")
+async def test_a_run_that_goes_on_after_an_approval_has_the_options() -> None:
+    """But for the choice of tools, which was for the first call of the model."""
+    options = {"temperature": 0, "tool_choice": "required"}
+    async with served(app()) as (_, http):
+        waits = (await ask(http, "call leave", thread_id="t", options=options)).json()
+        approval = waits["pending_approvals"][0]["id"]
+        answer = await http.post(f"{THREAD}/approvals/{approval}", json={"approved": True})
+        after = await ask(http, "hello", thread_id="t")
+
+    assert told(answer) == {"temperature": 0.0}
+    assert told(after) == {}
+
+
+@pytest.mark.behaviour("options.kept")
+async def test_a_key_is_for_the_options_that_have_an_effect() -> None:
+    """An equal number is the same one, and what is ignored makes no other request."""
+    async with served(app({"temperature": (0, 1)})) as (_, http):
+        answers = [
+            await http.post(
+                "/api/agents/Joker/run",
+                json={"message": "hello", "options": options},
+                headers={"idempotency-key": "k"},
+            )
+            for options in ({"temperature": 1}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.5}, {})
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 409, 409]
+    assert told(answers[1]) == {"temperature": 1.0}
+    assert [answer.headers.get("x-ms-ignored") for answer in answers[:2]] == [None, "options.seed"]
+
+
+@pytest.mark.behaviour("options.nothing")
+async def test_a_run_without_options_stores_nothing_for_them() -> None:
+    """Also one whose options are ignored. An older version of the code, which knows none, reads no run that has any."""
+    async with served(app({"temperature": (0, 1)})) as (_, http):
+        await ask(http, "hello", thread_id="t", options={"seed": 3})
+        await ask(http, "hello", thread_id="t", options={"temperature": 1})
+        export = (await http.get(f"{THREAD}/export")).json()
+
+    plain, chosen = (run["accepted"]["request"] for run in export["runs"])
+    assert [run["accepted"]["v"] for run in export["runs"]] == [1, 10]
+    assert (chosen.pop("options"), plain) == ({"temperature": 1.0}, chosen)
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_document_has_the_bounds_of_each_agent() -> None:
+    """Of an option that is ignored, any value."""
+    async with served(app({"temperature": (0, 1), "reasoning_effort": ["low"], "max_tokens": 9})) as (_, http):
+        document = (await http.get("/api/openapi.json")).json()
+
+    body = document["paths"]["/agents/Joker/run"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    options = body["properties"]["options"]["anyOf"][0]
+    assert options["properties"]["temperature"]["anyOf"][0] == {"type": "number", "minimum": 0, "maximum": 1}
+    assert options["properties"]["reasoning_effort"]["anyOf"][0] == {"enum": ["low"]}
+    assert options["properties"]["max_tokens"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
+    assert options["properties"]["seed"] == {}
+    assert options["properties"]["tool_choice"] == {"type": "null"}
