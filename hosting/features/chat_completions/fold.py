@@ -18,7 +18,7 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.errors import ApprovalsPendingError, RunFailedError
 from hosting.features.chat_completions.calls import shown_calls
-from hosting.http.wire_openai import openai_usage
+from hosting.http.wire_openai import ignored_metadata, openai_usage
 from hosting.http.wire_runs import ItemFold, RewrittenError, awaits_results
 
 Chunk = dict[str, Any]
@@ -109,7 +109,7 @@ def completion(agent: str, run: Run, ignored: Sequence[str], *, shows_thoughts: 
         message["reasoning_content"] = thoughts
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(end)}
     used = openai_usage(end, "prompt", "completion")
-    metadata = {"metadata": {"ignored": ", ".join(ignored)}} if ignored else {}
+    metadata = {"metadata": ignored_metadata(ignored)} if ignored else {}
     return {**_object("chat.completion", agent, run), "choices": [choice], "usage": used, **metadata}
 
 

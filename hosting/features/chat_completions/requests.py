@@ -3,9 +3,9 @@
 Theory. The protocol's caller sends the whole conversation each time, so its thread is a temporary one, which goes with
 the answer. A request that names a thread continues that: the thread has the conversation, and the messages behind the
 last one of the assistant are new. A request that ends with results of the caller's tools answers the thread that called
-them. Every field that the protocol has is in one of four tables: served, ignored, without effect here, or refused. What
-an agent's author decides is ignored and named in the answer, because chat front ends send it unasked; what would change
-the meaning of the answer is refused.
+them. Every field that the protocol has is in one of four tables: served, the agent's own, without effect here, or
+refused. What an agent's author decides is ignored and named in the answer, because chat front ends send it unasked;
+what would change the meaning of the answer is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hosting.http.routes import COUNTED
 from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_calls import OwnConversation, Result
-from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, openai_file
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, openai_file, openai_options
 from hosting.http.wire_requests import inline_file, object_fields, read_message
 from hosting.names import check_thread_id
 from hosting.plan import AgentPlan, Plan
@@ -46,7 +46,7 @@ FIELDS: Mapping[str, Schema] = {
     "stream_options": {"type": ["object", "null"]},
     "response_format": {"type": ["object", "null"]},
     "metadata": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
-    "tool_choice": {"enum": ["auto", "none", None]},
+    "tool_choice": {"enum": ["auto", "none", "required", None]},
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
@@ -60,13 +60,11 @@ WITHOUT_EFFECT = frozenset(
 )
 """Fields about billing, caches and speed: the answer is the same with and without them."""
 
-IGNORED = frozenset(
-    {
-        *("frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens", "presence_penalty"),
-        *("reasoning_effort", "seed", "temperature", "top_p", "verbosity"),
-    }
-)
-"""The options of a model, which its agent sets. An answer names those that its request had."""
+AGENTS_OWN = {
+    *("frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens", "presence_penalty"),
+    *("reasoning_effort", "seed", "temperature", "top_p", "verbosity"),
+}
+"""The options of a model, which its agent sets or leaves to callers. An answer names those that it ignores."""
 
 _OLDER = "OpenAI has 'tools' in place of {!r}. Send functions as 'tools', if the agent takes any."
 REFUSED: Mapping[str, str] = {
@@ -106,7 +104,7 @@ class Completion(Struct, frozen=True):
 
 def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: str) -> Completion:
     """Return the completion that a body asks for; raises `HostingError`s that name the field."""
-    known = {*SERVED, *WITHOUT_EFFECT, *IGNORED, *REFUSED, "n", "modalities"}
+    known = {*SERVED, *WITHOUT_EFFECT, *AGENTS_OWN, *REFUSED, "n", "modalities"}
     fields = object_fields(call, known, settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
@@ -115,9 +113,6 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
         raise NotServedError("A completion has one choice. Leave 'n' out, or send 1.", "n")
     if fields.get("modalities") not in (None, [], ["text"]):
         raise NotServedError("Answers are texts. Leave 'modalities' out, or send ['text'].", "modalities")
-    choice = fields.get("tool_choice") or "auto"
-    if choice not in ("auto", "none"):
-        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
     model = fields.get("model")
     agent = find_agent(plan, None if model is None else read_text("model", model))
     thread_id = _thread_id(fields.get("metadata"), call.headers)
@@ -125,6 +120,7 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
         thread_id = check_thread_id(thread_id, agent.name, owner)
     limits = limits_of(agent, settings)
     tools = read_functions(fields.get("tools"), limits, "function")
+    options, ignored = openai_options(fields, AGENTS_OWN, limits)
     messages = _objects(fields.get("messages"))
     results = read_results(messages)
     if results and thread_id not in (None, results[0].thread_id):
@@ -138,8 +134,8 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
             **last.model_dump(),
             earlier=tuple(earlier),
             response_format=None if wanted is None else read_response_format(wanted),
-            enable_tool_calls=choice == "auto",
             client_tools=tools,
+            **options,
         )
     streams, counts_usage = _stream(fields)
     start = StartRun(
@@ -152,7 +148,6 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
         busy=agent.options.busy,
         temporary=thread_id is None and not results,
     )
-    ignored = sorted(name for name in IGNORED if fields.get(name) is not None)
     return Completion(agent, start, results, [*ignored, *unread], streams, counts_usage)
 
 
@@ -240,7 +235,7 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
-    others = {"n", "modalities", *WITHOUT_EFFECT, *IGNORED}
+    others = {"n", "modalities", *WITHOUT_EFFECT, *AGENTS_OWN}
     members = {**FIELDS, "model": {"enum": [*agents, None]}, **{name: {} for name in sorted(others)}}
     body = object_schema(members, "messages", additionalProperties=False)
     for route in (route for route in names.OPERATIONS if route not in names.NOT_SERVED):

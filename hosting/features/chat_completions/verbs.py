@@ -14,6 +14,7 @@ from hosting.features.chat_completions.fold import ChatFold, Chunk, completion
 from hosting.features.chat_completions.requests import Completion, parse_completion
 from hosting.http.replies import Reply, Streamed, json_reply, run_headers
 from hosting.http.request import HttpRequest
+from hosting.http.run_call import ignored_headers
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_calls import answer_id
 from hosting.http.wire_openai import (
@@ -59,8 +60,7 @@ class ChatVerbs:
         create = await request.parsed(lambda raw: parse_completion(raw, wire.plan, wire.settings, caller.owner))
         run = await (self._go_on(request, create) if create.results else self._start(request, create))
         headers = run_headers(run) if create.start.thread_id else {"x-ms-run-id": run.run_id}
-        if create.ignored:
-            headers["x-ms-ignored"] = ", ".join(create.ignored)
+        headers |= ignored_headers(create.ignored)
         if create.streams:
             return self._streamed(request, create, run, headers)
         run = await wire.runs.wait_as(create.start.wait, run, caller.client)

@@ -17,9 +17,9 @@ from hosting.http.wire_calls import answer_id
 from hosting.http.wire_openai import openai_usage
 from hosting.http.wire_replies import input_parts
 
-_UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
-_OF_THE_AGENT: Mapping[str, Any] = {**_UNSET, "parallel_tool_calls": True, "truncation": "disabled"}
-"""Members that are the same in every response: an agent has instructions, tools and options of its own."""
+_OPTIONS = {name: name for name in ("instructions", "temperature", "top_p")} | {"max_output_tokens": "max_tokens"}
+_SAME: Mapping[str, Any] = {"parallel_tool_calls": True, "truncation": "disabled"}
+"""Members that are the same in every response."""
 
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
 
@@ -27,7 +27,7 @@ _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("conten
 def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the response of a run with that output, and with the caller's fields besides the request."""
     accepted, end = run.accepted, run.end
-    wire = accepted.wire or {}
+    wire, options = accepted.wire or {}, accepted.request.options
     conversation = {"id": conversation_id(accepted.agent, accepted.thread_id)}
     return {
         "id": response_id(run),
@@ -45,9 +45,10 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "previous_response_id": wire.get("previous_response_id"),
         "text": {"format": _format(accepted.request.response_format)},
         "tools": shown_functions(accepted.request.client_tools),
-        "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
+        "tool_choice": options.get("tool_choice", "auto") if accepted.request.enable_tool_calls else "none",
         "usage": openai_usage(end, "input", "output", cache_write_tokens=0),
-        **_OF_THE_AGENT,
+        **{member: options.get(name) for member, name in _OPTIONS.items()},
+        **_SAME,
     }
 
 

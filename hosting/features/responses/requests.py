@@ -1,6 +1,7 @@
 """A request of the protocol, parsed and checked before anything is started.
 
-Every field that the protocol has is in one of three tables: served, without effect here, or refused by a message.
+Every field that the protocol has is in one of four tables: served, the agent's own, without effect here, or
+refused by a message.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, ignored_metadata, openai_options
 from hosting.http.wire_requests import object_fields
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
@@ -48,7 +49,7 @@ FIELDS: Mapping[str, Schema] = {
     "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
     "metadata": _METADATA,
     "text": {"type": ["object", "null"]},
-    "tool_choice": {"enum": ["auto", "none", None]},
+    "tool_choice": {"enum": ["auto", "none", "required", None]},
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
@@ -62,16 +63,18 @@ WITHOUT_EFFECT = frozenset(
 )
 """Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
 
-_OF_THE_MODEL = ("image", "max_output_tokens", "max_tool_calls", "reasoning", "temperature", "top_logprobs", "top_p")
-_OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
+AGENTS_OWN = {
+    *("context_management", "image", "instructions", "max_output_tokens", "max_tool_calls", "reasoning"),
+    *("temperature", "top_p"),
+}
+"""What an agent's author decides, or leaves to callers. The response names those that it ignores."""
+
 REFUSED: Mapping[str, str] = {
-    "instructions": "The agent has its own instructions. Leave 'instructions' out.",
     "prompt": "Stored prompts are not supported. Leave 'prompt' out.",
     "moderation": "Moderation is not supported. Leave 'moderation' out.",
-    "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
     "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
     "background_options": "Background runs have no options. Leave 'background_options' out.",
-    **{name: _OWN_MODEL.format(name) for name in _OF_THE_MODEL},
+    "top_logprobs": "Probabilities of tokens are not supported. Leave 'top_logprobs' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
@@ -90,11 +93,12 @@ class Create(Struct, frozen=True):
     previous: IdParts | None
     conversation: IdParts | None
     streams: bool
+    ignored: Sequence[str]
 
 
 def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
     """Return the response that a body asks for; raises `HostingError`s that name the field."""
-    fields = _body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), settings.max_body_bytes)
+    fields = _body_fields(call, SERVED | WITHOUT_EFFECT | AGENTS_OWN | REFUSED.keys(), settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
             raise NotServedError(sentence, name)
@@ -116,12 +120,13 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
         )
     limits = limits_of(agent, settings)
     given = read_response_input(fields.get("input"), limits, is_whole=not stores)
-    request = _request(fields, given.messages, limits)
+    options, ignored = openai_options(fields, AGENTS_OWN, limits)
+    request = _request(fields, given.messages, limits).model_copy(update=options)
     waiting = place if given.thread_id is None else IdParts(agent.name, given.thread_id)
     if given.decisions and waiting is None:
         raise NotServedError("An answer needs its conversation. Send 'previous_response_id' too.", "input")
     wire = {
-        "metadata": metadata,
+        "metadata": {**ignored_metadata(ignored), **metadata},
         "background": background,
         "previous_response_id": fields.get("previous_response_id"),
         "in_conversation": conversation is not None,
@@ -137,14 +142,11 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
         busy=agent.options.busy,
         temporary=not stores,
     )
-    return Create(agent, start, given.decisions, waiting, previous, conversation, streams)
+    return Create(agent, start, given.decisions, waiting, previous, conversation, streams, ignored)
 
 
 def _request(fields: dict[str, Any], messages: Sequence[UserMessage], limits: Limits) -> RunRequest:
     """Return the messages for the agent with what is asked of their answer; raises `HostingError`s."""
-    choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
-    if choice not in ("auto", "none"):
-        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
     if not messages:
         return RunRequest()
     *earlier, last = messages
@@ -152,7 +154,6 @@ def _request(fields: dict[str, Any], messages: Sequence[UserMessage], limits: Li
         **last.model_dump(),
         earlier=tuple(earlier),
         response_format=_format(fields.get("text")),
-        enable_tool_calls=choice == "auto",
         client_tools=read_functions(fields.get("tools"), limits),
     )
 
@@ -214,8 +215,6 @@ def _format(text: object) -> ResponseFormat | None:
     members = {} if text is None else text
     if not isinstance(members, dict) or not set(members) <= {"format", "verbosity"}:
         raise InvalidFieldError("The field 'text' must be an object with 'format'.")
-    if members.get("verbosity") not in (None, "medium"):
-        raise NotServedError(_OWN_MODEL.format("text.verbosity"), "text.verbosity")
     schema = members.get("format")
     if schema is None:
         return None
@@ -229,7 +228,8 @@ def _format(text: object) -> ResponseFormat | None:
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
-    created = {**FIELDS, "model": {"enum": [*agents, None]}, **{name: {} for name in sorted(WITHOUT_EFFECT)}}
+    others: dict[str, Schema] = {name: {} for name in sorted(WITHOUT_EFFECT | AGENTS_OWN)}
+    created = {**FIELDS, "model": {"enum": [*agents, None]}, **others}
     bodies = {
         names.CREATE: object_schema(created, "input", additionalProperties=False),
         names.BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),

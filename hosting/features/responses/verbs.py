@@ -25,7 +25,7 @@ from hosting.http.request import HttpRequest
 from hosting.http.route import Route
 from hosting.http.verbs import ContinuesRuns
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_openai import NotServedError, find_agent
+from hosting.http.wire_openai import NotServedError, find_agent, with_ignored
 from hosting.http.wire_replies import framed, page, streamed
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import Answers, cancel, forget, record_answers, run_events, waited_calls
@@ -66,8 +66,9 @@ class ResponsesVerbs:
         create = await request.parsed(lambda raw: parse_create(raw, self._plan, self._settings))
         run = await (self._decide(request, create) if create.decisions else self._start(request, create))
         if create.streams:
-            return self._streamed(request, run, -1)
-        return await self._shown(request, await self._runs.wait_as(create.start.wait, run, request.caller.client))
+            return with_ignored(self._streamed(request, run, -1), create.ignored)
+        run = await self._runs.wait_as(create.start.wait, run, request.caller.client)
+        return with_ignored(await self._shown(request, run), create.ignored)
 
     async def _start(self, request: HttpRequest, create: Create) -> Run:
         agent, start, caller = create.agent, create.start, request.caller

@@ -45,7 +45,7 @@ got.items = items;
 got.deleted = (await client.conversations.delete(conversation.id)).deleted;
 
 try {
-  await client.responses.create({ model: "Joker", input: "x", temperature: 1 });
+  await client.responses.create({ model: "Joker", input: "x", top_logprobs: 1 });
 } catch (error) {
   got.error = [error.constructor.name, error.status, error.code, error.param];
 }

@@ -76,8 +76,8 @@ async def test_it_raises_its_own_error_for_what_is_refused(wired: Wired) -> None
     """With our sentence; a run that failed is an answer."""
     client = OpenAIChatClient(model="Joker", async_client=wired.openai)
 
-    with pytest.raises(ChatClientException, match=r"The agent sets its model's options\."):
-        await client.get_response([Message("user", ["hello"])], options={"temperature": 1})
+    with pytest.raises(ChatClientException, match=r"Probabilities of tokens are not supported\."):
+        await client.get_response([Message("user", ["hello"])], options={"top_logprobs": 1})
     assert (await client.get_response([Message("user", ["fail"])])).text == ""
 
 

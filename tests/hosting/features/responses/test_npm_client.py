@@ -48,5 +48,5 @@ async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, scrip
         "approved": "told: refunded 7",
         "items": ["message", "message"],
         "deleted": True,
-        "error": ["BadRequestError", 400, "unsupported_parameter", "temperature"],
+        "error": ["BadRequestError", 400, "unsupported_parameter", "top_logprobs"],
     }

@@ -1,0 +1,195 @@
+"""The options of an agent's model that a request sets, by the names that each of OpenAI's protocols has for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from openai import AsyncOpenAI
+
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of
+from tests.support.obedient import obedient
+from tests.support.strictly import response
+
+ORIGIN = "http://app.example/api"
+DECLARED: Mapping[str, Any] = {
+    "temperature": (0, 1),
+    "top_p": (0, 1),
+    "max_tokens": 200,
+    "reasoning_effort": ["low", "medium"],
+    "verbosity": ["low"],
+    "tool_choice": ["required", "none"],
+    "instructions": 20,
+}
+OBEYED = {
+    "temperature": 0.0,
+    "top_p": 0.5,
+    "max_tokens": 5,
+    "reasoning_effort": "low",
+    "verbosity": "low",
+    "tool_choice": "required",
+}
+
+
+class Wires:
+    """An app of an agent that lets its callers choose, or not; over plain HTTP, and by the official client."""
+
+    def __init__(self, declared: Mapping[str, Any] | None) -> None:
+        app = app_of(wires=["responses", "chat-completions"])
+        app.add_agent(obedient(), options=declared)
+        asgi = DirectHost(app).asgi
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url=ORIGIN, timeout=GUARD_SECONDS)
+        same = httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi))
+        self.openai = AsyncOpenAI(api_key="unused", base_url=f"{ORIGIN}/openai/v1", http_client=same, max_retries=0)
+        self.chat = AsyncOpenAI(api_key="unused", base_url=f"{ORIGIN}/chat/v1", http_client=same, max_retries=0)
+
+    async def respond(self, **fields: Any) -> httpx.Response:
+        """Return the answer to a request by Responses."""
+        return await self.http.post("openai/v1/responses", json={"input": "hello", **fields})
+
+    async def complete(self, *messages: dict[str, Any], **fields: Any) -> httpx.Response:
+        """Return the answer to a request by Chat Completions."""
+        said = [*messages, {"role": "user", "content": "hello"}]
+        return await self.http.post("chat/v1/chat/completions", json={"messages": said, **fields})
+
+
+@pytest.fixture
+async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
+    """The app whose agent declares options, or these."""
+    made = Wires(getattr(request, "param", DECLARED))
+    async with made.http:
+        yield made
+
+
+nothing_declared = pytest.mark.parametrize("wires", [None], indirect=True)
+
+
+def responded(answer: httpx.Response) -> dict[str, Any]:
+    """Return the options that the model of a response says it had."""
+    assert answer.status_code == 200, answer.text
+    return dict(json.loads(response(answer.json()).output_text))
+
+
+def completed(answer: httpx.Response) -> dict[str, Any]:
+    """Return the options that the model of a completion says it had."""
+    assert answer.status_code == 200, answer.text
+    return dict(json.loads(answer.json()["choices"][0]["message"]["content"]))
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_official_clients_options_are_the_models(wires: Wires) -> None:
+    """By the names of each protocol; the response has them again."""
+    made = await wires.openai.responses.create(
+        model="Joker",
+        input="hello",
+        temperature=0,
+        top_p=0.5,
+        max_output_tokens=5,
+        reasoning={"effort": "low"},
+        text={"verbosity": "low"},
+        tool_choice="required",
+        instructions="Be brief.",
+    )
+    completion = await wires.chat.chat.completions.create(
+        model="Joker",
+        messages=[{"role": "user", "content": "hello"}],
+        temperature=0,
+        top_p=0.5,
+        max_completion_tokens=5,
+        reasoning_effort="low",
+        verbosity="low",
+        tool_choice="required",
+    )
+    read = await wires.openai.responses.retrieve(made.id)
+
+    assert json.loads(made.output_text) == {**OBEYED, "instructions": "Be brief."}
+    assert json.loads(completion.choices[0].message.content or "") == OBEYED
+    for shown in (made, read):
+        assert (shown.temperature, shown.top_p, shown.max_output_tokens) == (0, 0.5, 5)
+        assert (shown.instructions, shown.tool_choice, shown.metadata) == ("Be brief.", "required", {})
+
+
+@nothing_declared
+@pytest.mark.behaviour("options.ignored")
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_a_response_names_what_it_ignores(wires: Wires, stream: bool) -> None:
+    """In a header and in its metadata, beside the caller's own, and when it is read again."""
+    fields = {"instructions": "Lie.", "temperature": 1, "max_tool_calls": 2, "text": {"verbosity": "low"}}
+    reasoning = {"effort": "high", "summary": "auto"}
+    answer = await wires.respond(**fields, reasoning=reasoning, metadata={"mine": "x"}, stream=stream)
+    plain = await wires.respond(stream=stream)
+    named = "instructions, max_tool_calls, reasoning.effort, reasoning.summary, temperature, text.verbosity"
+
+    assert answer.headers["x-ms-ignored"] == named
+    assert "x-ms-ignored" not in plain.headers
+    if not stream:
+        read = await wires.http.get(f"openai/v1/responses/{answer.json()['id']}")
+        assert [shown.json()["metadata"] for shown in (answer, read)] == [{"ignored": named, "mine": "x"}] * 2
+        assert (responded(answer), plain.json()["metadata"]) == ({}, {})
+
+
+@nothing_declared
+@pytest.mark.behaviour("options.ignored")
+async def test_a_completion_names_what_it_ignores(wires: Wires) -> None:
+    """Whatever its value is."""
+    answer = await wires.complete(temperature="hot", logit_bias={"50256": -100}, max_tokens=5, seed=0)
+
+    assert completed(answer) == {}
+    assert answer.headers["x-ms-ignored"] == "logit_bias, max_tokens, seed, temperature"
+    assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
+
+
+@pytest.mark.behaviour("options.checked")
+async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wires: Wires) -> None:
+    """In the protocol's shape."""
+    answers = [
+        await wires.respond(max_output_tokens=201),
+        await wires.respond(reasoning={"effort": "high"}),
+        await wires.respond(reasoning="high"),
+        await wires.respond(text={"verbosity": "high"}),
+        await wires.respond(tool_choice={"type": "function", "name": "look"}),
+        await wires.complete(temperature=1.5),
+        await wires.complete(max_completion_tokens=5, max_tokens=6),
+        await wires.complete(tool_choice="any"),
+    ]
+
+    assert {answer.status_code for answer in answers} == {400}
+    assert [answer.json()["error"]["message"] for answer in answers] == [
+        "The field 'max_output_tokens' is '201' and must be a whole number from 1 to 200.",
+        "The field 'reasoning.effort' is 'high' and must be 'low' or 'medium'.",
+        "The field 'reasoning' is a JSON string. Send an object.",
+        "The field 'text.verbosity' is 'high' and must be 'low'.",
+        "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
+        "The field 'temperature' is '1.5' and must be a number from 0 to 1.",
+        "The field 'max_tokens' has another value than the other field for it. Send one.",
+        "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
+    ]
+
+
+@nothing_declared
+@pytest.mark.behaviour("options.ignored")
+async def test_a_tool_that_must_be_called_is_refused_where_the_agent_chooses(wires: Wires) -> None:
+    """An answer without the call would be another one. None is for each agent."""
+    refused = [await wires.respond(tool_choice="required"), await wires.complete(tool_choice="required")]
+    none = [await wires.respond(tool_choice="none"), await wires.complete(tool_choice="none")]
+
+    assert [answer.json()["error"]["param"] for answer in refused] == ["tool_choice"] * 2
+    assert [responded(none[0]), completed(none[1])] == [{"tool_choice": "none"}] * 2
+    assert none[0].json()["tool_choice"] == "none"
+
+
+@pytest.mark.behaviour("options.kept")
+async def test_a_response_that_goes_on_after_an_approval_has_the_options_of_the_one_before(wires: Wires) -> None:
+    """The options of the request with the answer count for nothing: the run goes on as it began."""
+    waits = response((await wires.respond(input="call leave", temperature=1)).json())
+    asked = next(item for item in waits.output if item.type == "mcp_approval_request")
+    answer = {"type": "mcp_approval_response", "approval_request_id": asked.id, "approve": True}
+    made = await wires.respond(input=[answer], previous_response_id=waits.id, temperature=0)
+
+    assert responded(made) == {"temperature": 1.0}
