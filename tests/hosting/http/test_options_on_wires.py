@@ -9,11 +9,13 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from agent_framework import Agent
+from agent_framework.openai import OpenAIChatClient
 from openai import AsyncOpenAI
 
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of
+from tests.support.made_app import app_of, served
 from tests.support.obedient import obedient
 from tests.support.strictly import response
 
@@ -193,3 +195,21 @@ async def test_a_response_that_goes_on_after_an_approval_has_the_options_of_the_
     made = await wires.respond(input=[answer], previous_response_id=waits.id, temperature=0)
 
     assert responded(made) == {"temperature": 1.0}
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_effort_of_reasoning_reaches_a_model_behind_openais_responses(wires: Wires) -> None:
+    """agent-framework's client of it takes an object, and has no other name for the effort."""
+    client = OpenAIChatClient(model="Joker", async_client=wires.openai)
+    thinks = Agent(client, name="Thinks", default_options={"reasoning": {"effort": "medium"}, "store": False})
+    app = app_of()
+    app.add_agent(thinks, options={"reasoning_effort": ["low", "medium"], "verbosity": ["low"]})
+    async with served(app) as (_, http):
+        path, options = "/api/agents/Thinks/run", {"reasoning_effort": "low", "verbosity": "low"}
+        chosen = await http.post(path, json={"message": "hello", "options": options})
+        own = await http.post(path, json={"message": "hello"})
+
+    assert [json.loads(answer.json()["response"]) for answer in (chosen, own)] == [
+        options,
+        {"reasoning_effort": "medium"},
+    ]
