@@ -91,6 +91,7 @@ HOSTING = House(
                 "authorizations",
                 "upstream",
                 "model_options",
+                "request_context",
             ),
         ),
         ("core",),

@@ -64,6 +64,7 @@ FRAMEWORK_READERS = {
     "hosting.session_data",
     "hosting.skills",
     "hosting.client_tools",
+    "hosting.request_context",
     "hosting.workflows",
     "hosting.plan",
     "hosting.core.thread.conversation",

@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "ag-ui.cancel": "A cancelled run ends as cancelled, and as an error to a client from before 1.0.",
     "ag-ui.client-tools": "A tool of the client is called as AG-UI has it, and the message with its result goes on. "
     "The official clients run one to the end.",
+    "ag-ui.context": "What a page shows is given to each model call of the run, also of one that goes on, and stays "
+    "out of the thread; a kill keeps it, a message with it joins no run, and it goes with the thread.",
     "ag-ui.steering": "A message that joined a run stands in the snapshots of pages once, at its place, under the id "
     "that its client gave it; a page that has it agrees with the thread (issue 87).",
     "ag-ui.interrupts": "A call that waits for a person is an interrupt, answered once, all together, by `resume`.",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.faults.planned_app import PlannedApp, points
+from tests.faults.planned_app import Note, PlannedApp, points
 from tests.support.ag_ui import Events, events_of, folded, wanted
 from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
@@ -26,6 +27,10 @@ GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
 APPENDS = 1 + 3 + 5 + 1
 RUN = "/api/ag-ui/Speaker"
+SHOWING = "/api/ag-ui/Steered"
+CONTEXT = [{"description": "The open order.", "value": "A-17"}]
+# The first answer with its tool's begin, the result, the same of the second round, the end.
+APPENDS_OF_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -58,34 +63,55 @@ async def killed_and_sent_again(app: PlannedApp) -> dict[str, Seen]:
     return {point: Seen(had[point], *each) for point, *each in zip(asked, again, anew, strict=True)}
 
 
+@pytest.fixture(scope="module")
+def told(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> list[Note]:
+    """What models were shown in runs with context, whose first process was killed at a point."""
+    settings = {**log_settings, "LEASE_SECONDS": "1"}
+    return asyncio.run(killed_with_context(PlannedApp(tmp_path_factory.mktemp("context"), settings)))
+
+
+async def killed_with_context(app: PlannedApp) -> list[Note]:
+    """Have a run stand at each point, kill the process, and follow the run at another one."""
+    asked = {point: {**first(point), "context": CONTEXT} for point in points(APPENDS_OF_ROUNDS)}
+    with app.host(stands=True) as host:
+        await streamed_until_killed(app, host, asked, SHOWING)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            ends = await asyncio.gather(*(sent(http, {**fields, "context": []}, SHOWING) for fields in asked.values()))
+    assert [events[-1].get("outcome") for events in ends] == [{"type": "success"}] * len(asked)
+    return [note for note in app.notes() if note.what.startswith("model ")]
+
+
 def first(point: str) -> dict[str, Any]:
     """Return the request for a run that stands at the point."""
     name = point.replace(" ", "-")
     return wanted(point, thread=name, run=f"run-{name}")
 
 
-async def streamed_until_killed(app: PlannedApp, host: RunningHost, asked: dict[str, Any]) -> dict[str, Events]:
+async def streamed_until_killed(
+    app: PlannedApp, host: RunningHost, asked: dict[str, Any], path: str = RUN
+) -> dict[str, Events]:
     """Return what each client got until the host died under it."""
     got = {point: bytearray() for point in asked}
     async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-        readers = [asyncio.ensure_future(stream(http, asked[point], received)) for point, received in got.items()]
+        readers = [asyncio.ensure_future(stream(http, asked[point], received, path)) for point, received in got.items()]
         await app.until_standing(len(got))
         host.process.kill()
         await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
     return {point: events_of(bytes(received).decode().rpartition("\n\n")[0]) for point, received in got.items()}
 
 
-async def stream(http: httpx.AsyncClient, fields: dict[str, Any], got: bytearray) -> None:
+async def stream(http: httpx.AsyncClient, fields: dict[str, Any], got: bytearray, path: str) -> None:
     """Have the agent run to its point, and read what it says until the stream breaks."""
     with contextlib.suppress(httpx.TransportError):
-        async with http.stream("POST", RUN, json=fields) as answer:
+        async with http.stream("POST", path, json=fields) as answer:
             async for piece in answer.aiter_bytes():
                 got.extend(piece)
 
 
-async def sent(http: httpx.AsyncClient, fields: dict[str, Any]) -> Events:
+async def sent(http: httpx.AsyncClient, fields: dict[str, Any], path: str = RUN) -> Events:
     """Return the events of a run to its end."""
-    answer = await http.post(RUN, json=fields)
+    answer = await http.post(path, json=fields)
     return events_of(answer.text)
 
 
@@ -103,3 +129,13 @@ def test_a_client_that_sends_a_killed_run_again_has_each_word_once(seen: dict[st
     assert "\n\n".join(said) == ALL_SAID
     assert (len(calls), sorted(calls)) == (5, sorted(results))
     assert len(set(calls)) == 5
+
+
+@pytest.mark.behaviour("ag-ui.context")
+def test_every_model_call_of_a_killed_run_has_what_the_page_showed(told: list[Note]) -> None:
+    """Also in the process that goes on; its client, which shows nothing any more, changes nothing."""
+    shown = [json.loads(note.what.removeprefix("model ")) for note in told]
+
+    assert len({note.process for note in told}) == 2
+    assert [sum("A-17" in word for word in words) for words in shown] == [1] * len(shown)
+    assert all("A-17" in words[0] for words in shown)

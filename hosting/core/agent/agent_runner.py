@@ -61,6 +61,7 @@ from hosting.errors import (
 )
 from hosting.model_options import chat_options
 from hosting.names import Address, thread_key
+from hosting.request_context import WithContext
 from hosting.visible import visible_line
 from state.json_values import portable_value
 
@@ -289,17 +290,16 @@ class AgentRunner:
 
         Only the framework's `Agent` takes middleware.
         """
-        request, options = attempt.request, self._options | chat_options(attempt.request.options, self._agent)
+        request, notes = attempt.request, attempt.call_notes
+        options = self._options | chat_options(request.options, self._agent)
         if request.response_format is not None:
             options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:
             options["tool_choice"] = "none"
         middleware: list[Any] = []
         if isinstance(self._agent, Agent):
-            if attempt.call_notes.refusals and self._has_layer:
-                middleware.append(RefusedCalls(attempt.call_notes.refusals))
-            if attempt.call_notes.changes and self._has_layer:
-                middleware.append(ChangedCalls(attempt.call_notes.changes))
+            own: Any = {RefusedCalls: notes.refusals, ChangedCalls: notes.changes, WithContext: request.context}
+            middleware += [kind(value) for kind, value in own.items() if value and self._has_layer]
             if not request.enable_tool_calls:
                 middleware.append(ToolsOff())
             if attempt.steps is not None:

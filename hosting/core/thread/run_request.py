@@ -148,7 +148,8 @@ class RunRequest(UserMessage):
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call that waits for approval. With `is_json` the message is the JSON text of a workflow's input. `webhook` is
     the address that is notified of the run's end, or stands for the receivers of the run's task. `options` are those of
-    the model, as far as the agent lets its callers choose.
+    the model, as far as the agent lets its callers choose. The
+    `context` is for the model and this run alone.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -161,13 +162,15 @@ class RunRequest(UserMessage):
     webhook: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
     options: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda options: not options)
+    context: str = ""
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
 
-        Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps.
+        Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps. So
+        is the context: a page that sends its run again may show something else by then.
         """
-        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True)]
+        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True, exclude={"context"})]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -178,7 +181,7 @@ class RunRequest(UserMessage):
     @property
     def may_steer(self) -> bool:
         """Whether its messages can join another run: it has nothing else that only a run of its own could do."""
-        alone = (self.response_format, self.orchestration_id, self.retry, self.options)
+        alone = (self.response_format, self.orchestration_id, self.retry, self.options, self.context)
         return self.enable_tool_calls and not self.decisions and not self.is_json and not any(alone)
 
     @property

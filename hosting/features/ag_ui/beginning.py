@@ -113,7 +113,9 @@ class Beginning:
         run_input = plan.run_input
         *earlier, last = run_input.messages
         start = StartRun(
-            RunRequest(**last.model_dump(), earlier=tuple(earlier), client_tools=run_input.tools),
+            RunRequest(
+                **last.model_dump(), earlier=tuple(earlier), client_tools=run_input.tools, context=run_input.context
+            ),
             run_input.thread_id,
             Wait(math.inf),
             run_input.run_id,

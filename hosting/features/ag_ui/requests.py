@@ -21,6 +21,7 @@ from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError
+from hosting.features.ag_ui.context import CONTEXT_SCHEMA, read_context
 from hosting.features.ag_ui.names import RUN, UnservedInputError
 from hosting.http.client_tools import read_client_tools
 from hosting.http.routes import COUNTED
@@ -29,13 +30,12 @@ from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
-SERVED = frozenset(("threadId", "runId", "messages", "tools", "resume", "protocolVersion"))
+SERVED = frozenset(("threadId", "runId", "messages", "tools", "context", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
 """Fields for an application's own server, and fields that an older client repeats from the last run."""
 
 REFUSED: Mapping[str, str] = {
     "state": "Shared state is not supported. Leave 'state' out.",
-    "context": "Context is not supported. Put it into a message, and leave 'context' out.",
     "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {})
@@ -68,6 +68,7 @@ class RunInput(Struct, frozen=True):
     past: tuple[Mapping[str, Any], ...] = ()
     fresh: tuple[Mapping[str, Any], ...] = ()
     tools: tuple[ClientTool, ...] = ()
+    context: str = ""
     resumed: frozenset[str] = frozenset()
 
     def without_first(self, count: int) -> RunInput:
@@ -138,6 +139,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         past=tuple(message for number, message in before.items() if number <= newest),
         fresh=tuple(new.values()),
         tools=tools,
+        context=read_context(fields.get("context")),
         resumed=decided,
     )
 
@@ -269,6 +271,7 @@ _INPUT: dict[str, Schema] = {
     "messages": {"type": "array", "items": _MESSAGE},
     "resume": {"type": ["array", "null"], "items": {"type": "object"}},
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
+    "context": CONTEXT_SCHEMA,
 }
 _OPERATION = WireOperation(
     RUN,

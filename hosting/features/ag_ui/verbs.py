@@ -26,6 +26,7 @@ from hosting.http.wire_runs import Answers, record_answers, waited_calls
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
+from hosting.request_context import takes_context
 
 
 class AgUiVerbs:
@@ -40,6 +41,11 @@ class AgUiVerbs:
         agent = self._wire.plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent, self._wire.settings), request.caller.owner
         run_input = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
+        if run_input.context and not takes_context(agent.agent):
+            raise UnservedInputError(
+                f"The agent {agent.name!r} takes no context: agent-framework does not make its model's calls. Put it "
+                "into a message, and leave 'context' out."
+            )
         if run_input.decisions:
             begun, waited = await self._decide(request, agent, run_input)
         else:

@@ -227,6 +227,7 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         webhook=None if requested is None else before.webhook_after(requested.run_id),
         client_tools=before.client_tools,
         options=options_after(before.options),
+        context=before.context,
         decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

@@ -68,6 +68,11 @@ await hands.runAgent({ tools: [where] });
 await ask(hands, "thanks");
 got.hands = shape(hands).slice(1);
 
+const shown = agent("Shown", "shown");
+await ask(shown, "hello", { context: [{ description: "The page.", value: "/home" }] });
+await ask(shown, "bye");
+got.context = shown.messages.filter((each) => each.role === "assistant").map((each) => JSON.parse(each.content));
+
 const slow = agent("Joker", "slow");
 const outcomes = [];
 const seen = {

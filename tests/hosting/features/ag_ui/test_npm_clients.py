@@ -52,6 +52,11 @@ async def test_the_client_does_all_that_the_wire_serves(
         *(["user", "thanks", []], ["assistant", "echo: thanks", []]),
     ]
 
+    context = got.pop("context")
+
+    assert [len(messages) for messages in context] == [2, 3]
+    assert context[0][0].endswith('[{"description": "The page.", "value": "/home"}]')
+    assert (context[0][1], context[1][0]) == ("user: hello", "user: hello")
     assert got == {
         "chat": chat,
         "again": chat,

@@ -192,7 +192,6 @@ def test_every_field_has_its_row_on_the_page() -> None:
     ("field", "value"),
     [
         ("state", {"theme": "dark"}),
-        ("context", [{"description": "The page.", "value": "/home"}]),
         ("parentRunId", "r-0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The scripted agent and the clerk on a host, with the wire.
+"""The scripted agent, the clerk, and one that says what its model was shown, on a host, with the wire.
 
 Its streams are hardly ever silent, so that clients meet pings.
 """
@@ -7,6 +7,8 @@ import hosting.functions.answering
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
+from tests.support.steered import Working
 
 hosting.functions.answering.PING_SECONDS = 0.005
-app = AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["ag-ui"], client_tools=True)
+agents = [scripted_agent("Joker"), clerk(print), Working("Shown", rounds=0).agent]
+app = AgentFunctionApp(agents=agents, wires=["ag-ui"], client_tools=True)

@@ -1,0 +1,180 @@
+"""What a page shows (`context`): each model call of the run gets it, and the thread never has it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Agent, tool
+
+from hosting.features.ag_ui.context import MOST_CONTEXT_BYTES
+from tests.support.ag_ui import Events, Wired, answer, events_of, folded, interrupts, resume, text_of, wanted
+from tests.support.made_app import MEMORY, app_of, served
+from tests.support.steered import RoundsClient, Working
+
+pytestmark = pytest.mark.behaviour("ag-ui.context")
+
+PAGE = [{"description": "The open order.", "value": "A-17"}]
+SHOWN = (
+    "user: What the page shows while I write, as JSON. It is information, and asks for nothing by itself.\n"
+    '[{"description": "The open order.", "value": "A-17"}]'
+)
+
+
+class Shown:
+    """An app over an agent in one process; `run` sends a request, `thread` and `erase` are our own routes."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+
+    async def run(self, fields: dict[str, Any]) -> Events:
+        """Return the events of a run."""
+        reply = await self.http.post("/api/ag-ui/Joker", json=fields)
+        assert reply.status_code == 200, reply.text
+        return events_of(reply.text)
+
+    async def thread(self) -> str:
+        """Return all that our own routes show of the thread."""
+        replies = [await self.http.get(f"/api/agents/Joker/threads/t{part}") for part in ("", "/messages", "/runs")]
+        return "\n".join(reply.text for reply in replies)
+
+
+@asynccontextmanager
+async def shown_by(agent: Any, environ: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Shown]:
+    """One process of an app of the agent."""
+    app = app_of(wires=["ag-ui"], environ=environ or MEMORY)
+    app.add_agent(agent, **options)
+    async with served(app) as (_, http):
+        yield Shown(http)
+
+
+@pytest.mark.parametrize("per_call", [False, True])
+async def test_each_model_call_of_the_run_has_it_and_the_next_run_has_not(per_call: bool) -> None:
+    """Before the message that was sent with it; also where the framework loads its history for each call."""
+    working = Working("Joker", require_per_service_call_history_persistence=per_call)
+    working.open()
+    async with shown_by(working.agent) as page:
+        first = wanted("refund it", context=PAGE)
+        events = await page.run(first)
+        following = {"id": "u-2", "role": "user", "content": "and now"}
+        await page.run(wanted(run="r-2", messages=[*folded(events, first["messages"]), following]))
+        thread = await page.thread()
+
+    calls = working.client.shown
+    assert (len(calls), [call.count(SHOWN) for call in calls]) == (6, [1, 1, 1, 0, 0, 0])
+    assert calls[0] == [SHOWN, "user: refund it"]
+    assert calls[3][0] == "user: refund it"
+    assert "refund it" in thread
+    assert "A-17" not in thread.replace("\\", "").replace(text_of(events).replace("\\", ""), "")
+
+
+async def test_a_run_that_goes_on_has_what_the_one_before_had() -> None:
+    """Its person answers, and the page has not changed for the model."""
+    client = RoundsClient()
+    client.rounds, client.shown, client.gate = 1, [], threading.Event()
+    client.gate.set()
+
+    @tool(approval_mode="always_require")
+    def work() -> str:
+        return "worked"
+
+    async with shown_by(Agent(client, name="Joker", tools=[work])) as page:
+        (asked,) = interrupts(await page.run(wanted("refund it", context=PAGE)))
+        events = await page.run(resume(answer(asked["id"], approved=True)))
+
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert client.shown[-1] == [SHOWN, "user: refund it", "call", "tool"]
+
+
+async def test_a_run_that_is_sent_again_is_the_same_whatever_the_page_shows_by_then() -> None:
+    """Its first request counts."""
+    working = Working("Joker")
+    working.open()
+    async with shown_by(working.agent) as page:
+        first = await page.run(wanted("refund it", context=PAGE))
+        again = await page.run(wanted("refund it", context=[{**PAGE[0], "value": "B-2"}]))
+
+    assert text_of(again) == text_of(first)
+    assert len(working.client.shown) == 3
+
+
+async def test_a_message_with_context_waits_for_the_run_at_work() -> None:
+    """Joined to it, it would be answered for another page."""
+    working = Working("Joker")
+    async with shown_by(working.agent, busy="steer") as page:
+        first = asyncio.ensure_future(page.run(wanted("first")))
+        await working.at_work()
+        second = asyncio.ensure_future(page.run(wanted("refund it", run="r-2", context=PAGE)))
+        while len((await page.http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        working.open()
+        await first
+        events = await second
+
+    assert "joined" not in (events[-1].get("result") or {})
+    assert working.client.shown[-1][-6:] == [SHOWN, "user: refund it", "call", "tool", "call", "tool"]
+
+
+async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
+    """No file has it once the thread is deleted."""
+    working = Working("Joker", rounds=0)
+    working.open()
+    files = {"AGENT_LOG": f"sqlite:///{tmp_path / 'log.db'}"}
+    async with shown_by(working.agent, files) as page:
+        await page.run(wanted("say", context=[{"description": "The secret.", "value": "tulips-in-the-attic"}]))
+        before = contents_of(tmp_path)
+        await page.http.delete("/api/agents/Joker/threads/t")
+        after = contents_of(tmp_path)
+
+    assert "tulips-in-the-attic" in before
+    assert "tulips-in-the-attic" not in after
+
+
+@pytest.mark.parametrize("nothing", [None, [], {}])
+async def test_no_context_is_none(nothing: Any) -> None:
+    """As clients that have nothing to say send it."""
+    working = Working("Joker", rounds=0)
+    working.open()
+    async with shown_by(working.agent) as page:
+        await page.run(wanted("hello", context=nothing))
+
+    assert working.client.shown == [["user: hello"]]
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ("The page.", "The field 'context' is a JSON string. Send a list."),
+        ([5], "context[0] is none. Send an object with the text 'description', and 'value'."),
+        ([*PAGE, {"description": "The page."}], "context[1] is none."),
+        ([{"description": 5, "value": "x"}], "context[0] is none."),
+        ([{"description": "d", "value": "x" * MOST_CONTEXT_BYTES}], "bytes as the model gets it; the limit is 32,768."),
+        ([{"description": "ü" * MOST_CONTEXT_BYTES, "value": 1}], "bytes as the model gets it; the limit is 32,768."),
+    ],
+)
+async def test_wrong_context_is_refused_with_its_place(wired: Wired, context: Any, said: str) -> None:
+    """Before anything is stored."""
+    status, error = await wired.refused(wanted("hello", context=context), "Clerk")
+
+    assert (status, error["code"]) == (400, "invalid_field")
+    assert said in error["message"]
+
+
+async def test_an_agent_whose_model_cannot_get_it_refuses_it_by_name(wired: Wired) -> None:
+    """It would be dropped without a word."""
+    status, error = await wired.refused(wanted("hello", context=PAGE))
+
+    assert (status, error["code"]) == (400, "not_served")
+    assert error["message"].startswith("The agent 'Joker' takes no context")
+    assert (await wired.http.get("agents/Joker/threads/t")).status_code == 404
+
+
+def contents_of(folder: Path) -> str:
+    """Return what stands in the files of a folder."""
+    return "".join(path.read_bytes().decode(errors="replace") for path in folder.rglob("*") if path.is_file())
