@@ -118,6 +118,7 @@ class Answers(Struct, frozen=True):
     wire: Mapping[str, Any] | None = None
     gives_up: bool = False
     places: Mapping[str, str] = {}
+    state: str | None = None
 
 
 _OF_AN_ANSWER = (UnknownApprovalError, ApprovalAnsweredError, ApprovalExpiredError, InvalidInputError)
@@ -133,7 +134,8 @@ async def record_answers(
     waits = verbs.runs.wait_seconds(answers.wait) > SHORT_WAIT_SECONDS
     last = None
     for decision in answers.decisions:
-        answering = Answering(decision, request.caller, waits, answers.streamed, answers.wire, answers.gives_up)
+        how = (waits, answers.streamed, answers.wire, answers.gives_up, answers.state)
+        answering = Answering(decision, request.caller, *how)
         try:
             answered = await verbs.approvals.answer(address, answering)
         except _OF_AN_ANSWER as error:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from hosting.principal import PrincipalResolver as PrincipalResolver
     from hosting.principal import easy_auth as easy_auth
     from hosting.settings import report_misspelt as report_misspelt
+    from hosting.shared_state import read_state as read_state
+    from hosting.shared_state import write_state as write_state
     from hosting.tools import current as current
     from hosting.tools import destructive as destructive
     from hosting.tools import idempotent as idempotent
@@ -62,7 +64,9 @@ _MODULES = {
     "destructive": "hosting.tools",
     "easy_auth": "hosting.principal",
     "idempotent": "hosting.tools",
+    "read_state": "hosting.shared_state",
     "report_misspelt": "hosting.settings",
+    "write_state": "hosting.shared_state",
 }
 
 __all__ = [
@@ -90,7 +94,9 @@ __all__ = [
     "destructive",
     "easy_auth",
     "idempotent",
+    "read_state",
     "report_misspelt",
+    "write_state",
 ]
 
 

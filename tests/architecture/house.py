@@ -92,6 +92,7 @@ HOSTING = House(
                 "upstream",
                 "model_options",
                 "request_context",
+                "shared_state",
             ),
         ),
         ("core",),

@@ -65,6 +65,7 @@ FRAMEWORK_READERS = {
     "hosting.skills",
     "hosting.client_tools",
     "hosting.request_context",
+    "hosting.shared_state",
     "hosting.workflows",
     "hosting.plan",
     "hosting.core.thread.conversation",

@@ -18,6 +18,8 @@ BEHAVIOURS = {
     "The official clients run one to the end.",
     "ag-ui.context": "What a page shows is given to each model call of the run, also of one that goes on, and stays "
     "out of the thread; a kill keeps it, a message with it joins no run, and it goes with the thread.",
+    "ag-ui.state": "What a page shares is in the run's session for tools and providers. The thread keeps it with the "
+    "run, a page gets it at the start and after each change, and a kill loses no change.",
     "ag-ui.steering": "A message that joined a run stands in the snapshots of pages once, at its place, under the id "
     "that its client gave it; a page that has it agrees with the thread (issue 87).",
     "ag-ui.interrupts": "A call that waits for a person is an interrupt, answered once, all together, by `resume`.",

@@ -29,6 +29,8 @@ APPENDS = 1 + 3 + 5 + 1
 RUN = "/api/ag-ui/Speaker"
 SHOWING = "/api/ag-ui/Steered"
 CONTEXT = [{"description": "The open order.", "value": "A-17"}]
+PAINTING = "/api/ag-ui/Painter"
+RED, BLUE = {"color": "red"}, {"color": "blue"}
 # The first answer with its tool's begin, the result, the same of the second round, the end.
 APPENDS_OF_ROUNDS = 5
 
@@ -80,6 +82,29 @@ async def killed_with_context(app: PlannedApp) -> list[Note]:
             ends = await asyncio.gather(*(sent(http, {**fields, "context": []}, SHOWING) for fields in asked.values()))
     assert [events[-1].get("outcome") for events in ends] == [{"type": "success"}] * len(asked)
     return [note for note in app.notes() if note.what.startswith("model ")]
+
+
+@pytest.fixture(scope="module")
+def painted(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Events, Events]]:
+    """The events of runs with a shared state whose process was killed, sent again, and those of the next run."""
+    settings = {**log_settings, "LEASE_SECONDS": "1"}
+    return asyncio.run(killed_with_state(PlannedApp(tmp_path_factory.mktemp("state"), settings)))
+
+
+async def killed_with_state(app: PlannedApp) -> dict[str, tuple[Events, Events]]:
+    """Have a run stand at each point, kill the process, and follow the run and the next at another one."""
+    word = {"id": "u", "role": "user", "content": "paint blue, look"}
+    asked = {point: {**first(point), "messages": [word], "state": RED} for point in points(APPENDS_OF_ROUNDS)}
+    with app.host(stands=True) as host:
+        await streamed_until_killed(app, host, asked, PAINTING)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            ends = await asyncio.gather(*(sent(http, fields, PAINTING) for fields in asked.values()))
+            following = [
+                wanted("look", thread=fields["threadId"], run=f"{fields['runId']}-2") for fields in asked.values()
+            ]
+            after = await asyncio.gather(*(sent(http, fields, PAINTING) for fields in following))
+    return dict(zip(asked, zip(ends, after, strict=True), strict=True))
 
 
 def first(point: str) -> dict[str, Any]:
@@ -139,3 +164,14 @@ def test_every_model_call_of_a_killed_run_has_what_the_page_showed(told: list[No
     assert len({note.process for note in told}) == 2
     assert [sum("A-17" in word for word in words) for words in shown] == [1] * len(shown)
     assert all("A-17" in words[0] for words in shown)
+
+
+@pytest.mark.behaviour("ag-ui.state")
+@pytest.mark.parametrize("point", points(APPENDS_OF_ROUNDS))
+def test_a_kill_loses_no_change_of_the_shared_state(painted: dict[str, tuple[Events, Events]], point: str) -> None:
+    """The tool after the kill sees it, the page gets it once, and the thread keeps it."""
+    ended, following = painted[point]
+
+    assert folded(ended)[-1]["content"] == 'painted blue | {"color": "blue"}'
+    assert [event["snapshot"] for event in ended if event["type"] == "STATE_SNAPSHOT"] == [RED, BLUE]
+    assert [event["snapshot"] for event in following if event["type"] == "STATE_SNAPSHOT"] == [BLUE]

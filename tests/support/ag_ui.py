@@ -14,6 +14,7 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of
+from tests.support.painter import painter
 
 ORIGIN = "http://app.example/api"
 Events = list[dict[str, Any]]
@@ -24,7 +25,7 @@ class Wired:
 
     def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"))
+        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"), painter())
         self.app = app_of(*agents, wires=["ag-ui"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)

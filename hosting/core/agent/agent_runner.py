@@ -62,6 +62,7 @@ from hosting.errors import (
 from hosting.model_options import chat_options
 from hosting.names import Address, thread_key
 from hosting.request_context import WithContext
+from hosting.shared_state import with_shared
 from hosting.visible import visible_line
 from state.json_values import portable_value
 
@@ -205,8 +206,7 @@ class AgentRunner:
             task.cancel()
 
     def _stopped(self, attempt: Attempt, error: HostingError) -> AgentFailure:
-        at_work = self._loop.tools_at_work(attempt.run_id)
-        if at_work:
+        if at_work := self._loop.tools_at_work(attempt.run_id):
             logger.warning(
                 "Run %s of agent %s was stopped, and %d of its synchronous tools still run: threads cannot be "
                 "stopped. Their results are dropped.",
@@ -261,8 +261,8 @@ class AgentRunner:
 
     def _begin(self, attempt: Attempt) -> tuple[AgentSession, list[Message], SessionHistory | None]:
         """Return the session of the attempt, its messages, and the history in the session where the agent has one."""
-        session = AgentSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
-        messages = list(attempt.messages)
+        stored = AgentSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
+        session, messages = with_shared(stored, attempt.request.state), list(attempt.messages)
         goes_on = bool(attempt.request.decisions)
         thread: Sequence[Message] = attempt.history
         if not self._mends_calls:

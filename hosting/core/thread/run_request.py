@@ -118,7 +118,8 @@ def json_member(value: Any) -> str:
 class Answering(Struct, frozen=True):
     """A caller's decision on an approval, and how the caller waits for the run that continues if it is the last one.
 
-    A caller that `gives_up` refuses the approval or the question; a workflow that asked ends by that.
+    A caller that `gives_up` refuses the approval or the question; a workflow that asked ends by that. The `state` is
+    that of a `RunRequest`.
     """
 
     decision: Decision
@@ -127,6 +128,7 @@ class Answering(Struct, frozen=True):
     streamed: bool = False
     wire: Mapping[str, Any] | None = None
     gives_up: bool = False
+    state: str | None = None
 
 
 class UserMessage(_Value):
@@ -148,8 +150,8 @@ class RunRequest(UserMessage):
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call that waits for approval. With `is_json` the message is the JSON text of a workflow's input. `webhook` is
     the address that is notified of the run's end, or stands for the receivers of the run's task. `options` are those of
-    the model, as far as the agent lets its callers choose. The
-    `context` is for the model and this run alone.
+    the model, as far as the agent lets its callers choose. The `context` is for the model and this run alone. The
+    `state` is JSON text, and the run begins with it (`hosting.shared_state`).
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -163,14 +165,15 @@ class RunRequest(UserMessage):
     client_tools: tuple[ClientTool, ...] = ()
     options: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda options: not options)
     context: str = ""
+    state: str | None = None
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
 
         Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps. So
-        is the context: a page that sends its run again may show something else by then.
+        are context and state: a page that sends its run again may show something else by then.
         """
-        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True, exclude={"context"})]
+        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True, exclude={"context", "state"})]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -181,7 +184,7 @@ class RunRequest(UserMessage):
     @property
     def may_steer(self) -> bool:
         """Whether its messages can join another run: it has nothing else that only a run of its own could do."""
-        alone = (self.response_format, self.orchestration_id, self.retry, self.options, self.context)
+        alone = (self.response_format, self.orchestration_id, self.retry, self.options, self.context, self.state)
         return self.enable_tool_calls and not self.decisions and not self.is_json and not any(alone)
 
     @property

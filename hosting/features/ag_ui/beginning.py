@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from hosting.core.archiving import Archiver
 from hosting.core.thread.commands import Continuation
-from hosting.core.thread.events import Accepted, Event
+from hosting.core.thread.events import Accepted, Completed, Event, Terminal
 from hosting.core.thread.head import NEW, Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
@@ -35,18 +35,24 @@ from hosting.http.wire import WireVerbs
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
+from hosting.shared_state import text_in
+from state.conversation import session_state
 from state.extension import host_of
 
 _TRIES = 3
 
 
 class Begun(Struct, frozen=True):
-    """A run and its client's request. `is_restated`: the client gets all messages as the thread has them."""
+    """A run and its client's request. `is_restated`: the client gets all messages as the thread has them.
+
+    `before` is the end of the run before it, where that is known without another look at the thread.
+    """
 
     run: Run
     run_input: RunInput
     agrees: bool = False
     is_restated: bool = False
+    before: Terminal | None = None
 
 
 class _Plan(Struct, frozen=True):
@@ -56,6 +62,7 @@ class _Plan(Struct, frozen=True):
     continues: Continuation | None
     agrees: bool = False
     is_restated: bool = False
+    before: Terminal | None = None
 
 
 class Beginning:
@@ -72,9 +79,11 @@ class Beginning:
         """
         address = Address.of(agent.name, run_input.thread_id, request.caller.owner)
         is_limited = True
-        if (head := await self._head_if_known(address, run_input)) is not None:
+        if (known := await self._head_if_known(address, run_input)) is not None:
+            head, before = known
             with suppress(RunNotNewestError):
-                return await self._start(request, agent, _Plan(run_input, Continuation.of(head), agrees=True))
+                plan = _Plan(run_input, Continuation.of(head), agrees=True, before=before)
+                return await self._start(request, agent, plan)
             is_limited = False  # it was counted where it was refused
         for left in reversed(range(_TRIES)):
             plan = await self._plan(request, agent, address, run_input)
@@ -114,7 +123,11 @@ class Beginning:
         *earlier, last = run_input.messages
         start = StartRun(
             RunRequest(
-                **last.model_dump(), earlier=tuple(earlier), client_tools=run_input.tools, context=run_input.context
+                **last.model_dump(),
+                earlier=tuple(earlier),
+                client_tools=run_input.tools,
+                context=run_input.context,
+                state=run_input.state,
             ),
             run_input.thread_id,
             Wait(math.inf),
@@ -131,21 +144,24 @@ class Beginning:
         except IdempotencyKeyReusedError:
             raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send a new id.") from None
         is_new = not started.replayed
-        return Begun(started.run, run_input, is_new and plan.agrees, is_new and plan.is_restated)
+        return Begun(
+            started.run, run_input, is_new and plan.agrees, is_new and plan.is_restated, plan.before if is_new else None
+        )
 
-    async def _head_if_known(self, address: Address, run_input: RunInput) -> Head | None:
-        """Return the head of a thread of which the client has all; None where that is not sure.
+    async def _head_if_known(self, address: Address, run_input: RunInput) -> tuple[Head, Terminal | None] | None:
+        """Return the head of a thread of which the client has all, and its newest end; None where that is not sure.
 
         It may be an older one, which the append then shows.
         """
         head = self._log.remembered(address)
         if not run_input.past:
-            return NEW if head is None else head if head.position == 0 or head.state == "deleted" else None
+            is_new = head is None or head.position == 0 or head.state == "deleted"
+            return (head or NEW, None) if is_new else None
         head = head or await self._log.head(address)
         if head.state != "open" or head.runs or head.newest <= head.trimmed:
             return None
         newest = self._turns(address, await self._log.events(address, head.newest - 1, head))
-        return head if newest and _has_all_since(newest[-1], run_input) else None
+        return (head, newest[-1].run.end) if newest and _has_all_since(newest[-1], run_input) else None
 
     def _turns(self, address: Address, log: list[tuple[int, Event]]) -> list[Turn]:
         return turns_of(address, log, names_causes=self._names_causes)
@@ -163,6 +179,18 @@ class Beginning:
         runs = {event.run_id for _, event in log if isinstance(event, Accepted)}
         is_whole = not host_of(conversation).archived.entries
         return head, LoggedThread(older_messages(conversation, runs), turns, is_whole)
+
+    async def state_before(self, begun: Begun, request: HttpRequest) -> str | None:
+        """Return the shared state with which the run begins, as JSON text; its first claim says that it is certain."""
+        brought = begun.run.accepted.request.state
+        if brought is not None:
+            return brought
+        if isinstance(begun.before, Completed):
+            return text_in(begun.before.session)
+        if begun.agrees and not begun.run_input.past:  # the thread has nothing
+            return None
+        view = await self._threads.view(begun.run.address, request.caller.client)
+        return text_in(session_state(view.conversation))
 
     async def history_before(self, begun: Begun, request: HttpRequest) -> list[Mapping[str, Any]] | None:
         """Return all messages before the run, and those that it was asked; None where its client has just these."""

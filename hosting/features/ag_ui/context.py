@@ -1,4 +1,4 @@
-"""The field `context` of a request: what the page shows, as the model gets it."""
+"""The fields `context` and `state` of a request: what the page shows, and what it shares with the agent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from hosting.core.request.strict_json import json_type
 from hosting.errors import InvalidFieldError
 from hosting.http.wire import Schema
+from hosting.shared_state import state_text
 
 MOST_CONTEXT_BYTES = 32_768
 """Of the text that the model gets with each call of the run: some 8,000 tokens."""
@@ -44,3 +45,16 @@ def read_context(value: object) -> str:
             "Send less of it."
         )
     return text
+
+
+def read_shared(value: object) -> str | None:
+    """Return the shared state as JSON text, None where the page has none; raises `InvalidFieldError`.
+
+    Clients without a state send an empty object, so that takes away nothing.
+    """
+    if value in (None, [], {}):
+        return None
+    try:
+        return state_text(value)
+    except ValueError as error:
+        raise InvalidFieldError(f"The field 'state' is refused. {error}") from None

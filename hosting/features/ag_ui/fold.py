@@ -11,12 +11,14 @@ asks, and its result belongs to the run that goes on, under the same id.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from hosting.client_tools import result_text
 from hosting.core import transcript
+from hosting.core.broadcast import LoggedEvent, Update
 from hosting.core.outcome import run_error
 from hosting.core.thread.events import (
     Accepted,
@@ -29,6 +31,7 @@ from hosting.core.thread.events import (
     NoAnswer,
     Terminal,
     TimedOut,
+    ToolResult,
 )
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
@@ -40,6 +43,7 @@ from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
 from hosting.http.wire import object_schema
 from hosting.http.wire_runs import ItemFold, camel_usage
 from hosting.ports import iso
+from hosting.shared_state import text_in
 from hosting.visible import visible_line
 
 VERSION = "1.0"
@@ -59,8 +63,8 @@ class RunFold(ItemFold[WireEvent]):
     """One run, for the client that sent `run_input`: `start` returns its first events, `next` those of an update.
 
     `waited` has the ids of the calls for which the run before waited, by the model's own, and `asked` what runs that
-    joined this one were asked, by their ids, once they did. `names_causes`: the app's developer reads it, and learns
-    what a tool raised.
+    joined this one were asked, by their ids, once they did. `brought` is the shared state with which the run begins,
+    once that is certain. `names_causes`: the app's developer reads it, and learns what a tool raised.
     """
 
     def __init__(
@@ -88,6 +92,8 @@ class RunFold(ItemFold[WireEvent]):
         self._step = ""
         self._thought = ""
         self._voids = 0
+        self.brought: str | None = None
+        self._state: str | None = None
 
     def start(self) -> list[WireEvent]:
         """Return the events before all others. A client that has messages of this run already is to forget them."""
@@ -118,6 +124,21 @@ class RunFold(ItemFold[WireEvent]):
         self._history = [*history]
         self._restate()
         return self._events
+
+    def next(self, update: Update) -> list[WireEvent]:
+        """Fold one more, and return its events; the state that a tool changed follows the tool's result."""
+        events = super().next(update)
+        match update:
+            case LoggedEvent(event=ToolResult(key=key, session=changed)) if "/" not in key:  # of no agent within
+                events += self.share(text_in({"state": changed}))
+        return events
+
+    def share(self, text: str | None) -> list[WireEvent]:
+        """Return the event with the shared state, unless the client has that already."""
+        if text is None or text == self._state:
+            return []
+        self._state = text
+        return [{"type": "STATE_SNAPSHOT", "snapshot": json.loads(text)}]
 
     def broken(self, error: HostingError) -> list[WireEvent]:
         """Return the last events of a stream that cannot continue."""
@@ -165,6 +186,7 @@ class RunFold(ItemFold[WireEvent]):
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
     def _end_unanswered(self, end: NoAnswer) -> None:
+        self._events += self.share(self.brought or (self._state and "{}"))  # the thread keeps none of its changes
         if isinstance(end, Joined):
             self._send("RUN_FINISHED", **self._ids, outcome={"type": "success"}, result={"joined": end.into})
         elif isinstance(end, Cancelled) and self._run_input.is_versioned:
@@ -261,6 +283,7 @@ class RunFold(ItemFold[WireEvent]):
             self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
 
     def _complete(self, end: Completed) -> None:
+        self._events += self.share(text_in(end.session))
         for approval in end.approvals:
             self._show_call(approval.id, approval.tool, approval.arguments)
         if asked := [approval for approval in end.approvals if approval.kind != "client_tool"]:

@@ -21,7 +21,7 @@ from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError
-from hosting.features.ag_ui.context import CONTEXT_SCHEMA, read_context
+from hosting.features.ag_ui.context import CONTEXT_SCHEMA, read_context, read_shared
 from hosting.features.ag_ui.names import RUN, UnservedInputError
 from hosting.http.client_tools import read_client_tools
 from hosting.http.routes import COUNTED
@@ -30,12 +30,11 @@ from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
-SERVED = frozenset(("threadId", "runId", "messages", "tools", "context", "resume", "protocolVersion"))
+SERVED = frozenset(("threadId", "runId", "messages", "tools", "context", "state", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
 """Fields for an application's own server, and fields that an older client repeats from the last run."""
 
 REFUSED: Mapping[str, str] = {
-    "state": "Shared state is not supported. Leave 'state' out.",
     "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {})
@@ -69,6 +68,7 @@ class RunInput(Struct, frozen=True):
     fresh: tuple[Mapping[str, Any], ...] = ()
     tools: tuple[ClientTool, ...] = ()
     context: str = ""
+    state: str | None = None
     resumed: frozenset[str] = frozenset()
 
     def without_first(self, count: int) -> RunInput:
@@ -140,6 +140,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         fresh=tuple(new.values()),
         tools=tools,
         context=read_context(fields.get("context")),
+        state=read_shared(fields.get("state")),
         resumed=decided,
     )
 
@@ -272,6 +273,7 @@ _INPUT: dict[str, Schema] = {
     "resume": {"type": ["array", "null"], "items": {"type": "object"}},
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
     "context": CONTEXT_SCHEMA,
+    "state": {},
 }
 _OPERATION = WireOperation(
     RUN,

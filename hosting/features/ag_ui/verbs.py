@@ -27,6 +27,7 @@ from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
 from hosting.request_context import takes_context
+from hosting.shared_state import takes_state
 
 
 class AgUiVerbs:
@@ -41,11 +42,10 @@ class AgUiVerbs:
         agent = self._wire.plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent, self._wire.settings), request.caller.owner
         run_input = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
-        if run_input.context and not takes_context(agent.agent):
-            raise UnservedInputError(
-                f"The agent {agent.name!r} takes no context: agent-framework does not make its model's calls. Put it "
-                "into a message, and leave 'context' out."
-            )
+        for field, takes in (("context", takes_context), ("state", takes_state)):
+            if getattr(run_input, field) and not takes(agent.agent):
+                reason = "it is a workflow, or its class or its client is not agent-framework's"
+                raise UnservedInputError(f"The agent {agent.name!r} takes no {field}: {reason}. Leave {field!r} out.")
         if run_input.decisions:
             begun, waited = await self._decide(request, agent, run_input)
         else:
@@ -70,12 +70,11 @@ class AgUiVerbs:
         if missing := undecided.keys() - {decision.id for decision in decisions}:
             tools = ", ".join(sorted(undecided[name] for name in missing))
             raise UnservedInputError(f"The answer on {tools} is missing. Send all answers together.")
-        answers = Answers(
-            sorted(decisions, key=lambda decision: decision.id in undecided), Wait(math.inf), streamed=True
-        )
+        newest_last = sorted(decisions, key=lambda decision: decision.id in undecided)
+        answers = Answers(newest_last, Wait(math.inf), streamed=True, state=run_input.state)
         unfinished = UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
         requested, resumed = await record_answers(self._wire, request, address, answers, unfinished)
-        return Begun(resumed, run_input, agrees=True), waited_calls(requested)
+        return Begun(resumed, run_input, agrees=True, before=requested.end), waited_calls(requested)
 
     async def _events(
         self, request: HttpRequest, fold: RunFold, begun: Begun, asked: dict[str, Sequence[Message]]
@@ -93,6 +92,8 @@ class AgUiVerbs:
                     if not is_compared and isinstance(update, LoggedEvent) and isinstance(update.event, Claimed):
                         history = await self._beginning.history_before(begun, request)
                         events += [] if history is None else fold.restate(history)
+                        fold.brought = await self._beginning.state_before(begun, request)
+                        events += fold.share(fold.brought)
                         is_compared = True
                     if isinstance(update, LoggedEvent) and isinstance(update.event, Joined):
                         joined = await read_run(self._wire.log, begun.run.address, update.event.run_id)

@@ -228,6 +228,7 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         client_tools=before.client_tools,
         options=options_after(before.options),
         context=before.context,
+        state=answering.state,
         decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

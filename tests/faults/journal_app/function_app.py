@@ -27,6 +27,7 @@ from hosting.core.agent.agent_loop import RUN
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
 from hosting.core.thread.events import Accepted, decode
 from hosting.names import Address
+from tests.support.painter import painter
 from tests.support.steered import FileGate, Working
 
 HERE = Path(__file__).resolve().parent
@@ -124,6 +125,7 @@ app = hosting.app.AgentFunctionApp(
         served_agent(),
         asking_agent(),
         steered_agent(),
+        painter(),
     ],
     wires=["responses", "a2a", "ag-ui", "mcp"],
 )

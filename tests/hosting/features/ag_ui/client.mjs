@@ -73,6 +73,13 @@ await ask(shown, "hello", { context: [{ description: "The page.", value: "/home"
 await ask(shown, "bye");
 got.context = shown.messages.filter((each) => each.role === "assistant").map((each) => JSON.parse(each.content));
 
+const painted = agent("Painter", "painted");
+painted.setState({ color: "red", shapes: [1] });
+await ask(painted, "look, paint blue");
+const beside = agent("Painter", "painted");
+await ask(beside, "look");
+got.state = [painted.state, beside.state, painted.messages.at(-1).content];
+
 const slow = agent("Joker", "slow");
 const outcomes = [];
 const seen = {

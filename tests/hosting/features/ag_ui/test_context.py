@@ -104,13 +104,22 @@ async def test_a_run_that_is_sent_again_is_the_same_whatever_the_page_shows_by_t
     assert len(working.client.shown) == 3
 
 
-async def test_a_message_with_context_waits_for_the_run_at_work() -> None:
+@pytest.mark.parametrize(
+    ("brought", "shown"),
+    [
+        ({"context": PAGE}, [SHOWN]),
+        pytest.param({"state": {"order": "A-17"}}, [], marks=pytest.mark.behaviour("ag-ui.state")),
+    ],
+)
+async def test_a_message_with_context_or_state_waits_for_the_run_at_work(
+    brought: dict[str, Any], shown: list[str]
+) -> None:
     """Joined to it, it would be answered for another page."""
     working = Working("Joker")
     async with shown_by(working.agent, busy="steer") as page:
         first = asyncio.ensure_future(page.run(wanted("first")))
         await working.at_work()
-        second = asyncio.ensure_future(page.run(wanted("refund it", run="r-2", context=PAGE)))
+        second = asyncio.ensure_future(page.run(wanted("refund it", run="r-2", **brought)))
         while len((await page.http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         working.open()
@@ -118,7 +127,7 @@ async def test_a_message_with_context_waits_for_the_run_at_work() -> None:
         events = await second
 
     assert "joined" not in (events[-1].get("result") or {})
-    assert working.client.shown[-1][-6:] == [SHOWN, "user: refund it", "call", "tool", "call", "tool"]
+    assert working.client.shown[-1][6:] == [*shown, "user: refund it", "call", "tool", "call", "tool"]
 
 
 async def test_it_goes_with_the_thread(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_the_client_does_all_that_the_wire_serves(
         *(["user", "thanks", []], ["assistant", "echo: thanks", []]),
     ]
 
-    context = got.pop("context")
+    context, blue = got.pop("context"), {"color": "blue", "shapes": [1]}
 
     assert [len(messages) for messages in context] == [2, 3]
     assert context[0][0].endswith('[{"description": "The page.", "value": "/home"}]')
@@ -70,6 +70,7 @@ async def test_the_client_does_all_that_the_wire_serves(
         "approved": [["tool", "refunded 7", []], ["assistant", "told: refunded 7", []]],
         "pending": 0,
         "hands": hands,
+        "state": [blue, blue, '{"color": "red", "shapes": [1]} | painted blue'],
         "cancelled": [cancelled],
         "failed": ["run_failed"],
         "refused": [400, "RUN_ERROR", "not_served"],

@@ -191,7 +191,6 @@ def test_every_field_has_its_row_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("state", {"theme": "dark"}),
         ("parentRunId", "r-0"),
     ],
 )

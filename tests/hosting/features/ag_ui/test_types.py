@@ -31,6 +31,7 @@ async def streams(wired: Wired) -> dict[str, Events]:
         "asking": asking,
         "answered": [*asking, *await wired.run(resume(*answers, thread="a"), "Clerk")],
         "failed": await wired.run(wanted("fail", thread="d")),
+        "state": await wired.run(wanted("paint blue, look", thread="e", state={"color": "red"}), "Painter"),
         "cancelled": await asyncio.wait_for(cancelled(wired, wanted("sleep 60")), 20),
     }
 
@@ -44,7 +45,7 @@ async def test_every_event_is_one_of_the_protocols_types(wired: Wired) -> None:
 
 async def test_a_refusal_is_the_protocols_error(wired: Wired) -> None:
     """As the body of an HTTP error."""
-    _, error = await wired.refused(wanted("hello", state={"a": 1}))
+    _, error = await wired.refused(wanted("hello", parentRunId="r-0"))
 
     assert list(unknown(core.RunErrorEvent.model_validate(error))) == []
 

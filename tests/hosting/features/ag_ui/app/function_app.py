@@ -1,4 +1,4 @@
-"""The scripted agent, the clerk, and one that says what its model was shown, on a host, with the wire.
+"""The scripted agent, the clerk, the painter, and one that says what its model was shown, on a host, with the wire.
 
 Its streams are hardly ever silent, so that clients meet pings.
 """
@@ -7,8 +7,9 @@ import hosting.functions.answering
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
+from tests.support.painter import painter
 from tests.support.steered import Working
 
 hosting.functions.answering.PING_SECONDS = 0.005
-agents = [scripted_agent("Joker"), clerk(print), Working("Shown", rounds=0).agent]
+agents = [scripted_agent("Joker"), clerk(print), painter(), Working("Shown", rounds=0).agent]
 app = AgentFunctionApp(agents=agents, wires=["ag-ui"], client_tools=True)
