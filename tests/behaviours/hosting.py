@@ -2,6 +2,7 @@
 
 BEHAVIOURS = {
     "hosting.durable-2": "The app runs on the Durable Functions SDK 2.x as on 1.7: turns, orchestrations, entities.",
+    "hosting.earlier-executions": "An execution that 1.7 began goes on under 2.x, or fails with a sentence.",
     "hosting.private-doors": "A private name of a package is used in one file, and a version without it fails by name.",
     "hosting.is-plain": "A hosted agent sends its model, tells its caller and does what it does plain, in each turn, "
     "streamed, waited for and killed, but for a short list of differences with reasons.",

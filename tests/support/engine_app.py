@@ -116,14 +116,14 @@ async def engine_app(
     engine = DurableTask(AppFunctions(index, invoker), store, limits, clock, protocol=protocol, unkind=unkind)
     functions = FunctionsEndpoint(build_routes(index, settings.route_prefix), invoker, settings, None)
     host = HostApp(functions, Response(status_code=404), {"durabletask": engine.management}, engine.management, None)
-    await engine.start()
-    try:
-        async with AsyncExitStack() as stack:
-            answered = answered_to_clients(engine, clock, speaks_protobuf=speaks_protobuf)
-            client_text = engine.client_binding(ORIGIN, await stack.enter_async_context(answered))
+    async with AsyncExitStack() as stack:
+        answered = answered_to_clients(engine, clock, speaks_protobuf=speaks_protobuf)
+        client_text = engine.client_binding(ORIGIN, await stack.enter_async_context(answered))
+        await engine.start()  # which goes on at once with what the store has
+        try:
             transport = httpx.ASGITransport(host, raise_app_exceptions=False, client=("127.0.0.1", 1))
             async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=5.0) as http:
                 yield EngineApp(http, engine.hub, store, speaks_protobuf)
-    finally:
-        await engine.stop(0)
-        invoker.close()
+        finally:
+            await engine.stop(0)
+            invoker.close()

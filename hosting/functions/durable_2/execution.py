@@ -23,23 +23,29 @@ from durabletask.internal.orchestrator_service_pb2 import (
     OrchestratorResponse,
 )
 
+from hosting.functions.durable_2.earlier import EarlierPart, input_text
 from hosting.functions.execution import ExecutionName, read_input
 from hosting.invocation import begin_invocation, carried
 
 
 class Episode:
-    """The execution's name, the sub-orchestrations of its history, and how many ids it has given out."""
+    """The execution's name, the sub-orchestrations of its history, and how many ids it has given out.
+
+    `earlier` is the part of it that ran under 1.7.
+    """
 
     def __init__(self, request: OrchestratorRequest) -> None:
-        """Take the names off the inputs of the request."""
+        """Take the names off the inputs of the request, and what is as 1.7 has it."""
         events = [*request.pastEvents, *request.newEvents]
+        self.earlier = EarlierPart(events)
+        self.earlier.read()
         self.children = {
             event.subOrchestrationInstanceCreated.instanceId
             for event in events
             if event.HasField("subOrchestrationInstanceCreated")
         }
         started = [event.executionStarted for event in events if event.HasField("executionStarted")]
-        self._names = [_taken_off(each, request) for each in started]
+        self._names = [_taken_off(each, request, is_earlier=self.earlier.requests > 0) for each in started]
         self._ids = 0
 
     def new_uuid(self) -> str:
@@ -52,7 +58,8 @@ class Episode:
         return UUID(self.new_uuid())
 
     def put_around(self, response: OrchestratorResponse) -> None:
-        """Hand the name on with the inputs of what the execution begins."""
+        """Hand the name on with the inputs of what the execution begins, and number it for the history."""
+        self.earlier.write(response)
         for action in response.actions:
             if action.HasField("createSubOrchestration"):
                 _put_around(action.createSubOrchestration.input, self._names[-1].for_child)
@@ -92,13 +99,15 @@ def _with_ids(orchestrator: Callable[..., Any]) -> Callable[..., Any]:
         context.new_uuid = episode.new_uuid
         if hasattr(context, "new_guid"):
             context.new_guid = episode.new_guid
-        return orchestrator(context, *given)
+        return episode.earlier.follow(orchestrator, context, *given)
 
     return run
 
 
-def _taken_off(started: ExecutionStartedEvent, request: OrchestratorRequest) -> ExecutionName:
+def _taken_off(started: ExecutionStartedEvent, request: OrchestratorRequest, *, is_earlier: bool) -> ExecutionName:
     """Return the execution's name, and leave the input that was given to it."""
+    if started.HasField("input"):
+        started.input.value = input_text(started.input.value, is_earlier=is_earlier)
     given = read_input(started.input.value)
     if isinstance(given.input, str) and given.input != started.input.value:
         started.input.value = given.input

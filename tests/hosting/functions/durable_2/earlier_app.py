@@ -1,0 +1,176 @@
+"""Executions of the SDK 1.7 as the local host has stored them, and the app that they are of.
+
+`python -m tests.hosting.functions.durable_2.earlier_app` records them anew; it needs 1.7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import azure.durable_functions as df
+
+from devhost.durable.events import ExecutionStarted, TaskCompleted, TimerFired
+from devhost.durable.records import ActivityTask, Body, EventMessage, Operation, Step
+from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.store.tables import FILE
+from hosting.app import AgentFunctionApp
+from tests.support.clerk import clerk
+from tests.support.engine_app import EngineApp, engine_app
+from tests.support.engine_clocks import FastClock
+from tests.support.made_app import app_of
+from tests.support.observed_store import GUARD_SECONDS
+
+RECORDED = Path(__file__).with_name("recorded")
+OUTPUTS = RECORDED / "outputs.json"
+"""What each of them returns under 1.7."""
+Steps = Generator[Any, Any, Any]
+
+
+def make_app(acted: list[str]) -> AgentFunctionApp:
+    """Return the app; `acted` is what its activity and its agent's tool did."""
+    app = app_of(clerk(acted.append))
+
+    def double(number: int) -> int:
+        acted.append(f"double {number}")
+        return 2 * number
+
+    def below(context: df.DurableOrchestrationContext) -> list[Any]:
+        return [context.get_input(), context.new_uuid()]
+
+    def each(context: df.DurableOrchestrationContext) -> Steps:
+        """Ask for each kind of request, twice: the second time in an execution that continues as new."""
+        rounds, key = context.get_input(), context.new_uuid()
+        two = yield context.call_activity("double", 1)
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=1))
+        child = yield context.call_sub_orchestrator("below", {"n": two})
+        answer = yield app.get_agent(context, "Clerk").run("call look a")
+        both = yield context.task_all([context.call_activity("double", number) for number in (2, 3)])
+        event = yield context.wait_for_external_event("go")
+        rounds = [*rounds, [key, two, child, answer.text, both, event, context.new_uuid()]]
+        if len(rounds) == 2:
+            return rounds
+        context.continue_as_new(rounds)
+
+    def backwards(context: df.DurableOrchestrationContext) -> Steps:
+        """Yield tasks in another order than they are made."""
+        first, second = (context.call_activity("double", number) for number in (1, 2))
+        taken = [(yield second), (yield first)]
+        yield context.wait_for_external_event("go")
+        return taken
+
+    app.activity_trigger(input_name="number")(double)
+    for orchestrator in (below, each, backwards):
+        app.orchestration_trigger(context_name="context")(orchestrator)
+    return app
+
+
+def _begins(body: Body, *, child: bool) -> bool:
+    event = body.event if isinstance(body, EventMessage) else None
+    is_client = isinstance(event, ExecutionStarted) and event.generation is not None
+    return isinstance(event, ExecutionStarted) and not is_client and (event.parent is not None) is child
+
+
+DEATHS: Mapping[str, Callable[[Body], bool]] = {
+    "activity": lambda body: isinstance(body, ActivityTask),
+    "timer": lambda body: isinstance(body, EventMessage) and isinstance(body.event, TimerFired),
+    "child": lambda body: _begins(body, child=True),
+    "agent": lambda body: isinstance(body, Operation) and not body.is_signal,
+    "activities": lambda body: isinstance(body, ActivityTask) and body.task_id == 5,
+    "continued": lambda body: _begins(body, child=False),
+}
+"""The hosts that were killed when they had sent such a message."""
+
+
+class DyingStore(SqliteStore):
+    """Keeps nothing more once it has kept a message that `is_last`."""
+
+    def __init__(self, folder: Path, is_last: Callable[[Body], bool]) -> None:
+        super().__init__(folder)
+        self.died = asyncio.Event()
+        self._is_last = is_last
+
+    def commit(self, step: Step) -> asyncio.Future[None]:
+        if self.died.is_set():
+            return asyncio.get_running_loop().create_future()
+        done = super().commit(step)
+        if any(self._is_last(outgoing.body) for outgoing in step.produced):
+            self.died.set()
+        return done
+
+
+async def finish(running: EngineApp, rounds: int) -> Any:
+    """Raise as many events as the execution waits for, and return its output."""
+    for left in reversed(range(rounds)):
+        execution = await _execution(running)
+        await running.hub.raise_event("i", "go", '"yes"')
+
+        async def is_over(before: str = execution) -> bool:
+            return await _execution(running) != before
+
+        if left:
+            await running.store.until(is_over)
+    ended = await running.store.until_ended("i")
+    return json.loads(str(ended.output))
+
+
+async def _execution(running: EngineApp) -> str:
+    instance = await running.store.instance("i")
+    assert instance is not None
+    return instance.execution_id
+
+
+def load(name: str, folder: Path) -> SqliteStore:
+    """Return a store with what was recorded."""
+    folder.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.executescript((RECORDED / f"{name}.sql").read_text(encoding="utf-8"))
+    return SqliteStore(folder)
+
+
+async def _record() -> None:
+    outputs = {}
+    for name, is_last in DEATHS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            store = DyingStore(Path(folder), is_last)
+            async with engine_app(make_app([]), clock=FastClock(), inner=store) as running:
+                await running.start("each", "i", [])
+                if name == "continued":
+                    await running.hub.raise_event("i", "go", '"yes"')
+                await asyncio.wait_for(store.died.wait(), GUARD_SECONDS)
+            await _write(name, store, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            async with engine_app(make_app([]), clock=FastClock(), inner=load(name, Path(folder))) as running:
+                outputs[name] = await finish(running, 1 if name == "continued" else 2)
+    OUTPUTS.write_text(json.dumps(outputs) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        inner = SqliteStore(Path(folder))
+        async with engine_app(make_app([]), clock=FastClock(), inner=inner) as running:
+            await running.start("backwards", "i", None)
+            await running.store.until(lambda: _has_both(running))
+        await _write("backwards", inner, Path(folder))
+
+
+async def _has_both(running: EngineApp) -> bool:
+    stored = await running.store.orchestration("i")
+    return stored is not None and sum(isinstance(event, TaskCompleted) for event in stored.history) == 2
+
+
+async def _write(name: str, store: SqliteStore, folder: Path) -> None:
+    await store.close()
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        dump = "\n".join(connection.iterdump())
+    (RECORDED / f"{name}.sql").write_text(f"{dump}\nPRAGMA user_version = {version};\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    RECORDED.mkdir(exist_ok=True)
+    asyncio.run(_record())

@@ -1,0 +1,197 @@
+"""Executions that the SDK 1.7 began, under the installed SDK: what the local host stored of them is in `recorded/`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from durabletask.entities import EntityInstanceId
+from durabletask.internal import orchestrator_service_pb2 as pb
+from durabletask.task import OrchestrationContext, RetryPolicy, Task, when_all, when_any
+from durabletask.worker import TaskHubGrpcWorker
+
+from devhost.durable.records import Status
+from hosting.functions.durable_2.execution import Episode
+from tests.devhost.durable.protobuf_functions import Answer
+from tests.hosting.functions.durable_2.earlier_app import DEATHS, OUTPUTS, finish, load, make_app
+from tests.support.engine_app import engine_app
+from tests.support.engine_clocks import FastClock
+
+pytestmark = pytest.mark.behaviour("hosting.earlier-executions")
+
+ROUND = ("double 1", "look a", "double 2", "double 3")
+DONE = {"activity": 0, "timer": 1, "child": 1, "agent": 1, "activities": 2, "continued": 4}
+ENTITY = EntityInstanceId("counter", "k")
+OTHER_ORDER = "its code makes tasks in another order than it yields them"
+Steps = Generator[Any, Any, Any]
+
+
+@pytest.mark.parametrize("name", DEATHS)
+async def test_an_execution_of_1_7_goes_on(name: str, tmp_path: Path) -> None:
+    """It returns what it would have returned, its ids too; what was done is not done again."""
+    acted: list[str] = []
+    async with engine_app(make_app(acted), clock=FastClock(), inner=load(name, tmp_path)) as running:
+        output = await finish(running, 1 if name == "continued" else 2)
+
+    expected = json.loads(OUTPUTS.read_text(encoding="utf-8"))[name]
+    for result in (output, expected):
+        for number in (0, 1) if name in ("activity", "timer") else (1,):
+            result[number][2].pop()  # an id of a child that 2.x begins, which is named after its number
+    assert output == expected
+    assert Counter(acted) == Counter((*ROUND[DONE[name] :], *ROUND))
+
+
+async def test_one_whose_order_differs_fails_and_says_so(tmp_path: Path) -> None:
+    """Under 2.x: one result would go to the other task. Nothing is done again. Under 1.7 it ends."""
+    acted: list[str] = []
+    async with engine_app(make_app(acted), clock=FastClock(), inner=load("backwards", tmp_path)) as running:
+        await running.hub.raise_event("i", "go", "null")
+        ended = await running.store.until_ended("i")
+
+    if running.speaks_protobuf:
+        assert (ended.status, OTHER_ORDER in str(ended.output)) == (Status.FAILED, True)
+    else:
+        assert (ended.status, ended.output) == (Status.COMPLETED, "[4,2]")
+    assert acted == []
+
+
+def event(number: int = -1, **members: Any) -> pb.HistoryEvent:
+    return pb.HistoryEvent(eventId=number, **members)
+
+
+def started(given: str | None = None) -> list[pb.HistoryEvent]:
+    """The beginning of a history."""
+    execution = {"name": "ask", "orchestrationInstance": {"instanceId": "i"}}
+    if given is not None:
+        execution["input"] = {"value": given}
+    return [event(orchestratorStarted={}), event(executionStarted=execution)]
+
+
+def task(number: int) -> pb.HistoryEvent:
+    return event(number, taskScheduled={"name": "act"})
+
+
+def signal(number: int) -> pb.HistoryEvent:
+    return event(number, eventSent={"instanceId": str(ENTITY), "name": "op", "input": {"value": '{"id": "x"}'}})
+
+
+def completed(number: int) -> pb.HistoryEvent:
+    return event(taskCompleted={"taskScheduledId": number, "result": {"value": str(number)}})
+
+
+def actions(function: Callable[..., Steps], past: list[pb.HistoryEvent], *new: pb.HistoryEvent) -> list[Any]:
+    """What the orchestrator asks for behind that history, numbered as the history is to have it."""
+    request = pb.OrchestratorRequest(instanceId="i", pastEvents=past, newEvents=[event(orchestratorStarted={}), *new])
+    episode, worker, answer = Episode(request), TaskHubGrpcWorker(), Answer()
+    worker._registry.add_named_orchestrator("ask", lambda context, _: episode.earlier.follow(function, context, None))
+    worker._execute_orchestrator(request, answer, "")
+    episode.put_around(answer.message)
+    return list(answer.message.actions)
+
+
+def in_order(context: OrchestrationContext, _: Any) -> Steps:
+    context.signal_entity(ENTITY, "add")
+    both: list[Task[Any]] = [context.call_activity("act"), context.call_activity("act")]
+    return (yield when_all(both))
+
+
+def crossed(context: OrchestrationContext, _: Any) -> Steps:
+    first: Task[Any] = context.call_activity("act")
+    second: Task[Any] = context.call_activity("act")
+    return (yield when_any([second, first]))
+
+
+def signals_behind(context: OrchestrationContext, _: Any) -> Steps:
+    call = context.call_entity(ENTITY, "get")
+    context.signal_entity(ENTITY, "add")
+    return (yield call)
+
+
+def leaves_one_out(context: OrchestrationContext, _: Any) -> Steps:
+    context.call_activity("act")
+    return (yield context.call_activity("act"))
+
+
+@pytest.mark.parametrize(
+    ("function", "past", "fails"),
+    [
+        (in_order, [signal(0), task(1), task(2)], False),
+        (crossed, [task(0), task(1)], True),
+        (signals_behind, [signal(0), signal(1)], True),
+        (leaves_one_out, [task(0)], True),
+    ],
+)
+def test_the_order_in_which_tasks_are_made_must_be_that_of_their_numbers(
+    function: Callable[..., Steps], past: list[pb.HistoryEvent], fails: bool
+) -> None:
+    """1.7 numbers tasks as they are yielded, and does not ask for one that is not; signals at once."""
+    asked = actions(function, [*started(), *past], completed(0))
+
+    assert [OTHER_ORDER in action.completeOrchestration.failureDetails.errorMessage for action in asked] == (
+        [True] if fails else []
+    )
+
+
+def goes_on(context: OrchestrationContext, _: Any) -> Steps:
+    """Yield one task, and then two in another order than they are made."""
+    yield context.call_activity("act")
+    first: Task[Any] = context.call_activity("act")
+    second: Task[Any] = context.call_activity("act")
+    return [(yield second), (yield first)]
+
+
+def test_what_is_asked_for_later_has_numbers_of_its_own_and_any_order() -> None:
+    """It is of 2.x, and every later episode knows it by its number."""
+    past = [*started(), task(0)]
+    later = [action.id for action in actions(goes_on, past, completed(0))]
+    past += [event(orchestratorStarted={}), completed(0), *(task(number) for number in later)]
+    (ended,) = actions(goes_on, past, *(completed(number) for number in later))
+
+    assert min(later) > 1000
+    assert ended.completeOrchestration.result.value == json.dumps([later[1], later[0]])
+
+
+def tries_again(context: OrchestrationContext, _: Any) -> Steps:
+    policy = RetryPolicy(first_retry_interval=timedelta(seconds=1), max_number_of_attempts=2)
+    return (yield context.call_activity("act", retry_policy=policy))
+
+
+def test_another_attempt_is_made_under_the_number_of_the_first() -> None:
+    """Which failed after the change of the SDK."""
+    failed = event(taskFailed={"taskScheduledId": 0, "failureDetails": {"errorType": "E", "errorMessage": "no"}})
+    (timer,) = actions(tries_again, [*started(), task(0)], failed)
+    past = [*started(), task(0), event(orchestratorStarted={}), failed]
+    past.append(event(timer.id, timerCreated={"fireAt": timer.createTimer.fireAt}))
+    fired = event(timerFired={"timerId": timer.id, "fireAt": timer.createTimer.fireAt})
+
+    (again,) = actions(tries_again, past, fired)
+
+    assert (again.id, again.scheduleTask.name) == (0, "act")
+
+
+@pytest.mark.parametrize(
+    ("stored", "requests", "given"),
+    [
+        ('"{\\"n\\": 1}"', [task(0)], '{"n": 1}'),
+        ('"no JSON"', [task(0)], '"no JSON"'),
+        ('{"n": 1}', [task(0)], '{"n": 1}'),
+        ('"{\\"n\\": 1}"', [task(1)], '"{\\"n\\": 1}"'),
+        ('"{\\"n\\": 1}"', [], '"{\\"n\\": 1}"'),
+        ('"{\\"durable-agents/execution\\": \\"x\\", \\"input\\": {\\"n\\": 1}}"', [], '{"n": 1}'),
+        ('"{\\"durable-agents/parent\\": \\"x\\", \\"input\\": {\\"n\\": 1}}"', [], '{"n": 1}'),
+    ],
+)
+def test_an_input_that_1_7_stored_is_read_where_that_is_known(
+    stored: str, requests: list[pb.HistoryEvent], given: str
+) -> None:
+    """By the number of the first request, or by a name that it carries. Else it stays the text that it may be."""
+    request = pb.OrchestratorRequest(instanceId="i", pastEvents=[*started(stored), *requests])
+
+    Episode(request)
+
+    assert request.pastEvents[1].executionStarted.input.value == given
