@@ -55,7 +55,7 @@ HOST_OPTIONS = {
     "queue-poll": ("SECONDS", "longest time between two polls for durable messages of other processes"),
     "verbose": (None, "log each request, and more"),
 }
-HOST_COMMANDS = ("functions", "send", "inspect", "keys", "reset")
+HOST_COMMANDS = ("functions", "send", "inspect", "keys", "workers", "reset")
 
 # How tests/azure/target.py gets which host it is; a key is better kept in the variable than typed.
 TARGET_OPTIONS = {

@@ -1,4 +1,4 @@
-"""The command line: `python -m devhost start | functions | send | inspect | keys | reset`."""
+"""The command line: `python -m devhost start | functions | send | inspect | keys | workers | reset`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from devhost.bindings import HttpTrigger
 from devhost.durable.unkind import VARIABLE as UNKIND_VARIABLE
-from devhost.errors import AppLoadError, HostError
+from devhost.errors import AppLoadError, HostError, SettingsError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
 from devhost.http.keys import Keys, describe_keys, load_keys, read_master
@@ -35,6 +35,8 @@ from devhost.settings import (
 from devhost.watching import NOT_BY_EDITS, end_with, keep_running
 
 DEFAULT_PORT = 7071
+WORKERS_PORT = 4001
+"""Where workers of the Durable Task SDK look by themselves."""
 _ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
 """What the real worker does where these settings ask for it, this host does anyway; an app may want to know."""
 
@@ -97,6 +99,10 @@ def command_line() -> argparse.ArgumentParser:
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
     keys = commands.add_parser("keys", help="print the keys that --auth asks for")
     keys.add_argument("--all", action="store_true", help="also the keys of single functions")
+    workers = commands.add_parser("workers", help="run the durable engine for workers of the Durable Task SDK, no app")
+    workers.add_argument(
+        "--port", type=_port, default=WORKERS_PORT, help=f"0 for a free port (default: {WORKERS_PORT})"
+    )
     commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
     return parser
 
@@ -294,6 +300,22 @@ def _inspect(options: argparse.Namespace) -> None:
     print("\n".join(lines))
 
 
+def _workers(options: argparse.Namespace) -> None:
+    try:
+        from devhost.worker_hub import serve_workers
+    except ModuleNotFoundError as error:
+        if error.name not in ("durabletask", "grpc"):
+            raise
+        raise SettingsError("The command workers needs the package durabletask: install it, then try again.") from error
+    logging.basicConfig(level=logging.WARNING)
+
+    def announce(address: str) -> None:
+        print(f"Durable Task hub, for development only: {address}", flush=True)
+
+    asyncio.run(serve_workers(Path.cwd() / ".devhost", options.port, announce))
+    print("Stopped.", flush=True)
+
+
 def _reset(options: argparse.Namespace) -> None:
     from devhost.durable.engine import reset
 
@@ -308,5 +330,6 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "send": _send,
     "inspect": _inspect,
     "keys": _keys,
+    "workers": _workers,
     "reset": _reset,
 }

@@ -23,6 +23,7 @@ from devhost.durable.crash import crash_points
 from devhost.durable.events import TaskCompleted, TaskFailed
 from devhost.durable.records import ActivityTask, EventMessage, Inbox, Outgoing, Step, Target, orchestration_target
 from devhost.durable.texts import compact, recompact
+from devhost.durable.wire import Protocol
 from devhost.durable.worker import Done, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing
 
@@ -39,7 +40,8 @@ class Activities:
 
     most_messages = 1
 
-    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock) -> None:
+    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock, *, protocol: Protocol) -> None:
+        self._protocol = protocol
         self._functions = functions
         self._names = names
         self._clock = clock
@@ -56,7 +58,7 @@ class Activities:
             return self._failed(task, f"Activity function '{task.name}' does not exist.")
         crash_points.reached("before-activity")
         try:
-            text = await (call_http(task.input) if is_http else self._functions.call("activity", task.name, task.input))
+            text = await (call_http(task.input) if is_http else self._call(task))
         except HttpFailedError as error:
             details = f"Unhandled exception while executing task: {error}"
             return TaskFailed(timestamp=self._clock.now(), task_id=task.task_id, reason=str(error), details=details)
@@ -65,6 +67,9 @@ class Activities:
         crash_points.reached("after-activity")
         result = text if is_http else _result(text)
         return TaskCompleted(timestamp=self._clock.now(), task_id=task.task_id, result=result)
+
+    async def _call(self, task: ActivityTask) -> str:
+        return await self._functions.call("activity", task.name, self._protocol.write_activity(task))
 
     def _failed(self, task: ActivityTask, error: str) -> TaskFailed:
         reason = f"Activity function '{task.name}' failed: {error}"

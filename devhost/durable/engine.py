@@ -205,7 +205,7 @@ def _make_worker(
         TargetKind.ORCHESTRATION: Orchestrations(
             functions, names, ledger, clock, settings.default_version, protocol=protocol, unkind=unkind
         ),
-        TargetKind.ACTIVITY: Activities(functions, names, clock),
+        TargetKind.ACTIVITY: Activities(functions, names, clock, protocol=protocol),
         TargetKind.ENTITY: Entities(functions, names, clock, batch_size, protocol=protocol, unkind=unkind),
     }
     if not unkind.is_kind:

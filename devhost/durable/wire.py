@@ -25,7 +25,7 @@ from devhost.durable.events import (
     OrchestratorStarted,
     show_event,
 )
-from devhost.durable.records import Entity, EntityId, Operation, Orchestration
+from devhost.durable.records import ActivityTask, Entity, EntityId, Operation, Orchestration
 from devhost.durable.replay import Decided, SendOperation
 from devhost.durable.texts import compact, envelope, format_utc, parse_or_text
 
@@ -126,6 +126,7 @@ class Protocol:
     read_decisions: Callable[[str], OrchestratorAnswer | Decided]
     write_batch: Callable[[EntityId, Entity | None, Sequence[Operation]], str]
     read_results: Callable[[str, int], EntityAnswer]
+    write_activity: Callable[[ActivityTask], str] = lambda task: task.input
 
 
 JSON = Protocol(orchestrator_payload, parse_orchestrator_answer, entity_payload, parse_entity_answer)

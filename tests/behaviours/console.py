@@ -1,6 +1,7 @@
 """What is promised of agents outside Azure Functions."""
 
 BEHAVIOURS = {
+    "console.local-hub": "Agents of a worker run on the local host, and what it was asked for outlives its kill.",
     "console.client": "A program calls agents that workers host: one conversation per session, stored as every host "
     "stores it, and one error for a run without an answer.",
     "console.orchestrations": "In orchestrations of a worker of one's own, agents are called as in Azure Functions, "

@@ -1,8 +1,10 @@
-"""The gRPC service by which durable clients start, watch and change instances, and reach entities."""
+"""The gRPC service by which durable clients start, watch and change instances, and reach entities; and workers work."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from datetime import datetime
 from typing import Any, NoReturn
 
 import grpc
@@ -12,13 +14,16 @@ from durabletask.internal.orchestrator_service_pb2_grpc import (
     TaskHubSidecarServiceServicer,
     add_TaskHubSidecarServiceServicer_to_server,
 )
+from google.protobuf.empty_pb2 import Empty
 
 from devhost.durable.clock import Clock, sleep
 from devhost.durable.grpc.history import event_message, moment, text_of, wrapped
+from devhost.durable.grpc.workers import WorkerFunctions
 from devhost.durable.hub import Accepted, NotFound, Outcome, Purged, TaskHub, WrongStatus
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.texts import parse_or_text
+from devhost.errors import AddressError
 
 _UNBOUNDED = -1
 """A size of messages: a thread's document may be larger than the four MiB that gRPC begins with."""
@@ -29,11 +34,57 @@ _STATUSES = list(Status)
 
 
 class _TaskHubService(TaskHubSidecarServiceServicer):
-    """Answers clients; what belongs to workers, which have a stream of their own, is not served."""
+    """Answers clients, and workers if there are `workers`: an app's functions are called without a stream."""
 
-    def __init__(self, hub: TaskHub, clock: Clock) -> None:
+    def __init__(self, hub: TaskHub, clock: Clock, workers: WorkerFunctions | None) -> None:
         self._hub = hub
         self._clock = clock
+        self._workers = workers
+
+    async def Hello(self, request: Empty, context: Any) -> Empty:
+        return Empty()
+
+    async def GetWorkItems(self, request: pb.GetWorkItemsRequest, context: Any) -> AsyncIterator[pb.WorkItem]:
+        workers = await self._of_workers(context)
+        async with aclosing(workers.work_items()) as items:
+            async for item in items:
+                yield item
+
+    async def CompleteOrchestratorTask(self, request: pb.OrchestratorResponse, context: Any) -> pb.CompleteTaskResponse:
+        return await self._complete(request, context)
+
+    async def CompleteActivityTask(self, request: pb.ActivityResponse, context: Any) -> pb.CompleteTaskResponse:
+        return await self._complete(request, context)
+
+    async def CompleteEntityTask(self, request: pb.EntityBatchResult, context: Any) -> pb.CompleteTaskResponse:
+        return await self._complete(request, context)
+
+    async def _complete(self, request: Any, context: Any) -> pb.CompleteTaskResponse:
+        (await self._of_workers(context)).complete(request.completionToken, request)
+        return pb.CompleteTaskResponse()
+
+    async def AbandonTaskOrchestratorWorkItem(
+        self, request: pb.AbandonOrchestrationTaskRequest, context: Any
+    ) -> pb.AbandonOrchestrationTaskResponse:
+        (await self._of_workers(context)).take_back(request.completionToken)
+        return pb.AbandonOrchestrationTaskResponse()
+
+    async def AbandonTaskActivityWorkItem(
+        self, request: pb.AbandonActivityTaskRequest, context: Any
+    ) -> pb.AbandonActivityTaskResponse:
+        (await self._of_workers(context)).take_back(request.completionToken)
+        return pb.AbandonActivityTaskResponse()
+
+    async def AbandonTaskEntityWorkItem(
+        self, request: pb.AbandonEntityTaskRequest, context: Any
+    ) -> pb.AbandonEntityTaskResponse:
+        (await self._of_workers(context)).take_back(request.completionToken)
+        return pb.AbandonEntityTaskResponse()
+
+    async def _of_workers(self, context: Any) -> WorkerFunctions:
+        if self._workers is None:
+            await _refuse(context, grpc.StatusCode.UNIMPLEMENTED, "This host runs the functions of an app: no workers.")
+        return self._workers
 
     async def StartInstance(self, request: pb.CreateInstanceRequest, context: Any) -> pb.CreateInstanceResponse:
         if request.HasField("scheduledStartTimestamp") and moment(request.scheduledStartTimestamp) > self._clock.now():
@@ -69,6 +120,17 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
             orchestrationState=[_state(instance, query.fetchInputsAndOutputs) for instance in found[:size]],
             continuationToken=wrapped(found[size].instance_id if len(found) > size else None),
         )
+
+    async def ListInstanceIds(self, request: pb.ListInstanceIdsRequest, context: Any) -> pb.ListInstanceIdsResponse:
+        """Those that have ended, as the export of histories asks for them."""
+        size = request.pageSize or _PAGE
+        statuses = frozenset(_STATUSES[number] for number in request.runtimeStatus)
+        wanted = InstanceFilter(statuses=statuses or frozenset(status for status in Status if status.is_terminal))
+        ended = await self._hub.store.list_orchestrations(wanted, request.lastInstanceKey.value, None)
+        is_in_time = _within(request, "completedTimeFrom", "completedTimeTo")
+        ids = [each.instance_id for each in ended if each.status.is_terminal and is_in_time(each.updated_at)]
+        following = wrapped(ids[size] if len(ids) > size else None)
+        return pb.ListInstanceIdsResponse(instanceIds=ids[:size], lastInstanceKey=following)
 
     async def StreamInstanceHistory(
         self, request: pb.StreamInstanceHistoryRequest, context: Any
@@ -137,14 +199,11 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
         size = query.pageSize.value or _PAGE
         prefix = query.instanceIdStartsWith.value or "@"
         found = await self._hub.store.list_entities(prefix, query.continuationToken.value, size + 1)
-        earliest = moment(query.lastModifiedFrom) if query.HasField("lastModifiedFrom") else None
-        latest = moment(query.lastModifiedTo) if query.HasField("lastModifiedTo") else None
+        is_in_time = _within(query, "lastModifiedFrom", "lastModifiedTo")
         shown = [
             entity
             for entity in found[:size]
-            if (entity.exists or query.includeTransient)
-            and (earliest is None or entity.updated_at >= earliest)
-            and (latest is None or entity.updated_at <= latest)
+            if (entity.exists or query.includeTransient) and is_in_time(entity.updated_at)
         ]
         return pb.QueryEntitiesResponse(
             entities=[_metadata(entity, query.includeState) for entity in shown],
@@ -212,6 +271,13 @@ def _filter(query: Any) -> InstanceFilter:
     )
 
 
+def _within(query: Any, first: str, last: str) -> Callable[[datetime], bool]:
+    """Return what says whether a moment is between two of a query, if it names them."""
+    earliest = moment(getattr(query, first)) if query.HasField(first) else None
+    latest = moment(getattr(query, last)) if query.HasField(last) else None
+    return lambda time: (earliest is None or time >= earliest) and (latest is None or time <= latest)
+
+
 def _metadata(entity: Entity, shows_state: bool) -> pb.EntityMetadata:
     return pb.EntityMetadata(
         instanceId=str(entity.id),
@@ -221,18 +287,21 @@ def _metadata(entity: Entity, shows_state: bool) -> pb.EntityMetadata:
 
 
 class TaskHubServer:
-    """Serves the clients of one task hub, on a port of its own that only this machine reaches."""
+    """Serves the clients of one task hub, and its workers, on a port of its own that only this machine reaches."""
 
-    def __init__(self, hub: TaskHub, clock: Clock) -> None:
-        self._service = _TaskHubService(hub, clock)
+    def __init__(self, hub: TaskHub, clock: Clock, workers: WorkerFunctions | None = None) -> None:
+        self._service = _TaskHubService(hub, clock, workers)
         self._server: grpc.aio.Server | None = None
 
-    async def start(self) -> str:
-        """Listen, and return the URL for clients."""
+    async def start(self, port: int = 0) -> str:
+        """Listen, and return the URL for clients; port 0 is a free one. Raises `AddressError` for a port in use."""
         options = [(f"grpc.max_{kind}_message_length", _UNBOUNDED) for kind in ("send", "receive")]
-        self._server = grpc.aio.server(options=options)
+        self._server = grpc.aio.server(options=[*options, ("grpc.so_reuseport", 0)])
         add_TaskHubSidecarServiceServicer_to_server(self._service, self._server)  # type: ignore[no-untyped-call]
-        port = self._server.add_insecure_port("127.0.0.1:0")
+        try:
+            port = self._server.add_insecure_port(f"127.0.0.1:{port}")
+        except RuntimeError as error:
+            raise AddressError(f"Port {port} of 127.0.0.1 is in use. Choose another one with --port.") from error
         await self._server.start()
         return f"http://127.0.0.1:{port}"
 

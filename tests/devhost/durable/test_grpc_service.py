@@ -241,3 +241,21 @@ async def test_all_entities_are_listed_page_by_page() -> None:
         listed = await host.client.get_all_entities(query)
 
     assert [(each.id, each.get_state()) for each in listed] == [(entity, "7") for entity in entities]
+
+
+async def test_ended_instances_are_listed_by_their_ids_page_by_page() -> None:
+    """And by status, and by when they ended; live ones are not among them."""
+    async with served(functions()) as host:
+        for name, instance_id in (("child", "a"), ("child", "b"), ("fails", "c"), ("waits", "d")):
+            await host.client.schedule_new_orchestration(name, instance_id=instance_id, input=1)
+        for instance_id in "abc":
+            await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
+        state = await host.client.get_orchestration_state("b")
+        first = await host.client.list_instance_ids(page_size=2)
+        second = await host.client.list_instance_ids(page_size=2, continuation_token=first.continuation_token)
+        failed = await host.client.list_instance_ids([OrchestrationStatus.FAILED, OrchestrationStatus.RUNNING])
+        assert state is not None
+        late = await host.client.list_instance_ids(completed_time_from=state.last_updated_at + timedelta(days=9))
+
+    assert [page.items for page in (first, second, failed, late)] == [["a", "b"], ["c"], ["c"], []]
+    assert second.continuation_token is None
