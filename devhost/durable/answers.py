@@ -176,12 +176,23 @@ class OperationResult:
 
 @dataclass(frozen=True)
 class EmittedSignal:
-    """A signal that an entity sends; `input` is handed on as it is."""
+    """A signal that an entity sends, to be delivered when it is `due`; `input` is handed on as it is."""
 
     entity_name: str
     entity_key: str
     operation: str
     input: str | None
+    due: datetime | None = None
+
+
+@dataclass(frozen=True)
+class EmittedStart:
+    """An orchestration that an entity starts; `input` is JSON text."""
+
+    name: str
+    instance_id: str
+    input: str | None
+    version: str | None
 
 
 @dataclass(frozen=True)
@@ -192,6 +203,7 @@ class EntityAnswer:
     state: str | None
     results: tuple[OperationResult, ...]
     signals: tuple[EmittedSignal, ...] = ()
+    starts: tuple[EmittedStart, ...] = ()
 
 
 def parse_orchestrator_answer(text: str) -> OrchestratorAnswer:

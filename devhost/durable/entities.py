@@ -18,6 +18,7 @@ from datetime import datetime
 
 from devhost.durable.answers import (
     EmittedSignal,
+    EmittedStart,
     EntityAnswer,
     OperationResult,
     UnreadableAnswerError,
@@ -25,7 +26,7 @@ from devhost.durable.answers import (
 )
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
-from devhost.durable.events import EventRaised
+from devhost.durable.events import EventRaised, ExecutionStarted
 from devhost.durable.records import (
     Entity,
     EntityId,
@@ -198,9 +199,10 @@ def apply_batch(
     replies = [_reply(operation, result, now) for operation, result in pairs if not operation.is_signal]
     known = [signal for signal in answer.signals if not is_missing(names, "entity", signal.entity_name)]
     signals = [_signal(operations[0].id, number, signal) for number, signal in enumerate(known)]
+    starts = [_start(operations[0].id, number, start, now) for number, start in enumerate(answer.starts)]
     return Batch(
         entity=Entity(entity_id, answer.exists, answer.state, now),
-        outgoing=(*replies, *signals),
+        outgoing=(*replies, *signals, *starts),
         undeliverable=tuple(signal for signal in answer.signals if signal not in known),
     )
 
@@ -215,4 +217,19 @@ def _signal(batch_id: str, number: int, signal: EmittedSignal) -> Outgoing:
     # Named after the batch's first operation: a batch that is run again sends the same ids.
     signal_id = str(uuid.uuid5(_SIGNAL_IDS, f"{batch_id}:{number}"))
     target = entity_target(EntityId.of(signal.entity_name, signal.entity_key))
-    return Outgoing(target, Operation(signal_id, signal.operation, signal.input))
+    return Outgoing(target, Operation(signal_id, signal.operation, signal.input), signal.due)
+
+
+def _start(batch_id: str, number: int, start: EmittedStart, now: datetime) -> Outgoing:
+    """Return the start; an id that a live instance has is taken, and the start is dropped."""
+    execution_id = uuid.uuid5(_SIGNAL_IDS, f"{batch_id}:start:{number}").hex
+    event = ExecutionStarted(
+        timestamp=now,
+        instance_id=start.instance_id,
+        execution_id=execution_id,
+        name=start.name,
+        input=start.input,
+        generation=0,
+        version=start.version,
+    )
+    return Outgoing(orchestration_target(start.instance_id), EventMessage(event, execution_id))

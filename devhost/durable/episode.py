@@ -52,6 +52,7 @@ from devhost.durable.replay import (
     Replay,
     Returned,
     ScheduleTask,
+    SendEvent,
     SendOperation,
     SetTimer,
 )
@@ -335,14 +336,13 @@ class Ending:
         if parent is None:
             return
         event: events.Event
+        number = parent.task_id
         if status is Status.COMPLETED:
-            event = events.ChildCompleted(timestamp=self._now, task_id=parent.task_id, result=result)
+            event = events.ChildCompleted(timestamp=self._now, task_id=number, result=result)
         else:
-            event = events.ChildFailed(
-                timestamp=self._now, task_id=parent.task_id, reason=result or "", details=details
-            )
-        target = orchestration_target(parent.instance_id)
-        self._outgoing.append(Outgoing(target, EventMessage(event, parent.execution_id)))
+            event = events.ChildFailed(timestamp=self._now, task_id=number, reason=result or "", details=details)
+        message = EventMessage(event, parent.execution_id)
+        self._outgoing.append(Outgoing(orchestration_target(parent.instance_id), message))
 
     def _schedule_task(self, command: ScheduleTask) -> None:
         instance = self._instance
@@ -363,13 +363,8 @@ class Ending:
         # same execution id, the start would be one that it had already. And the time: an episode that is made again
         # begins another execution, as on the real host.
         place, time = len(self._episode.past) + len(self._events), self._episode.started_at.isoformat()
-        self._append(
-            events.ChildCreated,
-            event_id=command.id,
-            name=command.name,
-            instance_id=command.instance_id,
-            retry_of=command.retry_of,
-        )
+        child = {"name": command.name, "instance_id": command.instance_id, "retry_of": command.retry_of}
+        self._append(events.ChildCreated, event_id=command.id, **child)
         start = events.ExecutionStarted(
             timestamp=self._now,
             instance_id=command.instance_id,
@@ -389,10 +384,17 @@ class Ending:
         operation = Operation(command.request_id, command.operation, command.input, *waiting)
         self._outgoing.append(Outgoing(entity_target(command.entity_id), operation, due=command.due))
 
+    def _send_event(self, command: SendEvent) -> None:
+        to, name, given = command.instance_id, command.name, command.input
+        self._append(events.EventSent, event_id=command.id, instance_id=to, name=name, input=given)
+        raised = EventMessage(events.EventRaised(timestamp=self._now, name=name, input=given))
+        self._outgoing.append(Outgoing(orchestration_target(to), raised))
+
 
 _CARRY_OUT: Mapping[type[Command], Callable[[Ending, Any], None]] = {
     ScheduleTask: Ending._schedule_task,
     SetTimer: Ending._set_timer,
     CreateChild: Ending._create_child,
     SendOperation: Ending._send_operation,
+    SendEvent: Ending._send_event,
 }

@@ -74,7 +74,17 @@ class SendOperation:
     due: datetime | None
 
 
-Command = ScheduleTask | SetTimer | CreateChild | SendOperation
+@dataclass(frozen=True)
+class SendEvent:
+    """An event for another orchestration; `input` is JSON text."""
+
+    id: int
+    instance_id: str
+    name: str
+    input: str | None
+
+
+Command = ScheduleTask | SetTimer | CreateChild | SendOperation | SendEvent
 
 
 @dataclass(frozen=True)

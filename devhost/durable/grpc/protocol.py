@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from devhost.durable.answers import (
     EmittedSignal,
+    EmittedStart,
     EntityAnswer,
     MalformedActionError,
     OperationResult,
@@ -33,6 +34,7 @@ from devhost.durable.replay import (
     Result,
     Returned,
     ScheduleTask,
+    SendEvent,
     SendOperation,
     SetTimer,
 )
@@ -109,6 +111,9 @@ _COMMANDS: Mapping[str, Callable[[int, Any, str], Command]] = {
         text_of(child, "version"),
     ),
     "sendEntityMessage": _send,
+    "sendEvent": lambda number, event, _: SendEvent(
+        number, event.instance.instanceId, event.name, text_of(event, "data") or "null"
+    ),
 }
 
 
@@ -130,11 +135,11 @@ def _read_results(text: str, operations: int) -> EntityAnswer:
         raise UnreadableAnswerError(f"the batch failed: {answer.failureDetails.errorMessage}")
     if len(answer.results) != operations:
         raise UnreadableAnswerError(f"the entity answered {len(answer.results)} results to {operations} operations")
-    if unknown := [action for action in answer.actions if not action.HasField("sendSignal")]:
-        raise UnreadableAnswerError(f"this host does not carry out {unknown[0].WhichOneof('operationActionType')!r}")
     state = text_of(answer, "entityState")
-    signals = tuple(_signal(action.sendSignal) for action in answer.actions)
-    return EntityAnswer(state is not None, state, tuple(_outcome(result) for result in answer.results), signals)
+    outcomes = tuple(_outcome(result) for result in answer.results)
+    signals = tuple(_signal(action.sendSignal) for action in answer.actions if action.HasField("sendSignal"))
+    begun = (action.startNewOrchestration for action in answer.actions if action.HasField("startNewOrchestration"))
+    return EntityAnswer(state is not None, state, outcomes, signals, tuple(_start(action) for action in begun))
 
 
 def _outcome(result: pb.OperationResult) -> OperationResult:
@@ -145,7 +150,14 @@ def _outcome(result: pb.OperationResult) -> OperationResult:
 
 def _signal(signal: pb.SendSignalAction) -> EmittedSignal:
     target = EntityId.parse(signal.instanceId)
-    return EmittedSignal(target.name, target.key, signal.name, text_of(signal, "input"))
+    due = moment(signal.scheduledTime) if signal.HasField("scheduledTime") else None
+    return EmittedSignal(target.name, target.key, signal.name, text_of(signal, "input"), due)
+
+
+def _start(action: pb.StartNewOrchestrationAction) -> EmittedStart:
+    if action.HasField("scheduledTime"):
+        raise UnreadableAnswerError("this host starts orchestrations of entities at once only")
+    return EmittedStart(action.name, action.instanceId, text_of(action, "input"), text_of(action, "version"))
 
 
 def _encoded(message: Any) -> str:

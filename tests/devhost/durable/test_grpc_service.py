@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -90,7 +90,38 @@ def waits(context: OrchestrationContext, given: Any) -> Steps:
     context.continue_as_new(taken, save_events=True)
 
 
-FUNCTIONS = (entity_counter, act_double, act_fail, add, child, fails, retries, asks_a_broken_entity, signals, waits)
+def entity_starter(context: EntityContext, given: Any) -> None:
+    """Start an orchestration, and signal a counter in a minute."""
+    context.schedule_new_orchestration("child", input=given, instance_id="begun")
+    context.signal_entity(COUNTER, "add", 3, datetime(2026, 1, 1, 0, 1, tzinfo=UTC))
+
+
+def sends(context: OrchestrationContext, given: Any) -> Steps:
+    """Send an event to each of these, and end."""
+    for instance_id in given:
+        context.send_event(instance_id, "go", data={"from": context.instance_id})
+    return (yield context.call_activity("act_double", input=1))
+
+
+def takes(context: OrchestrationContext, given: Any) -> Steps:
+    return (yield context.wait_for_external_event("go"))
+
+
+FUNCTIONS = (
+    entity_counter,
+    entity_starter,
+    sends,
+    takes,
+    act_double,
+    act_fail,
+    add,
+    child,
+    fails,
+    retries,
+    asks_a_broken_entity,
+    signals,
+    waits,
+)
 
 
 def functions() -> ProtobufFunctions:
@@ -259,3 +290,35 @@ async def test_ended_instances_are_listed_by_their_ids_page_by_page() -> None:
 
     assert [page.items for page in (first, second, failed, late)] == [["a", "b"], ["c"], ["c"], []]
     assert second.continuation_token is None
+
+
+async def test_an_orchestration_sends_events_to_others() -> None:
+    """They are there once; one that is for nobody is dropped."""
+    async with served(functions()) as host:
+        taker = await host.client.schedule_new_orchestration("takes")
+        sender = await host.client.schedule_new_orchestration("sends", input=[taker, "nobody"])
+        ended = [await host.client.wait_for_orchestration_completion(each, timeout=10) for each in (taker, sender)]
+
+    assert [state and state.get_output() for state in ended] == [{"from": sender}, 2]
+
+
+@pytest.mark.parametrize("dies_at", [None, 1, 2])
+async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int | None) -> None:
+    """Also where the host is killed when the operation was sent, or was run: the batch is one step."""
+    inner = MemoryStore()
+    if dies_at is not None:
+        async with served(functions(), inner=inner, dies_at=dies_at) as host:
+            sent = asyncio.create_task(host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7))
+            await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
+            sent.cancel()
+    async with served(functions(), inner=inner) as host:
+        if dies_at is None:
+            await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
+        await host.store.until_ended("begun")
+        early = await host.client.get_entity(COUNTER)
+        await host.store.until(lambda: _is_state(host.client, COUNTER, "3"))
+        ended = await host.client.get_orchestration_state("begun")
+
+    assert early is None
+    assert ended is not None
+    assert ended.get_output() == {"got": 7, "parent": None}
