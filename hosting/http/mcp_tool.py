@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
+from hosting.http.mcp_content import Block, blocks_of
 from hosting.http.run_call import one_thread_id
 from hosting.http.run_text import incomplete_note, text_with_decisions
 from hosting.names import APP, check_thread_id
@@ -36,11 +38,15 @@ _ID: dict[str, Any] = {"type": "string"}
 
 
 class CallResult(Struct, frozen=True):
-    """The result of a call: a text, and the same as `structured` content; a tool error if it `is_error`."""
+    """The result of a call: a text and `blocks` of other content, and the same as `structured` content.
+
+    It is a tool error if it `is_error`.
+    """
 
     text: str
     structured: dict[str, Any]
     is_error: bool = False
+    blocks: Sequence[Block] = ()
 
     @classmethod
     def of_error(cls, error: HostingError, **more: Any) -> CallResult:
@@ -49,8 +55,8 @@ class CallResult(Struct, frozen=True):
 
     def as_object(self) -> dict[str, Any]:
         """Return it as the protocol has it."""
-        content = [{"type": "text", "text": self.text}]
-        return {"content": content, "structuredContent": self.structured, "isError": self.is_error}
+        texts = [{"type": "text", "text": self.text}] if self.text or not self.blocks else []
+        return {"content": [*texts, *self.blocks], "structuredContent": self.structured, "isError": self.is_error}
 
 
 def output_schema(plan: AgentPlan) -> dict[str, Any]:
@@ -110,10 +116,12 @@ def result_of_call(run: Run, plan: AgentPlan, waited_seconds: float, *, thread_i
                 value = completed_value(end)
                 structured = {"response": text, **where, **finish, **({} if value is None else {"value": value})}
                 shown = "\n\n".join(filter(None, [text, incomplete_note(end)]))
-                return CallResult(f"{shown}{last}", structured)
+                return CallResult(f"{shown}{last}", structured, blocks=blocks_of(run))
             waiting = {"pending_approvals": approval_fields(run, end.approvals)}
             with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
-            return CallResult(f"{with_calls}{last}", {"response": text, **waiting, **where, **finish})
+            return CallResult(
+                f"{with_calls}{last}", {"response": text, **waiting, **where, **finish}, blocks=blocks_of(run)
+            )
         case None:
             late = f"The {plan.kind} has not answered within {waited_seconds:g} s. {_how_to_go_on(run, plan)}"
             return CallResult(late, {"code": "run_pending", **where}, is_error=True)

@@ -33,7 +33,7 @@ from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _h
 from hosting.features.approvals.http import parse_decision
 from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
-from hosting.features.mcp_endpoint.names import session_asks
+from hosting.features.mcp_endpoint.names import session_traits
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
@@ -371,7 +371,7 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.http.wire_calls._ID",),
     ),
     "an MCP session": Parser(
-        session_asks, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
+        session_traits, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
     ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(

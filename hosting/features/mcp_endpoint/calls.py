@@ -29,8 +29,9 @@ from hosting.features.mcp_endpoint import names
 from hosting.features.mcp_endpoint.fold import ProgressFold
 from hosting.features.mcp_endpoint.questions import forms_of, question_id
 from hosting.features.mcp_endpoint.requests import ClientMessage, Cursor, members
+from hosting.features.mcp_endpoint.tools import start_of
 from hosting.http.json_rpc import envelope
-from hosting.http.mcp_tool import CallResult, parse_call, result_of_call
+from hosting.http.mcp_tool import CallResult, result_of_call
 from hosting.http.replies import Streamed, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.verbs import NewestThreads, ThreadQuery
@@ -93,7 +94,7 @@ class Calls(Struct, frozen=True, eq=False):
         """Return the run of a call, begun or found by its key; raises as `Runs.start` does."""
         message, caller = call.message, call.request.caller
         start = replace(
-            parse_call(dict(members(message.params, "arguments")), call.agent.name, caller.owner),
+            start_of(call.agent, members(message.params, "arguments"), caller.owner),
             busy=call.agent.options.busy,
             idempotency_key=message.run_key(message.id),
             streams=message.progress_token is not None,
@@ -187,7 +188,7 @@ class Calls(Struct, frozen=True, eq=False):
         def left() -> float:
             return max(0.0, until - time.monotonic())
 
-        if message.version >= names.FIRST_WITH_EMPTY_EVENTS and call.after is None:
+        if message.takes_empty_events and call.after is None:
             yield [(call.cursor(run, run.first - 1), None)]
         try:
             while True:
@@ -246,7 +247,7 @@ class Calls(Struct, frozen=True, eq=False):
         waiting = await self.verbs.approvals.waiting(run.address)
         if waiting is None or waiting.run_id != run.run_id:
             return {}
-        forms = forms_of(run, waiting.undecided) or {}
+        forms = forms_of(run, waiting.undecided, call.message.version) or {}
         asked = {approval.id: question_id(run, approval) for approval in waiting.undecided}
         method = "elicitation/create"
         return {
@@ -291,9 +292,20 @@ def _result(call: McpCall, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_version(message: ClientMessage, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as the version of its request has it."""
+    if "content" in result:
+        result = {**result, "content": [_block_of(message.version, block) for block in result["content"]]}
     if not message.is_stateless:
         return dict(result)
     return {"resultType": "complete", "_meta": {names.META_SERVER: names.SERVER}, **result}
+
+
+def _block_of(version: str, block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a block of content, or a text in place of one that the version does not have."""
+    first = names.FIRST_WITH.get(block["type"], "")
+    if version >= first:
+        return block
+    shown = block.get("uri") or f"The answer has {block['mimeType']}, which MCP has since version {first}."
+    return {"type": "text", "text": shown}
 
 
 def _encoded(batch: list[_Sent]) -> bytes:

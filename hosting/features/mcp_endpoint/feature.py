@@ -16,7 +16,7 @@ from hosting.plan import AgentPlan
 
 @dataclass(frozen=True, eq=False)
 class McpEndpointFeature(WireFeature):
-    """The MCP wire of one app: a tool for each agent, and for each workflow that takes words.
+    """The MCP wire of one app: a tool for each agent and each workflow.
 
     `draining` is set once this process is about to end.
     """
@@ -35,8 +35,6 @@ class McpEndpointFeature(WireFeature):
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent as a tool; raises `ConfigurationError` for one that has the tool's name of another."""
         if not self.is_on or not agent.options.http or agent.options.within:
-            return
-        if agent.workflow is not None and not agent.workflow.input.takes_words:
             return
         tool = agent.as_tool
         if (other := self.by_tool.get(tool.name.lower())) is not None:

@@ -28,6 +28,10 @@ NEWEST_VERSION = "2026-07-28"
 VERSIONS = (*HANDSHAKE_VERSIONS, NEWEST_VERSION)
 FIRST_WITH_EMPTY_EVENTS = "2025-11-25"
 """Clients of older versions break off at an event without data."""
+FIRST_WITH: Mapping[str, str] = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
+"""The first version with a kind of content; the other kinds are in all of them."""
+FIRST_WITH_CHOICES = "2025-11-25"
+"""The first version whose forms have choices with titles, and several choices at once."""
 
 VERSION = "mcp-protocol-version"
 SESSION = "mcp-session-id"
@@ -58,7 +62,7 @@ RESUME = Route(
 LEAVE = Route("mcp", "DELETE", _PLACE, "End a session", (), (), _HEADERS)
 OPERATIONS = (CALL, RESUME, LEAVE)
 
-_SESSION = re.compile("[0-9a-f]{32}-[an]")
+_SESSION = re.compile("[0-9a-f]{32}-[an]e?")
 
 
 class UnknownSessionError(HostingError, code="unknown_session", status=404):
@@ -77,16 +81,21 @@ class UnknownEventError(HostingError, code="unknown_event", status=400):
     """An id of an event that no stream of this app has."""
 
 
-def new_session(*, asks: bool) -> str:
-    """Return the id of a new session, with whether its client puts questions to its person."""
-    return f"{secrets.token_hex(16)}-{'a' if asks else 'n'}"
+def new_session(version: str, *, asks: bool) -> str:
+    """Return the id of a new session, with what the handshake says of its client.
+
+    That is whether it puts questions to its person, and whether the agreed version has events without data.
+    """
+    empty = "e" if version >= FIRST_WITH_EMPTY_EVENTS else ""
+    return f"{secrets.token_hex(16)}-{'a' if asks else 'n'}{empty}"
 
 
-def session_asks(session: str) -> bool:
-    """Return whether a session's client puts questions to its person; raises `UnknownSessionError`."""
+def session_traits(session: str) -> tuple[bool, bool]:
+    """Return whether a session's client asks its person, and takes empty events; raises `UnknownSessionError`."""
     if not _SESSION.fullmatch(session):
         raise UnknownSessionError(f"There is no session {session[:80]!r}. Begin one with 'initialize'.")
-    return session.endswith("a")
+    traits = session.partition("-")[2]
+    return "a" in traits, "e" in traits
 
 
 _NUMBERS: Mapping[int, tuple[type[HostingError], ...]] = {

@@ -27,8 +27,8 @@ class ClientMessage(Struct, frozen=True):
     """One message of a client, in a `version` of the protocol.
 
     A request has a `method` and an `id`, a notification only a method, and an answer an id and a `result`, which is
-    None where the client could not ask. The client `asks` its person what is put to it. Under the `session` its
-    requests have ids of their own.
+    None where the client could not ask. The client `asks` its person what is put to it, and in a stream it may take
+    events without data. Under the `session` its requests have ids of their own.
     """
 
     version: str
@@ -37,6 +37,7 @@ class ClientMessage(Struct, frozen=True):
     params: _Members = {}
     result: _Members | None = None
     asks: bool = False
+    takes_empty_events: bool = False
     session: str = ""
     key: str | None = None
     traceparent: str | None = None
@@ -141,13 +142,16 @@ def _with_client(message: ClientMessage, headers: Mapping[str, str]) -> ClientMe
         if missing := [name for name in (names.META_VERSION, names.META_CAPABILITIES) if name not in meta]:
             raise InvalidFieldError(f"params._meta has no {missing[0]!r}. Send it with each request.")
         _check_headers(message, meta, headers)
-        return replace(message, asks=takes_forms(meta[names.META_CAPABILITIES]))
+        return replace(message, asks=takes_forms(meta[names.META_CAPABILITIES]), takes_empty_events=True)
     if message.version not in names.VERSIONS:
         raise names.UnknownVersionError(
             f"The header MCP-Protocol-Version is {message.version[:40]!r}. Send one of {', '.join(names.VERSIONS)}."
         )
-    session = headers.get(names.SESSION, "")
-    return replace(message, session=session, asks=bool(session) and names.session_asks(session))
+    takes_empty = message.version >= names.FIRST_WITH_EMPTY_EVENTS
+    if not (session := headers.get(names.SESSION, "")):
+        return replace(message, takes_empty_events=takes_empty)
+    asks, agreed = names.session_traits(session)
+    return replace(message, session=session, asks=asks, takes_empty_events=takes_empty or agreed)
 
 
 def _check_headers(message: ClientMessage, meta: _Members, headers: Mapping[str, str]) -> None:

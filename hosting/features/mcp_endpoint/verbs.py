@@ -26,8 +26,9 @@ from hosting.features.mcp_endpoint.requests import (
     read_event_id,
     takes_forms,
 )
+from hosting.features.mcp_endpoint.tools import tool_of
 from hosting.http.json_rpc import MethodNotFoundError, result_reply
-from hosting.http.mcp_tool import ARGUMENTS, CallResult, output_schema
+from hosting.http.mcp_tool import CallResult
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
@@ -85,8 +86,8 @@ class McpVerbs:
         wanted = message.params.get("protocolVersion")
         if not isinstance(wanted, str):
             raise InvalidFieldError("params.protocolVersion is no text. Send the newest version that you speak.")
-        session = names.new_session(asks=takes_forms(message.params.get("capabilities")))
         served = wanted if wanted in names.HANDSHAKE_VERSIONS else names.HANDSHAKE_VERSIONS[-1]
+        session = names.new_session(served, asks=takes_forms(message.params.get("capabilities")))
         result = {"protocolVersion": served, "capabilities": _CAPABILITIES, "serverInfo": names.SERVER}
         reply = result_reply(message.id, {**result, "instructions": _INSTRUCTIONS})
         return Reply(reply.status, reply.body, reply.media_type, {**reply.headers, names.SESSION: session})
@@ -99,7 +100,7 @@ class McpVerbs:
         return {}
 
     async def _list(self, request: HttpRequest, message: ClientMessage) -> _Result:
-        tools = {"tools": [_tool(agent) for agent in self._tools.values()]}
+        tools = {"tools": [tool_of(agent) for agent in self._tools.values()]}
         return {**tools, **_CACHED} if message.is_stateless else tools
 
     async def _call(self, request: HttpRequest, message: ClientMessage) -> _Result:
@@ -181,15 +182,3 @@ class McpVerbs:
         message = ClientMessage(cursor.version, cursor.request_id, "tools/call", meta, asks=cursor.asks)
         run = await self._wire.runs.find(address, cursor.run_id, request.caller.client)
         return self._calls.streamed(McpCall(request, self._wire.plan.served(cursor.agent), message, cursor), run)
-
-
-def _tool(agent: AgentPlan) -> dict[str, Any]:
-    """Return the tool of an agent as the protocol has it."""
-    described = {name: {"type": "string", "description": text} for name, text, _ in ARGUMENTS}
-    required = [name for name, _, is_required in ARGUMENTS if is_required]
-    return {
-        "name": agent.as_tool.name,
-        "description": agent.as_tool.description,
-        "inputSchema": {"type": "object", "properties": described, "required": required},
-        "outputSchema": output_schema(agent),
-    }
