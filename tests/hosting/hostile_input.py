@@ -34,6 +34,8 @@ from hosting.features.approvals.http import parse_decision
 from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp_endpoint.names import session_traits
+from hosting.features.mcp_endpoint.questions import read_question_id
+from hosting.features.mcp_endpoint.requests import read_client_message, read_event_id
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
@@ -409,6 +411,14 @@ PARSERS: Mapping[str, Parser] = {
         runs("data:"),
     ),
     "an MCP tool's arguments": Parser(lambda text: parse_call({"query": text, "threadId": text}, "Joker"), runs("a")),
+    "an MCP message": Parser(
+        lambda text: read_client_message(call(text.encode(), "application/json"), LARGEST), BODIES
+    ),
+    "an MCP event's id": Parser(read_event_id, {**runs("WzFd"), **repeated("W1tb", "MDAw")}),
+    "the JSON of an MCP event's id": Parser(
+        lambda text: read_event_id(base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")), BODIES
+    ),
+    "the id of an MCP question": Parser(read_question_id, runs("a", "a:b:", "a:")),
     "a model's answer in a format": Parser(lambda text: structured_value(ResponseFormat(), text), BODIES),
     "a stored document": Parser(
         read,
