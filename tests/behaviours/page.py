@@ -5,7 +5,7 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is at most 90 kB, compressed.",
+    "page.small": "The page is at most 91 kB, compressed.",
     "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.steering": "A message that is sent while a run goes on joins it, if its sender chooses that or the agent's "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from hosting.core.archiving import Archiver
 from hosting.core.threads import Threads
@@ -18,6 +20,8 @@ class AiSdkFeature(WireFeature):
     name = "ai_sdk"
     wire = "ai-sdk"
     title = "AI SDK UI"
+    links: ClassVar = {"ai_sdk_url": "/ai-sdk/{name}"}
+    page = Path(__file__).with_name("ui")
 
     verbs: WireVerbs
     threads: Threads

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from hosting.core.care import Care
 from hosting.errors import ConfigurationError
@@ -25,12 +27,18 @@ class McpEndpointFeature(WireFeature):
     wire = "mcp"
     title = "MCP"
     door = "v1"
+    links: ClassVar = {"mcp_url": "/mcp/v1"}
+    page = Path(__file__).with_name("ui")
 
     verbs: WireVerbs
     care: Care
     draining: asyncio.Event
     newest_threads: NewestThreads
     by_tool: dict[str, AgentPlan] = field(default_factory=dict, init=False)
+
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether an agent or a workflow is a tool."""
+        return any(tool.name == agent.name for tool in self.by_tool.values())
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent as a tool; raises `ConfigurationError` for one that has the tool's name of another."""

@@ -38,7 +38,7 @@ export function firstRequest(agent) {
 }
 
 /** Show how the agent is called from other programs. Each of `more(agent, given)` returns a way `{ name, curl, python }`
- * of a feature, null where the agent does not have it. */
+ * of a feature, or one with a `program` of JavaScript in place of `python`; nothing where the agent does not have it. */
 export async function showCalls(agent, more) {
   const sent = given()
   const ways = [last, run, streamed, ...more].map((way) => way(agent, sent)).filter(Boolean)
@@ -47,7 +47,10 @@ export async function showCalls(agent, more) {
     const radio = el("input", { type: "radio", name: "way", class: "hidden", on: { change: () => show(way) } })
     return el("label", { class: "button small" }, radio, way.name)
   })
-  const show = (way) => shown.replaceChildren(...snippet("curl", way.curl), ...snippet("Python", way.python), ...hintsOf(way))
+  const show = (way) => {
+    const program = way.program ? snippet("JavaScript", way.program) : snippet("Python", way.python)
+    shown.replaceChildren(...snippet("curl", way.curl), ...program, ...hintsOf(way))
+  }
   choices[0].firstChild.checked = true
   show(ways[0])
   await opened(
@@ -61,8 +64,8 @@ export async function showCalls(agent, more) {
 const snippet = (name, text) => [el("div", { class: "row" }, el("h3", {}, name), copyButton(() => text)), el("pre", { tabIndex: 0, "aria-label": name }, text)]
 
 /** Return sentences about the variables that stand in the way's commands. */
-function hintsOf({ curl, python }) {
-  const named = Object.keys(HINTS).filter((name) => curl.includes(`$${name}"`) || python.includes(`"${name}"]`))
+function hintsOf({ curl }) {
+  const named = Object.keys(HINTS).filter((name) => curl.includes(`$${name}"`))
   const hints = named.length ? named.map((name) => HINTS[name]) : OWN_MACHINE.includes(location.hostname) ? [] : [OPEN]
   return hints.map((text) => el("p", { class: "note" }, text))
 }

@@ -34,6 +34,66 @@ export function asPython({ method, url, headers, body }, given, reading = LINES)
   ].join("\n")
 }
 
+/** Return the request with this JSON value for a shell with curl. */
+export const curlOf = (url, value, given, headers = {}, keyName = "KEY") =>
+  asCurl({ method: "POST", url, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(value) }, given, keyName)
+
+/** Return a program of OpenAI's client that ends with these lines. */
+export const ofOpenai = (url, given, lines) =>
+  [
+    "# pip install openai",
+    ...(isOpen(given) ? [] : ["import os", ""]),
+    "from openai import OpenAI",
+    "",
+    "client = OpenAI(",
+    `    base_url=${literal(url)},`,
+    `    api_key=${given.token ? `os.environ["TOKEN"]` : `"unused"`},`,
+    ...(given.key ? [`    default_headers={${pythonHeaders({ key: true })}},`] : []),
+    ")",
+    ...lines,
+  ].join("\n")
+
+/** Return a program of asynchronous code. Credentials are sent by what `http` makes with their headers. */
+export const ofAsyncio = (packages, imports, given, http, lines, keyName) =>
+  [
+    `# pip install ${packages}`,
+    "import asyncio",
+    ...(isOpen(given) ? [] : ["import os"]),
+    "",
+    ...imports,
+    "",
+    "",
+    "async def main():",
+    ...[...(isOpen(given) ? [] : [`http = ${http(`headers={${pythonHeaders(given, keyName).join(", ")}}`)}`]), ...lines].map((line) => `    ${line}`),
+    "",
+    "",
+    "asyncio.run(main())",
+  ].join("\n")
+
+/** Return the call of an MCP tool, as both. Arguments that are more than texts are read from JSON. */
+export function mcpCall(url, tool, args, given, keyName) {
+  const json = literal(JSON.stringify(args))
+  const isOfTexts = Object.values(args).every((value) => typeof value === "string")
+  const signed = isOpen(given) ? [] : ["from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client"]
+  const server = isOpen(given) ? literal(url) : `streamable_http_client(${literal(url)}, http_client=http)`
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } }
+  return {
+    curl: curlOf(url, call, given, { Accept: "application/json, text/event-stream" }, keyName),
+    python: ofAsyncio(
+      "mcp",
+      [...(isOfTexts ? [] : ["import json", ""]), "from mcp import Client", ...signed],
+      given,
+      (headers) => `create_mcp_http_client(${headers})`,
+      [
+        `async with Client(${server}) as client:`,
+        `    result = await client.call_tool(${literal(tool)}, ${isOfTexts ? JSON.stringify(args) : `json.loads(${json})`})`,
+        `    print(result.structured_content["response"])`,
+      ],
+      keyName,
+    ),
+  }
+}
+
 /** Return the members of a dict of Python by which a program sends the credentials. */
 export const pythonHeaders = (given, keyName = "KEY") => [
   ...(given.key ? [`"${KEY}": os.environ["${keyName}"]`] : []),

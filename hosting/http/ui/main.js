@@ -2,6 +2,7 @@
 
 import { a2aClient } from "./a2a.js"
 import { AgentView, described, showModel } from "./agent.js"
+import { aiSdkChat } from "./ai_sdk.js"
 import { Problem, graphs, paths, read, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
@@ -17,6 +18,7 @@ import { emptyThread, noAgents } from "./empty.js"
 import { Figures } from "./figures.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { mcpClient } from "./mcp.js"
+import { mcpEndpoint } from "./mcp_endpoint.js"
 import { Memory } from "./memory.js"
 import { renamed } from "./naming.js"
 import { openaiClient } from "./openai.js"
@@ -66,7 +68,7 @@ const views = {
   webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
 const share = worded(iconButton("share", "Share the thread", () => act(() => showSharing(conversation.agent, conversation.threadId)), "quiet of-thread"), "Share")
-const code = worded(iconButton("code", "Call it from your code", () => showCalls(shown, [openaiClient, chatClient, mcpClient, a2aClient])), "Code")
+const code = worded(iconButton("code", "Call it from your code", () => showCalls(shown, [openaiClient, chatClient, mcpClient, mcpEndpoint, a2aClient, aiSdkChat])), "Code")
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)

@@ -27,6 +27,8 @@ from tests.hosting.http.browsed_page import (
     faults_of,
 )
 from tests.support.app_folder import make_app
+from tests.support.node_packages import node
+from tests.support.npm_client import with_packages
 from tests.support.orchestrations_app import HOST
 from tests.support.running_host import RunningHost
 
@@ -52,9 +54,10 @@ app = AgentFunctionApp(
     agents=[guide], workflows=[text_flow, order_flow], wires=WIRES, enable_mcp_tool_trigger=IS_TOOL, principal=PRINCIPAL
 )
 """
-WIRES = "['responses', 'chat-completions', 'a2a']"
+WIRES = "['responses', 'chat-completions', 'a2a', 'mcp']"
+AI_SDK = Path(__file__).parents[1] / "features" / "ai_sdk" / "client.mjs"
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"mcp_extension": "t"}}
-SHOWN = ["Run", "Stream", "OpenAI client", "Chat Completions", "MCP client", "A2A"]
+SHOWN = ["Run", "Stream", "OpenAI client", "Chat Completions", "MCP client", "MCP endpoint", "A2A"]
 REFUSED = "Failed to load resource: the server responded"
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.calls")]
@@ -108,7 +111,7 @@ async def answers_of(calls: Mapping[str, tuple[str, str]], **environ: str) -> di
 
 def text_of(way: str, body: str) -> str:
     """Return the answer in what a command printed."""
-    events = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: ")]
+    events = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
     match way:
         case "Run":
             return str(json.loads(body)["response"])
@@ -118,8 +121,10 @@ def text_of(way: str, body: str) -> str:
             return str(json.loads(body)["output"][-1]["content"][0]["text"])
         case "Chat Completions":
             return str(json.loads(body)["choices"][0]["message"]["content"])
-        case "MCP client":
+        case "MCP client" | "MCP endpoint":
             return str(events[-1]["result"]["structuredContent"]["response"])
+        case "AI SDK":
+            return "".join(event["delta"] for event in events if event["type"] == "text-delta")
         case _:
             parts = json.loads(body)["result"]["task"]["artifacts"][0]["parts"]
             return "".join(part.get("text", "") for part in parts)
@@ -215,10 +220,38 @@ async def test_only_protocols_that_the_app_serves_are_shown(tmp_path: Path) -> N
             await ended(page)
             after = await calls_of(page)
 
-    assert (guide["responses_url"], guide["a2a_url"]) == (None, f"{host.origin}/api/a2a/Guide")
+    assert (guide["responses_url"], guide["mcp_url"]) == (None, None)
+    assert guide["a2a_url"] == f"{host.origin}/api/a2a/Guide"
     assert [*before] == ["Run", "Stream", "A2A"]
     assert [*after] == ["Your last message or schedule", *before]
     assert "hello" in after["Your last message or schedule"][0]
+
+
+@needs_curl
+@pytest.mark.parametrize(
+    ("place", "token", "answer"),
+    [
+        ("#/Guide", "", ANSWER),
+        ("#/Guide", "of-ada", ANSWER),
+        ("#/Text", "", "?OD UOY NAC TAHW"),
+        ("#/Orders", "", '{"item": "...", "total": 3}'),
+    ],
+)
+async def test_the_chat_of_the_ai_sdk_runs_as_it_stands(
+    tmp_path: Path, pytestconfig: pytest.Config, place: str, token: str, answer: str
+) -> None:
+    """In JavaScript, with the client from npm."""
+    packages = with_packages(AI_SDK, Path(pytestconfig.cache.mkdir("ai-sdk-node"))).parent
+    folder = app_in(tmp_path, wires="['ai-sdk']", is_tool=False, principal="signed_in" if token else "None")
+    with RunningHost(folder) as host:
+        async with opened(host.origin, place, **({"token": token} if token else {})) as page:
+            curl, program = (await calls_of(page))["AI SDK"]
+        script = packages / f"{tmp_path.name}.mjs"
+        script.write_text(program, encoding="utf-8")
+        by_curl = text_of("AI SDK", await printed("bash", "-c", curl, TOKEN=token))
+        by_client = await printed(node(), str(script), TOKEN=token)
+
+    assert (by_curl, by_client.strip()) == (answer, answer)
 
 
 @ON_EACH_SCREEN
