@@ -194,7 +194,7 @@ def _wires(
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
         AiSdkFeature(names, verbs, services.threads, services.archiver),
-        McpEndpointFeature(names, verbs, services.care, draining, newest),
+        McpEndpointFeature(names, verbs, services.care, draining, newest, services.threads, large_reads),
     )
 
 

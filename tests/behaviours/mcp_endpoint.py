@@ -6,6 +6,7 @@ BEHAVIOURS = {
     "mcp-endpoint.tools": "Each agent and each workflow is a tool; its result is as the MCP extension has it.",
     "mcp-endpoint.typed-tools": "A workflow that takes a value is a tool with the schema of that value.",
     "mcp-endpoint.contents": "Pictures, sound, files and links of an answer are content of the result.",
+    "mcp-endpoint.resources": "The caller's threads and the files of their runs are resources.",
     "mcp-endpoint.progress": "A call with a progress token gets the agent's words and tools as they come.",
     "mcp-endpoint.cancel": "A client cancels the run of its call, by a notification or by closing a stateless stream.",
     "mcp-endpoint.once": "The same request of a session, or under the same Idempotency-Key, is one run.",

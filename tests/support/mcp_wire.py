@@ -78,7 +78,7 @@ class Session:
         """Return the headers of a request."""
         if self.version != STATELESS:
             return self.headers
-        name = request["params"].get("name")
+        name = request["params"].get("name", request["params"].get("uri"))
         named = {} if name is None else {"mcp-name": name}
         return {**self.headers, "mcp-protocol-version": STATELESS, "mcp-method": request["method"], **named}
 

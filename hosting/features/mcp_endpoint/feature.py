@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from hosting.core.care import Care
+from hosting.core.threads import Threads
+from hosting.core.turns import LargeReads
 from hosting.errors import ConfigurationError
 from hosting.feature import Wire, WireFeature
 from hosting.http.verbs import NewestThreads
@@ -34,6 +36,8 @@ class McpEndpointFeature(WireFeature):
     care: Care
     draining: asyncio.Event
     newest_threads: NewestThreads
+    threads: Threads
+    reads: LargeReads
     by_tool: dict[str, AgentPlan] = field(default_factory=dict, init=False)
 
     def has(self, agent: AgentPlan) -> bool:
@@ -57,10 +61,12 @@ class McpEndpointFeature(WireFeature):
         from hosting.features.mcp_endpoint import names
         from hosting.features.mcp_endpoint.calls import Calls
         from hosting.features.mcp_endpoint.requests import MCP_DOCUMENT
+        from hosting.features.mcp_endpoint.resources import Resources
         from hosting.features.mcp_endpoint.verbs import McpVerbs
         from hosting.http.wire_requests import operation_of
 
         calls = Calls(self.verbs, self.care, self.draining, self.newest_threads)
-        reply = McpVerbs(self.verbs, calls, self.by_tool).reply
+        resources = Resources(self.verbs, self.threads, self.newest_threads, self.reads, self.by_tool)
+        reply = McpVerbs(self.verbs, calls, resources).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/mcp-endpoint.md")
         return Wire(names.CALL.function, names.PATH, MCP_DOCUMENT, route_of, reply, names.mcp_refusal)

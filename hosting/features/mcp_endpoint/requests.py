@@ -20,6 +20,8 @@ from hosting.http.run_call import RawRequest, body_form, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.names import is_id
 
+_NAMED_BY = {"tools/call": "name", "resources/read": "uri"}
+"""The parameter that stands in the header Mcp-Name too, by the method."""
 _Members = Mapping[str, Any]
 
 
@@ -157,8 +159,9 @@ def _with_client(message: ClientMessage, headers: Mapping[str, str]) -> ClientMe
 def _check_headers(message: ClientMessage, meta: _Members, headers: Mapping[str, str]) -> None:
     """Raise `HeaderMismatchError` where a header for proxies says something else than the body."""
     bodies = {names.VERSION: meta[names.META_VERSION], "mcp-method": message.method}
-    if message.method == "tools/call" and message.params.get("name") is not None:
-        bodies["mcp-name"] = message.params["name"]
+    named = message.params.get(_NAMED_BY.get(message.method, ""))
+    if named is not None:
+        bodies["mcp-name"] = named
     for header, value in bodies.items():
         if headers.get(header) != value:
             raise names.HeaderMismatchError(

@@ -26,6 +26,7 @@ from hosting.features.mcp_endpoint.requests import (
     read_event_id,
     takes_forms,
 )
+from hosting.features.mcp_endpoint.resources import Resources
 from hosting.features.mcp_endpoint.tools import tool_of
 from hosting.http.json_rpc import MethodNotFoundError, result_reply
 from hosting.http.mcp_tool import CallResult
@@ -33,10 +34,17 @@ from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.names import Address, is_id, may_be_stored
-from hosting.plan import AgentPlan
 
 _CACHED: Mapping[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-_CAPABILITIES: Mapping[str, Any] = {"tools": {}}
+_ANEW: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
+_CAPABILITIES: Mapping[str, Any] = {"tools": {}, "resources": {}}
+_KEPT = {
+    "tools/list": _CACHED,
+    "resources/templates/list": _CACHED,
+    "resources/list": _ANEW,
+    "resources/read": _ANEW,
+}
+"""How long a client may keep a result, in versions without a handshake."""
 _INSTRUCTIONS = (
     "Each tool is an agent with a conversation. Send the thread_id of an earlier result as threadId to continue it."
 )
@@ -44,14 +52,17 @@ _Result = Mapping[str, Any] | Streamed
 
 
 class McpVerbs:
-    """The methods of an app's MCP wire. `tools` are the agents by their tools' names in lower case."""
+    """The methods of an app's MCP wire. The `resources` have the agents by their tools' names in lower case."""
 
-    def __init__(self, verbs: WireVerbs, calls: Calls, tools: Mapping[str, AgentPlan]) -> None:
-        self._wire, self._calls, self._tools = verbs, calls, tools
+    def __init__(self, verbs: WireVerbs, calls: Calls, resources: Resources) -> None:
+        self._wire, self._calls, self._tools = verbs, calls, resources.tools
         self._methods: dict[str, Callable[[HttpRequest, ClientMessage], Awaitable[_Result]]] = {
             "ping": self._ping,
             "tools/list": self._list,
             "tools/call": self._call,
+            "resources/list": resources.list,
+            "resources/templates/list": resources.templates,
+            "resources/read": resources.read,
         }
         self._stateless = {"server/discover": self._discover, **self._methods}
         del self._stateless["ping"]
@@ -80,7 +91,10 @@ class McpVerbs:
             result = await method(request, message)
         except HostingError as error:  # clients with a handshake take another status for the end of their session
             return names.mcp_refusal(error, message.id, status=None if message.is_stateless else 200)
-        return result if isinstance(result, Streamed) else result_reply(message.id, of_version(message, result))
+        if isinstance(result, Streamed):
+            return result
+        kept = _KEPT.get(message.method, {}) if message.is_stateless else {}
+        return result_reply(message.id, of_version(message, {**kept, **result}))
 
     def _initialize(self, message: ClientMessage) -> Reply:
         wanted = message.params.get("protocolVersion")
@@ -100,8 +114,7 @@ class McpVerbs:
         return {}
 
     async def _list(self, request: HttpRequest, message: ClientMessage) -> _Result:
-        tools = {"tools": [tool_of(agent) for agent in self._tools.values()]}
-        return {**tools, **_CACHED} if message.is_stateless else tools
+        return {"tools": [tool_of(agent) for agent in self._tools.values()]}
 
     async def _call(self, request: HttpRequest, message: ClientMessage) -> _Result:
         name = message.params.get("name")

@@ -52,7 +52,7 @@ async def test_a_body_that_is_no_json_is_refused(wired: Wired) -> None:
 
 async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
     """With those that are."""
-    method = await session.refused("resources/list")
+    method = await session.refused("prompts/list")
     tool = await session.refused("tools/call", name="Nobody", arguments={"query": "hi"})
     other_case = await session.refused("tools/call", name="joker", arguments={"query": "hi"})
 
