@@ -28,6 +28,7 @@ from hosting.feature import Feature, Wire
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.functions.feature_entities import FeatureEntities
 from hosting.http.access import Access, refuse_forms_of_other_sites
+from hosting.http.answer_form import Form
 from hosting.http.pings import PING_SECONDS, with_pings
 from hosting.http.places import OF_WORKFLOWS, Mount
 from hosting.http.refusals import TRY_AGAIN, later_headers
@@ -40,7 +41,6 @@ from hosting.http.replies import (
 )
 from hosting.http.request import Bound, HttpRequest, Received, joined
 from hosting.http.route import Header, Route
-from hosting.http.run_call import Form
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import may_be_stored
 from hosting.plan import AgentPlan, Plan

@@ -30,6 +30,7 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Superstep
 from hosting.errors import HostingError
+from hosting.http.answer_form import Form
 from hosting.http.bodies import (
     ListedRun,
     PendingRun,
@@ -38,7 +39,6 @@ from hosting.http.bodies import (
     in_both_spellings,
 )
 from hosting.http.refusals import RETRY_AFTER_SECONDS
-from hosting.http.run_call import Form
 from hosting.http.run_text import status_of, text_with_decisions
 from hosting.http.timeline import timeline_fields
 from hosting.ports import iso

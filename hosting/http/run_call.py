@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import unquote
 
 from msgspec import Struct, field
@@ -40,6 +40,7 @@ from hosting.errors import (
     UnknownFieldError,
     UnsupportedMediaTypeError,
 )
+from hosting.http.answer_form import Form, answer_form, media_parameter
 from hosting.http.client_tools import CLIENT_TOOLS, read_client_tools
 from hosting.http.parameters import Parameter
 from hosting.model_options import OPTION_NAMES, read_options
@@ -47,7 +48,6 @@ from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
 from hosting.ports import Wait
 from hosting.workflows import WorkflowInput, json_text
 
-Form = Literal["json", "text", "events"]
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
@@ -99,7 +99,6 @@ STREAM_MEMBER: Schema = {
 BUSY_MEMBER: Schema = {"anyOf": [_BUSY_WORD, {"type": "null"}], "description": _BUSY_TEXT}
 """The members of a body in the OpenAPI document besides the fields of the request itself."""
 
-_JSON = ("application/json", "application/problem+json")
 _OPAQUE = ("multipart/", "image/", "audio/", "video/")
 _UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "")
 
@@ -273,45 +272,10 @@ def body_form(call: RawRequest, most_bytes: int) -> Form:
         raise UnsupportedMediaTypeError(
             f"A body of type {media!r} cannot be a message. Send application/json or text/plain."
         )
-    charset = _parameter(parameters, "charset") if parameters else ""
+    charset = media_parameter(parameters, "charset") if parameters else ""
     if charset not in _UTF8:
         raise UnsupportedMediaTypeError(f"The charset {charset!r} is not supported. Send UTF-8.")
     return "json" if media == "application/json" or media.endswith("+json") else "text"
-
-
-def answer_form(accept: str, otherwise: Form) -> Form:
-    """Return the form of the answer that `Accept` prefers; `otherwise` if it is missing or leaves the choice."""
-    qualities: dict[str, float] = {}
-    for item in accept.split(","):
-        media, _, parameters = item.partition(";")
-        if media.strip():
-            try:
-                quality = float(_parameter(parameters, "q") or 1)
-            except ValueError:
-                quality = 0.0
-            qualities[media.strip().lower()] = min(max(quality, 0.0), 1.0)
-    if not qualities:
-        return otherwise
-
-    def quality_of(media: str, any_of_kind: str) -> float:
-        return qualities.get(media, qualities.get(any_of_kind, qualities.get("*/*", 0.0)))
-
-    json_quality = max(quality_of(media, "application/*") for media in _JSON)
-    text_quality = quality_of("text/plain", "text/*")
-    if quality_of("text/event-stream", "text/*") > max(json_quality, text_quality):
-        return "events"
-    if json_quality == text_quality:
-        return otherwise if json_quality else "text"
-    return "json" if json_quality > text_quality else "text"
-
-
-def _parameter(parameters: str, name: str) -> str:
-    """Return the value of a media type's parameter in lower case, without its quotes; nothing when it has none."""
-    for item in parameters.split(";"):
-        key, _, value = item.partition("=")
-        if key.strip().lower() == name:
-            return value.strip().strip('"').lower()
-    return ""
 
 
 def json_fields(body: bytes, known: Set[str]) -> dict[str, Any]:

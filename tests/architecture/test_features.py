@@ -15,7 +15,7 @@ from hosting.settings import Settings, SettingsPart
 from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
-CORE_LINES = 12_899
+CORE_LINES = 12_901
 """Without blank lines, comments and docstrings."""
 
 FOLDER = HOSTING.folder / "features"

@@ -15,6 +15,7 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.features.approvals.approvals import Approvals
 from hosting.http import places
+from hosting.http.answer_form import Form, answer_form
 from hosting.http.bodies import SENT_COMPLETED
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
@@ -26,11 +27,9 @@ from hosting.http.routes import (
 from hosting.http.run_call import (
     WAIT_MEMBERS,
     WAIT_PARAMETERS,
-    Form,
     JsonBody,
     RawRequest,
     Wanted,
-    answer_form,
     read_wanted,
 )
 from hosting.http.runs import Starting

@@ -14,8 +14,8 @@ from agent_framework import AgentResponse, Message
 from hosting.core.archiving import Capacity, size_bytes
 from hosting.core.thread.events import Completed, Failed
 from hosting.errors import ArchiveUnavailableError
+from hosting.http.answer_form import Form
 from hosting.http.replies import run_reply
-from hosting.http.run_call import Form
 from tests.support.bench import ADDRESS, Bench
 
 LIMIT = 4096

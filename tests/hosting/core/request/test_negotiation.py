@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hosting.errors import UnsupportedMediaTypeError
-from hosting.http.run_call import RawRequest, answer_form, body_form
+from hosting.http.answer_form import answer_form
+from hosting.http.run_call import RawRequest, body_form
 
 
 @pytest.mark.parametrize(
