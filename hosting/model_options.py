@@ -210,7 +210,7 @@ def read_options(sent: Iterable[tuple[str, str, object]], declared: Declared) ->
 
 def options_schema(declared: Declared) -> dict[str, Any]:
     """Return the JSON Schema of the options of a request, by their names: those that are ignored are anything."""
-    members = {
+    members: dict[str, Any] = {
         name: {"anyOf": [kind.schema(declared[name]), {"type": "null"}]} if name in declared else {}
         for name, kind in _KINDS.items()
     }

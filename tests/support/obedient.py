@@ -39,7 +39,7 @@ class _ObedientModel(BaseChatClient[Any]):
         self, messages: Sequence[Message], options: Mapping[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
         for message in (await self._answer(messages, options)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role=message.role)
+            yield ChatResponseUpdate(contents=message.contents, role="assistant")
 
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1]

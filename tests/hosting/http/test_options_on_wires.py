@@ -201,7 +201,8 @@ async def test_a_response_that_goes_on_after_an_approval_has_the_options_of_the_
 async def test_the_effort_of_reasoning_reaches_a_model_behind_openais_responses(wires: Wires) -> None:
     """agent-framework's client of it takes an object, and has no other name for the effort."""
     client = OpenAIChatClient(model="Joker", async_client=wires.openai)
-    thinks = Agent(client, name="Thinks", default_options={"reasoning": {"effort": "medium"}, "store": False})
+    own_options: Any = {"reasoning": {"effort": "medium"}, "store": False}
+    thinks = Agent(client, name="Thinks", default_options=own_options)
     app = app_of()
     app.add_agent(thinks, options={"reasoning_effort": ["low", "medium"], "verbosity": ["low"]})
     async with served(app) as (_, http):
