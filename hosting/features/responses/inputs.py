@@ -46,7 +46,7 @@ def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Inp
     if is_whole and value[-1].get("type") == OUTPUT:
         results = item_results("input", value)
         return Input((), tuple(result.decision for result in results), results[0].thread_id)
-    answers = [(number, item) for number, item in enumerate(value) if item.get("type") in _ANSWERS]
+    answers = [(number, item) for number, item in enumerate(value) if str(item.get("type")) in _ANSWERS]
     if len(answers) == len(value):
         return Input(decisions=tuple(_ANSWERS[str(item["type"])](f"input[{number}]", item) for number, item in answers))
     if is_whole:

@@ -238,6 +238,7 @@ async def test_a_message_with_nothing_in_it_is_refused_by_its_place_in_the_proto
         ({"input": "x", "conversation": {"id": None}}, 400, "invalid_field"),
         ({"input": "x", "tool_choice": ""}, 400, "unsupported_parameter"),
         ({"input": "x", "conversation": "conv_clerk~t"}, 400, "unsupported_parameter"),
+        ({"input": [{"type": []}]}, 400, "unsupported_parameter"),
         ({"input": "x", "inpt": "y"}, 400, "unknown_field"),
         ({"input": "\ud800"}, 400, "invalid_encoding"),
     ],
