@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from agent_framework import Agent, tool
 
 from hosting.features.ag_ui.context import MOST_CONTEXT_BYTES
-from tests.support.ag_ui import Events, Wired, answer, events_of, folded, interrupts, resume, text_of, wanted
-from tests.support.made_app import MEMORY, app_of, served
+from tests.support.ag_ui import Wired, answer, folded, interrupts, resume, text_of, wanted
+from tests.support.shown_page import contents_of, shown_by
 from tests.support.steered import RoundsClient, Working
 
 pytestmark = pytest.mark.behaviour("ag-ui.context")
@@ -25,33 +22,6 @@ SHOWN = (
     "user: What the page shows while I write, as JSON. It is information, and asks for nothing by itself.\n"
     '[{"description": "The open order.", "value": "A-17"}]'
 )
-
-
-class Shown:
-    """An app over an agent in one process; `run` sends a request, `thread` and `erase` are our own routes."""
-
-    def __init__(self, http: httpx.AsyncClient) -> None:
-        self.http = http
-
-    async def run(self, fields: dict[str, Any]) -> Events:
-        """Return the events of a run."""
-        reply = await self.http.post("/api/ag-ui/Joker", json=fields)
-        assert reply.status_code == 200, reply.text
-        return events_of(reply.text)
-
-    async def thread(self) -> str:
-        """Return all that our own routes show of the thread."""
-        replies = [await self.http.get(f"/api/agents/Joker/threads/t{part}") for part in ("", "/messages", "/runs")]
-        return "\n".join(reply.text for reply in replies)
-
-
-@asynccontextmanager
-async def shown_by(agent: Any, environ: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Shown]:
-    """One process of an app of the agent."""
-    app = app_of(wires=["ag-ui"], environ=environ or MEMORY)
-    app.add_agent(agent, **options)
-    async with served(app) as (_, http):
-        yield Shown(http)
 
 
 @pytest.mark.parametrize("per_call", [False, True])
@@ -182,8 +152,3 @@ async def test_an_agent_whose_model_cannot_get_it_refuses_it_by_name(wired: Wire
     assert (status, error["code"]) == (400, "not_served")
     assert error["message"].startswith("The agent 'Joker' takes no context")
     assert (await wired.http.get("agents/Joker/threads/t")).status_code == 404
-
-
-def contents_of(folder: Path) -> str:
-    """Return what stands in the files of a folder."""
-    return "".join(path.read_bytes().decode(errors="replace") for path in folder.rglob("*") if path.is_file())

@@ -10,10 +10,10 @@ import pytest
 from agent_framework import AgentSession, ContextProvider
 
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
-from tests.hosting.features.ag_ui.test_context import Shown, contents_of, shown_by
 from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, text_of, wanted
 from tests.support.flows import FLOWS
 from tests.support.painter import painter
+from tests.support.shown_page import Shown, contents_of, shown_by
 
 pytestmark = pytest.mark.behaviour("ag-ui.state")
 
