@@ -13,7 +13,7 @@ from hosting.functions.user_routes import adapt_classic_handler, exchange_handle
 
 
 def prepare(functions: Iterable[Any], own: Container[str], *, has_owners: bool) -> None:
-    """Exchange the handlers of those indexed functions that are not of the app's `own` names.
+    """Exchange the handlers of those indexed functions that are not of the app's `own` names, and of orchestrators.
 
     Raises `ConfigurationError` for one that takes requests of ours, or begins no run as it says. Where threads have
     owners, one is named that answers with the engine's own URLs.
@@ -28,5 +28,6 @@ def prepare(functions: Iterable[Any], own: Container[str], *, has_owners: bool) 
         adapt_agent_trigger(function)
         lend_client(function)
         adapt_classic_handler(function)
+    for function in (*ours, *theirs):
         if hasattr(handler := function.get_user_function(), "orchestrator_function"):
             exchange_handler(function, naming(handler))

@@ -34,6 +34,7 @@ from devhost.index import build_index
 from devhost.invoke import AppFunctions, Invoker
 from devhost.settings import read_host_settings
 from hosting.app import AgentFunctionApp
+from hosting.functions.execution import read_input
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import ObservedStore
 from tests.support.warm_python import ROOT
@@ -84,9 +85,9 @@ class EngineApp:
         await self.hub.start(name, instance_id, text if self.speaks_protobuf else json.dumps(text))
 
     def value_of(self, text: str | None) -> Any:
-        """Return the value of an instance's input that the SDK's client sent."""
-        value = json.loads(str(text))
-        return value if self.speaks_protobuf else json.loads(value)
+        """Return the value of an instance's input, which the SDK's client sent or an execution handed on."""
+        given = read_input(str(text) if self.speaks_protobuf else json.loads(str(text)))
+        return json.loads(str(given.input))
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from devhost.durable.records import ActivityTask, Body, EventMessage, Operation,
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.store.tables import FILE
 from hosting.app import AgentFunctionApp
+from hosting.features.schedules.clock import CLOCK
 from tests.support.clerk import clerk
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import FastClock
@@ -31,6 +32,11 @@ from tests.support.observed_store import GUARD_SECONDS
 RECORDED = Path(__file__).with_name("recorded")
 OUTPUTS = RECORDED / "outputs.json"
 """What each of them returns under 1.7."""
+CLOCKS_INPUT: dict[str, Any] = {
+    "wake_at": "2026-01-01T00:00:01Z",
+    "clock": {"agent": "Clerk", "owner": "", "schedule_id": "s", "generation": 1, "since": 1767225600.0},
+}
+"""Of a schedule's clock whose schedule the store of these tests has not: the clock looks for it again and again."""
 Steps = Generator[Any, Any, Any]
 
 
@@ -150,6 +156,12 @@ async def _record() -> None:
             async with engine_app(make_app([]), clock=FastClock(), inner=load(name, Path(folder))) as running:
                 outputs[name] = await finish(running, 1 if name == "continued" else 2)
     OUTPUTS.write_text(json.dumps(outputs) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        store = DyingStore(Path(folder), DEATHS["timer"])
+        async with engine_app(make_app([]), clock=FastClock(), inner=store) as running:
+            await running.start(CLOCK, "i", CLOCKS_INPUT)
+            await asyncio.wait_for(store.died.wait(), GUARD_SECONDS)
+        await _write("clock", store, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         inner = SqliteStore(Path(folder))
         async with engine_app(make_app([]), clock=FastClock(), inner=inner) as running:

@@ -18,7 +18,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from devhost.durable.records import Status
 from hosting.functions.durable_2.execution import Episode
 from tests.devhost.durable.protobuf_functions import Answer
-from tests.hosting.functions.durable_2.earlier_app import DEATHS, OUTPUTS, finish, load, make_app
+from tests.hosting.functions.durable_2.earlier_app import CLOCKS_INPUT, DEATHS, OUTPUTS, finish, load, make_app
 from tests.support.engine_app import engine_app
 from tests.support.engine_clocks import FastClock
 
@@ -44,6 +44,23 @@ async def test_an_execution_of_1_7_goes_on(name: str, tmp_path: Path) -> None:
             result[number][2].pop()  # an id of a child that 2.x begins, which is named after its number
     assert output == expected
     assert Counter(acted) == Counter((*ROUND[DONE[name] :], *ROUND))
+
+
+async def test_a_schedules_clock_goes_on(tmp_path: Path) -> None:
+    """It wakes, and continues as new with the next time."""
+    async with engine_app(make_app([]), clock=FastClock(), inner=load("clock", tmp_path)) as running:
+
+        async def is_over() -> bool:
+            instance = await running.store.instance("i")
+            assert instance is not None
+            assert not instance.status.is_terminal, instance.output
+            return CLOCKS_INPUT["wake_at"] not in str(instance.input)
+
+        await running.store.until(is_over)
+        clock = await running.store.instance("i")
+
+    assert clock is not None
+    assert running.value_of(clock.input)["clock"] == CLOCKS_INPUT["clock"]
 
 
 async def test_one_whose_order_differs_fails_and_says_so(tmp_path: Path) -> None:
