@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from mcp_types import methods
 
 from hosting.app import Principal, PrincipalRequest
 from tests.hosting.features.mcp_endpoint.test_contents import painter_flow
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Session, Wired
 from tests.support.running_host import RunningHost
 
@@ -153,12 +155,13 @@ async def test_the_official_client_lists_and_reads_threads(tmp_path: Path, mode:
             for tool, query in (("Joker", "tell me a joke"), ("Clerk", "call look 1")):
                 await client.call_tool(tool, {"query": query, "threadId": f"of-{tool}"})
             found: dict[str, str | None] = {}
-            while len(found) < 2:
-                page, cursors = await client.list_resources(), 0
-                found |= {str(resource.uri): resource.title for resource in page.resources}
-                while page.next_cursor is not None:
-                    page, cursors = await client.list_resources(cursor=page.next_cursor), cursors + 1
+            async with asyncio.timeout(2 * GUARD_SECONDS):
+                while len(found) < 2:
+                    page, cursors = await client.list_resources(), 0
                     found |= {str(resource.uri): resource.title for resource in page.resources}
+                    while page.next_cursor is not None:
+                        page, cursors = await client.list_resources(cursor=page.next_cursor), cursors + 1
+                        found |= {str(resource.uri): resource.title for resource in page.resources}
             (contents,) = (await client.read_resource("thread://Joker/of-Joker")).contents
             templates = (await client.list_resource_templates()).resource_templates
 
