@@ -19,7 +19,7 @@ import pytest
 
 from hosting.names import new_id
 from tests.faults.planned_app import PlannedApp, points
-from tests.support.kept_in import KINDS, kept_in, over
+from tests.support.kept_in import over
 from tests.support.seeds import IS_EXPLORING
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("service.steering-killed")]
@@ -169,18 +169,22 @@ def at_the_door(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathF
     return asyncio.run(asyncio.wait_for(killed_at_the_door(app), 2 * GUARD_SECONDS))
 
 
-@pytest.mark.parametrize(
-    ("point", "log_settings"),
-    kept_in(*KINDS, first=JOINED, rest=[point for point in POINTS if point != JOINED]),
-    indirect=["log_settings"],
-)
+@pytest.mark.parametrize("log_settings", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("point", POINTS)
 def test_another_process_gives_the_message_once_and_at_the_same_call(at_work: dict[str, Steered], point: str) -> None:
     """Wherever the run stood: no call of either process was shown it at another place."""
-    steered = at_work[point]
+    assert_given_at_the_same_call(at_work[point], point)
 
-    assert_given_once(steered)
-    assert all(shown == SHOWN[: len(shown)] and len(shown) in (1, 4, 6) for shown in steered.shown), steered.shown
-    assert steered.attempts == (1 if point == POINTS[-1] else 2)
+
+@pytest.mark.parametrize("log_settings", ["redis", "tables"], indirect=True)
+@pytest.mark.parametrize(
+    "point", [point if point == JOINED else pytest.param(point, marks=pytest.mark.explore) for point in POINTS]
+)
+def test_the_message_is_given_once_where_only_a_lease_says_that_a_process_is_gone(
+    at_work: dict[str, Steered], point: str
+) -> None:
+    """Over stores of several machines, too."""
+    assert_given_at_the_same_call(at_work[point], point)
 
 
 @over("log_settings", "sqlite")
@@ -191,6 +195,13 @@ def test_a_message_whose_process_is_killed_joins_once(at_the_door: dict[str, Ste
 
     assert_given_once(steered)
     assert steered.shown == [SHOWN[:1], SHOWN[:4], SHOWN]
+
+
+def assert_given_at_the_same_call(steered: Steered, point: str) -> None:
+    """Also in the second attempt, which every run had that had not ended."""
+    assert_given_once(steered)
+    assert all(shown == SHOWN[: len(shown)] and len(shown) in (1, 4, 6) for shown in steered.shown), steered.shown
+    assert steered.attempts == (1 if point == POINTS[-1] else 2)
 
 
 def assert_given_once(steered: Steered) -> None:
