@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import grpc.aio
@@ -13,7 +14,7 @@ from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
-from durabletask.task import ActivityContext
+from durabletask.task import ActivityContext, OrchestrationContext, when_all
 from durabletask.worker import TaskHubGrpcWorker
 
 from devhost.durable.engine import DurableTask
@@ -21,7 +22,6 @@ from devhost.durable.grpc.service import TaskHubServer
 from devhost.durable.grpc.workers import WORKERS, WorkerFunctions
 from devhost.durable.settings import DurableSettings
 from devhost.errors import AddressError
-from tests.devhost.durable.test_grpc_service import add, child, fails, waits
 from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
 
@@ -30,6 +30,29 @@ pytestmark = pytest.mark.behaviour("engine.workers")
 GUARD_SECONDS = 10
 DOUBLES = 3
 """How often `add` calls the activity."""
+
+
+Steps = Generator[Any, Any, Any]
+COUNTER = EntityInstanceId("entity_counter", "k")
+
+
+def add(context: OrchestrationContext, given: Any) -> Steps:
+    """Use each kind of function."""
+    first = yield context.call_activity("act_double", input=given)
+    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
+    yield context.create_timer(timedelta(seconds=5))
+    below = yield context.call_sub_orchestrator("child", input={"n": first})
+    total = yield context.call_entity(COUNTER, "add", 5)
+    context.signal_entity(COUNTER, "tell", 1)
+    return [first, both, below, total]
+
+
+def child(context: OrchestrationContext, given: Any) -> Any:
+    return {"got": given, "parent": context.parent_instance_id}
+
+
+def fails(context: OrchestrationContext, given: Any) -> Steps:
+    return (yield context.call_activity("act_fail", input=given))
 
 
 def entity_counter(context: EntityContext, given: Any) -> Any:
@@ -67,7 +90,7 @@ async def worker(address: str, acted: list[tuple[str, int]]) -> AsyncIterator[No
         return 2 * given
 
     made = TaskHubGrpcWorker(host_address=address, secure_channel=False)
-    for orchestrator in (add, child, fails, waits):
+    for orchestrator in (add, child, fails):
         made.add_orchestrator(orchestrator)
     for activity in (act_double, act_fail):
         made.add_activity(activity)

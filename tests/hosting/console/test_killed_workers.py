@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +10,9 @@ from durabletask.client import TaskHubGrpcClient
 
 from hosting.console.client import AgentClient
 from tests.hosting.console.task_hub import task_hub
+from tests.hosting.console.worker_processes import messages_run, until_model_called, worker_process
 from tests.support.kept_in import over, settings_of
-from tests.support.running_host import START_GUARD_SECONDS, host_environment
-from tests.support.warm_python import start_python
-from tests.support.whole_lines import whole_lines
+from tests.support.running_host import START_GUARD_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
 
@@ -25,34 +21,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
 def stores(request: pytest.FixtureRequest) -> dict[str, str]:
     """The settings of the kind of stores that a test names as its parameter."""
     return settings_of(request.param, request)
-
-
-@contextmanager
-def worker_process(address: str, folder: Path, stores: dict[str, str]) -> Iterator[None]:
-    """Run a worker within the block, at whose end it is killed."""
-    environ = host_environment({"SCRIPT_LOG": str(folder / "asked.txt"), **stores})
-    program = "tests.hosting.console.worker_process"
-    process = start_python(program, address, folder=folder, environ=environ, has_errors=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n", process.communicate()
-        yield
-    finally:
-        process.kill()
-        print(process.communicate()[1])
-
-
-def messages_run(folder: Path) -> list[str]:
-    """Return the messages that reached the models, in order."""
-    return [line.partition(" ")[2] for line in whole_lines(folder / "asked.txt")]
-
-
-def until_model_called(folder: Path, text: str) -> None:
-    """Return once this message reached a model, under the guard."""
-    end = time.monotonic() + START_GUARD_SECONDS
-    while text not in messages_run(folder):
-        assert time.monotonic() < end, messages_run(folder)
-        time.sleep(0.01)  # another process writes the file
 
 
 @over("stores", "sqlite", "tables")

@@ -15,7 +15,7 @@ from durabletask.client import TaskHubGrpcClient
 
 from tests.hosting.console.console import Console, stored
 from tests.hosting.console.orchestrators import console_worker
-from tests.hosting.console.test_killed_workers import messages_run, until_model_called, worker_process
+from tests.hosting.console.worker_processes import messages_run, until_model_called, worker_process
 from tests.support.kept_in import settings_of
 from tests.support.warm_python import ROOT
 

@@ -17,7 +17,6 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from devhost.durable.records import Status
 from hosting.functions.durable_2.execution import Episode
-from tests.devhost.durable.protobuf_functions import Answer
 from tests.hosting.functions.durable_2.earlier_app import CLOCKS_INPUT, DEATHS, OUTPUTS, finish, load, make_app
 from tests.support.engine_app import engine_app
 from tests.support.engine_clocks import FastClock
@@ -75,6 +74,16 @@ async def test_one_whose_order_differs_fails_and_says_so(tmp_path: Path) -> None
     else:
         assert (ended.status, ended.output) == (Status.COMPLETED, "[4,2]")
     assert acted == []
+
+
+class Answer:
+    """Takes what the SDK's worker sends to its engine."""
+
+    def __init__(self) -> None:
+        self.message: Any = None
+
+    def CompleteOrchestratorTask(self, response: Any) -> None:
+        self.message = response
 
 
 def event(number: int = -1, **members: Any) -> pb.HistoryEvent:
