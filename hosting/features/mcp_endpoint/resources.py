@@ -47,7 +47,7 @@ class Resources(Struct, frozen=True, eq=False):
     reads: LargeReads
     tools: Mapping[str, AgentPlan]
 
-    async def list(self, request: HttpRequest, message: ClientMessage) -> _Result:
+    async def page(self, request: HttpRequest, message: ClientMessage) -> _Result:
         """Return a page of the caller's threads with one agent, the newest change first, and where the next begins."""
         agents = [agent.name for agent in self.tools.values()]
         name, cursor = self._place(message.params.get("cursor"), agents)

@@ -60,7 +60,7 @@ class McpVerbs:
             "ping": self._ping,
             "tools/list": self._list,
             "tools/call": self._call,
-            "resources/list": resources.list,
+            "resources/list": resources.page,
             "resources/templates/list": resources.templates,
             "resources/read": resources.read,
         }

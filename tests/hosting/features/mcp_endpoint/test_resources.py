@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import methods
+from mcp_types import TextResourceContents, methods
 
 from hosting.app import Principal, PrincipalRequest
 from tests.hosting.features.mcp_endpoint.test_contents import painter_flow
@@ -167,5 +167,6 @@ async def test_the_official_client_lists_and_reads_threads(tmp_path: Path, mode:
 
     assert found == {"thread://Joker/of-Joker": "tell me a joke", "thread://Clerk/of-Clerk": "call look 1"}
     assert cursors == 1
+    assert isinstance(contents, TextResourceContents)
     assert "echo: tell me a joke" in contents.text
     assert len(templates) == 2

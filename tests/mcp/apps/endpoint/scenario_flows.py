@@ -45,8 +45,12 @@ class Says(Executor):
             await ctx.yield_output(content)
 
 
-class SaysAtOnce(Says):
+class SaysAtOnce(Executor):
     """Answers with one message."""
+
+    def __init__(self, *contents: Content) -> None:
+        super().__init__("says")
+        self._contents = contents
 
     @handler
     async def say(self, nothing: Nothing, ctx: WorkflowContext[Never, Message]) -> None:
