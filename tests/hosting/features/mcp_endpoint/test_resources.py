@@ -14,7 +14,7 @@ from mcp import Client
 from mcp_types import TextResourceContents, methods
 
 from hosting.app import Principal, PrincipalRequest
-from tests.hosting.features.mcp_endpoint.test_contents import painter_flow
+from tests.hosting.features.mcp_endpoint.painter import painter_flow
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Session, Wired
 from tests.support.running_host import RunningHost
