@@ -40,6 +40,7 @@ const BEHIND_MS = [2500, 10_000] // what is known of all threads together follow
 const others = new BroadcastChannel("agents")
 const threads = new ThreadList(() => showTitle())
 const composer = new Composer((...given) => say(...given), () => conversation.stop().catch(failed))
+let routes = 0
 let agents = []
 let conversation = null
 let shown = null // the agent of both
@@ -116,13 +117,15 @@ async function start() {
 
 async function route() {
   const { hash } = location
+  const number = ++routes
+  const isLeft = () => number !== routes || location.hash !== hash // the user went on, or the agents came meanwhile
   const [place, wanted = ""] = hash.slice(2).split("?")
   const grant = wanted.startsWith(SHARED) ? decodeURIComponent(wanted.slice(SHARED.length)) : ""
   const given = grant ? await read(paths.shared(grant)).catch((problem) => problem) : {}
-  if (location.hash !== hash) return // the user went on
+  if (isLeft()) return
   const [name, thread = ""] = grant ? [given.agent, given.thread_id] : place.split("/").map(decodeURIComponent)
   const agent = agentOf(name) ?? (await withinAgent(name, thread)) ?? agents[0]
-  if (location.hash !== hash) return
+  if (isLeft()) return
   openSide(false)
   const { activeElement: from } = document
   quiet()
