@@ -23,8 +23,9 @@ from hosting.core.broadcast import LoggedEvent
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.stores.memory import MemoryThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
-from hosting.core.thread.events import Deleting, RunEvent
+from hosting.core.thread.events import RunEvent
 from hosting.core.thread.run import Gone, Run
+from hosting.core.thread.thread_events import Deleting
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import ConfigurationError, HostingError, ThreadDeletedError, UnknownRunError
 from hosting.host_settings import task_hub

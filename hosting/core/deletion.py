@@ -36,19 +36,11 @@ from hosting.core.lending import Lending
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.core.thread.conversation import DocumentBehind, Snapshot, resume
-from hosting.core.thread.events import (
-    WITH_SESSION,
-    Accepted,
-    Deleted,
-    DeleteReason,
-    Deleting,
-    Event,
-    Imported,
-    InstancesRecorded,
-)
+from hosting.core.thread.events import WITH_SESSION, Accepted, Event
 from hosting.core.thread.head import Head
 from hosting.core.thread.run_request import InstanceOutcome
 from hosting.core.thread.sources import fork_source
+from hosting.core.thread.thread_events import Deleted, DeleteReason, Deleting, Imported, InstancesRecorded
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey, store_space

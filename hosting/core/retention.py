@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from hosting.core.thread.commands import TrimThread
-from hosting.core.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Completed, Event, Terminal
+from hosting.core.thread.thread_events import Deleted, Deleting
 from hosting.core.thread_log import ThreadLog
 from hosting.names import Address
 from hosting.ports import read_utc, utc

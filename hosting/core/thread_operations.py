@@ -23,10 +23,11 @@ from hosting.core.held_runs import HeldRuns
 from hosting.core.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.core.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.core.thread.decide import MOST_OPEN_RUNS, decide
-from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Deleting, Released, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Released, Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import RunRow
 from hosting.core.thread.run import Run, unanswered
+from hosting.core.thread.thread_events import Deleting
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import (
     AttachmentsUnavailableError,

@@ -14,7 +14,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from hosting.core.archiving import Archiver
-from hosting.core.thread.events import Completed, Rewound
+from hosting.core.thread.events import Completed
+from hosting.core.thread.thread_events import Rewound
 from hosting.core.threads import ThreadView
 from hosting.errors import RunNotNewestError
 from state.extension import host_of

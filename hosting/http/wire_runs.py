@@ -16,20 +16,10 @@ from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.outcome import usage_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.events import (
-    Accepted,
-    Completed,
-    Deleted,
-    Event,
-    Imported,
-    Joined,
-    Reset,
-    Rewound,
-    RunEvent,
-    Terminal,
-)
+from hosting.core.thread.events import Accepted, Completed, Event, Joined, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.thread.thread_events import Deleted, Imported, Reset, Rewound
 from hosting.core.thread.usage import CACHED, REASONING
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads

@@ -15,14 +15,14 @@ from hosting.settings import Settings, SettingsPart
 from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
-CORE_LINES = 12_901
+CORE_LINES = 13_200
 """Without blank lines, comments and docstrings."""
 
 FOLDER = HOSTING.folder / "features"
 MOST_NAMING = 2
 """The files outside of a feature's folder that may import from it."""
 
-MOST_WIRE_LINES = 1000
+MOST_WIRE_LINES = 1100
 
 
 def hosting_modules() -> dict[str, frozenset[str]]:

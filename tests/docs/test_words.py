@@ -69,7 +69,7 @@ EXCEPTIONS = {
     "hosting/settings.py": {"tell"},  # a value of AGENT_INTERRUPTED_TOOLS
     "hosting/core/agent/hosted_agent.py": {"tell"},
     "hosting/http/agent_description.py": {"tell"},
-    "hosting/core/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
+    "hosting/core/thread/thread_events.py": {"settled"},  # stored: the name of an event, and a member of the head
     "hosting/core/thread/head.py": {"settled"},
     "hosting/core/thread/open_runs.py": {"settled"},
     "hosting/core/thread/draft.py": {"settled"},

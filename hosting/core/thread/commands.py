@@ -11,21 +11,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hosting.core.thread.events import (
-    Accepted,
-    CancelReason,
-    DeleteReason,
-    Event,
-    Holder,
-    Joined,
-    Rewound,
-    Step,
-    Terminal,
-)
+from hosting.core.thread.events import Accepted, CancelReason, Event, Holder, Joined, Step, Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run_request import Decision, GrantedAccess, InstanceOutcome
 from hosting.core.thread.sources import AssignedSource, ForkSource
+from hosting.core.thread.thread_events import DeleteReason, Rewound
 from hosting.errors import HostingError
 from hosting.names import Busy
 from hosting.principal import Principal

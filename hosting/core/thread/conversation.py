@@ -18,7 +18,7 @@ from agent_framework import Message
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.core.thread import events
+from hosting.core.thread import events, thread_events
 from hosting.core.thread.head import Head
 from hosting.core.thread.messages import (
     called_with,
@@ -93,20 +93,20 @@ class Snapshot(Struct, frozen=True):
             match event:
                 case events.Accepted() | events.Joined():
                     _open_or_join(open_runs, position, event)
-                case events.Reset() | events.Deleting():
+                case thread_events.Reset() | thread_events.Deleting():
                     open_runs.clear()
-                    if is_new and isinstance(event, events.Reset):
+                    if is_new and isinstance(event, thread_events.Reset):
                         conversation = reset(conversation, f"reset-{position}")
-                case events.Rewound() if is_new:  # a run that was open then ends with nothing that is kept
+                case thread_events.Rewound() if is_new:  # a run that was open then ends with nothing that is kept
                     session = still_standing(event.session, conversation)
                     conversation = as_left(up_to(conversation, event.entries), None, session)
                 case events.ApprovalAnswered(decision=Decision(always=str())) if is_new:
                     conversation = _with_giver(conversation, event)
-                case events.StandingWithdrawn() if is_new:
+                case thread_events.StandingWithdrawn() if is_new:
                     conversation = without_standing(conversation, event.id)
-                case events.Deleted() if is_new:
+                case thread_events.Deleted() if is_new:
                     conversation = read(None)
-                case events.Imported() if is_new:
+                case thread_events.Imported() if is_new:
                     conversation = read(event.text)
                 case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
                     if (run := open_runs.pop(event.run_id, None)) is not None and is_new:

@@ -22,7 +22,6 @@ from hosting.core.thread.events import (
     Event,
     Joined,
     Released,
-    Rewound,
     Terminal,
 )
 from hosting.core.thread.head import Head, fold
@@ -30,6 +29,7 @@ from hosting.core.thread.open_runs import OpenRun, PendingApprovals
 from hosting.core.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run import cancellation, unanswered
 from hosting.core.thread.run_request import Decision
+from hosting.core.thread.thread_events import Rewound
 from hosting.core.thread.usage import UNUSED, counted_in_all
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
 from hosting.names import Busy

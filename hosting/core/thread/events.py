@@ -12,29 +12,37 @@ from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from hosting.amounts import BudgetState
 from hosting.core.thread import run_request as parts
-from hosting.core.thread.versions import VERSION, read_versioned
+from hosting.core.thread.log_event import LogEvent
+from hosting.core.thread.thread_events import (
+    Deleted,
+    Deleting,
+    Described,
+    Granted,
+    Imported,
+    InstancesRecorded,
+    ReceiverSet,
+    Reset,
+    Rewound,
+    StandingWithdrawn,
+    Trimmed,
+    Withdrawn,
+)
+from hosting.core.thread.versions import read_versioned
 from hosting.names import model_call_key
 from hosting.principal import Principal
 from state.codec import read_entry
-from state.models import Entry, RememberingModel
+from state.models import Entry
 
-DeleteReason = Literal["asked", "expired", "assigned"]
 CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
 Holder = Literal["caller", "entity"]
 """The holder of a run: the process of its caller, or an operation of the thread's entity."""
 
 
-class _Event(RememberingModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-    v: int = VERSION
-    at: float
-
-
-class RunEvent(_Event):
+class RunEvent(LogEvent):
     """An event of one run."""
 
     run_id: str
@@ -269,101 +277,6 @@ class ApprovalAnswered(RunEvent):
     kind: Literal["approval_answered"] = "approval_answered"
     decision: parts.Decision
     principal: Principal | None = None
-
-
-class Reset(_Event):
-    """The conversation is forgotten; every claim after this begins with an empty one."""
-
-    kind: Literal["reset"] = "reset"
-
-
-class Rewound(_Event):
-    """The runs from position `first` on no longer count; `entries` are left, archived ones too, and the `session`."""
-
-    v: int = 8
-    kind: Literal["rewound"] = "rewound"
-    first: int
-    entries: int
-    session: dict[str, Any] | None = None
-
-
-class StandingWithdrawn(_Event):
-    """The standing approval of that id, which the session has, holds for no run that is claimed after this."""
-
-    v: int = 9
-    kind: Literal["standing_withdrawn"] = "standing_withdrawn"
-    id: str
-
-
-class Imported(_Event):
-    """The thread begins with the `text` of a document from elsewhere; its contents are our attachments by now."""
-
-    v: int = 2
-    kind: Literal["imported"] = "imported"
-    text: str
-    source: str
-    title: str = ""
-
-
-class Granted(_Event):
-    """The owner shares the thread with `principal`: `access` is to `read` it, or to `run` its agent on it too."""
-
-    v: int = 2
-    kind: Literal["granted"] = "granted"
-    id: str
-    principal: Principal
-    access: parts.GrantedAccess
-
-
-class Withdrawn(_Event):
-    """The grant of that id is none any more."""
-
-    v: int = 2
-    kind: Literal["withdrawn"] = "withdrawn"
-    id: str
-
-
-class Described(_Event):
-    """The thread has this metadata, and none that it had before."""
-
-    v: int = 4
-    kind: Literal["described"] = "described"
-    metadata: dict[str, str]
-
-
-class ReceiverSet(_Event):
-    """A task of the thread has a receiver: from now on the ends of its tasks' runs name a notification."""
-
-    v: int = 7
-    kind: Literal["receiver_set"] = "receiver_set"
-
-
-class Deleting(_Event):
-    """The thread is to go: its open runs have ended, and it takes no new ones."""
-
-    kind: Literal["deleting"] = "deleting"
-    reason: DeleteReason
-
-
-class Deleted(_Event):
-    """The tombstone: earlier events no longer count. `receipt` lists the deleted data, as JSON values."""
-
-    kind: Literal["deleted"] = "deleted"
-    receipt: dict[str, Any]
-
-
-class InstancesRecorded(_Event):
-    """The outcomes of durable instances in the receipt before; the others are unchanged."""
-
-    kind: Literal["settled"] = "settled"
-    instances: tuple[parts.InstanceOutcome, ...]
-
-
-class Trimmed(_Event):
-    """Events at or before position `through` may be removed, with their rows: a committed document holds them."""
-
-    kind: Literal["trimmed"] = "trimmed"
-    through: int
 
 
 Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from hosting.amounts import Used
-from hosting.core.thread import events
+from hosting.core.thread import events, thread_events
 from hosting.core.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals
 from hosting.core.thread.usage import NOTHING, RunUsage, TokenTotals
 from hosting.core.thread.versions import VERSION, read_versioned
@@ -255,29 +255,29 @@ def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:
     return _with(head, waiting=_with(head.waiting, undecided=undecided))
 
 
-def _imported(head: Head, event: events.Imported) -> Head:
+def _imported(head: Head, event: thread_events.Imported) -> Head:
     base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     return _with(base, imported=Import(source=event.source, position=head.position), title=event.title)
 
 
-def _rewound(head: Head, event: events.Rewound) -> Head:
+def _rewound(head: Head, event: thread_events.Rewound) -> Head:
     """A replaced run does not count, whatever it ends with: neither its text nor its approvals."""
     runs = tuple(_with(run, cancelled="rollback") if run.first >= event.first else run for run in head.runs)
     changed = _with(head, runs=runs)
     return _with(changed, title="", titled=0) if head.titled >= event.first else changed
 
 
-def _granted(head: Head, event: events.Granted) -> Head:
+def _granted(head: Head, event: thread_events.Granted) -> Head:
     grant = Grant(id=event.id, principal=event.principal, access=event.access, at=event.at)
     return _with(head, grants=(*head.grants, grant))
 
 
-def _described(head: Head, event: events.Described) -> Head:
+def _described(head: Head, event: thread_events.Described) -> Head:
     name = event.metadata.get("title", "").strip()[:TITLE_CHARACTERS]
     return _with(head, described=head.position, name=name, pinned=event.metadata.get("pinned") == "true")
 
 
-def _deleted(head: Head, event: events.Deleted) -> Head:
+def _deleted(head: Head, event: thread_events.Deleted) -> Head:
     position = head.position
     return Head(epoch=head.epoch + 1, position=position, trimmed=position - 1, state="deleted", changed_at=event.at)
 
@@ -300,22 +300,24 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Joined: _joined,
     events.CancelRequested: _cancel_requested,
     events.ApprovalAnswered: _approval_answered,
-    events.Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
-    events.Rewound: _rewound,
-    events.StandingWithdrawn: lambda head, _: head,
-    events.Imported: _imported,
-    events.Granted: _granted,
-    events.Withdrawn: lambda head, event: _with(
+    thread_events.Reset: lambda head, _: _with(
+        head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""
+    ),
+    thread_events.Rewound: _rewound,
+    thread_events.StandingWithdrawn: lambda head, _: head,
+    thread_events.Imported: _imported,
+    thread_events.Granted: _granted,
+    thread_events.Withdrawn: lambda head, event: _with(
         head, grants=tuple(grant for grant in head.grants if grant.id != event.id)
     ),
-    events.Described: _described,
-    events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
-    events.Deleting: lambda head, _: _with(
+    thread_events.Described: _described,
+    thread_events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
+    thread_events.Deleting: lambda head, _: _with(
         head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING, unrecorded=None
     ),
-    events.Deleted: _deleted,
-    events.InstancesRecorded: lambda head, _: head,
-    events.Trimmed: lambda head, event: _with(head, trimmed=event.through),
+    thread_events.Deleted: _deleted,
+    thread_events.InstancesRecorded: lambda head, _: head,
+    thread_events.Trimmed: lambda head, event: _with(head, trimmed=event.through),
 }
 
 _PartT = TypeVar("_PartT", bound=HeadPart)

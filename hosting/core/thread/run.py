@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hosting import errors
 from hosting.amounts import BudgetState, Used
-from hosting.core.thread import events
+from hosting.core.thread import events, thread_events
 from hosting.core.thread.run_request import PendingApproval, Superstep
 from hosting.core.thread.usage import UNUSED, RunUsage, entry_usage
 from hosting.names import Address, thread_key
@@ -134,7 +134,7 @@ class Run(Struct, frozen=True):
 
     def after(self, position: int, event: events.Event) -> Run:
         """Return the run after another event of the thread; an event of another run changes nothing."""
-        if isinstance(event, events.Deleting) and not isinstance(self.state, Over):
+        if isinstance(event, thread_events.Deleting) and not isinstance(self.state, Over):
             return replace(self, last=position, state=Gone(position))
         if isinstance(event, events.Joined) and event.into == self.run_id:
             return replace(self, last=position, joined=(*self.joined, event))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hosting import errors
-from hosting.core.thread import commands, events
+from hosting.core.thread import commands, thread_events
 from hosting.core.thread.draft import Draft, refuse_while_deleting
 from hosting.core.thread.head import Head
 from hosting.core.thread.sources import fork_source
@@ -23,7 +23,7 @@ def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
         return refuse_while_deleting()
     if head.state == "deleted":
         return commands.Unchanged()
-    return Draft(head).add(events.Reset(at=command.at)).change(signal=True)
+    return Draft(head).add(thread_events.Reset(at=command.at)).change(signal=True)
 
 
 def _withdraw_standing(head: Head, command: commands.WithdrawStanding) -> commands.Outcome:
@@ -33,7 +33,7 @@ def _withdraw_standing(head: Head, command: commands.WithdrawStanding) -> comman
     if (run := head.next_run) is not None and run.attempts:
         sentence = f"Run {run.id} is under way, and keeps its approvals. Cancel it, or try again when it has ended."
         return commands.Refused(errors.ThreadBusyError(sentence, run_id=run.id))
-    return Draft(head).add(events.StandingWithdrawn(at=command.at, id=command.id)).change(signal=True)
+    return Draft(head).add(thread_events.StandingWithdrawn(at=command.at, id=command.id)).change(signal=True)
 
 
 def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
@@ -42,8 +42,8 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
         return commands.Refused(errors.ThreadChangedError("That owner already has a thread with this id."))
-    imported = events.Imported(at=command.at, text=command.text, source=command.source.text)
-    described = events.Described(at=command.at, metadata=dict(command.metadata))
+    imported = thread_events.Imported(at=command.at, text=command.text, source=command.source.text)
+    described = thread_events.Described(at=command.at, metadata=dict(command.metadata))
     return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
 
 
@@ -55,7 +55,7 @@ def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if (head.position and head.state == "open") or epoch != command.epoch:
         return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another id, or none."))
-    imported = events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
+    imported = thread_events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
     return Draft(head).add(imported).change(signal=True)
 
 
@@ -68,14 +68,14 @@ def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
                 f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed."
             )
         )
-    granted = events.Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
+    granted = thread_events.Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
     return Draft(head).add(granted).change()
 
 
 def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
     if not any(grant.id == command.id for grant in head.grants):
         return commands.Unchanged()
-    return Draft(head).add(events.Withdrawn(at=command.at, id=command.id)).change()
+    return Draft(head).add(thread_events.Withdrawn(at=command.at, id=command.id)).change()
 
 
 def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
@@ -83,13 +83,17 @@ def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
         return refusal
     if command.described not in (None, head.described):
         return commands.Refused(errors.ThreadChangedError("The thread's metadata changed. Try again."))
-    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
+    return Draft(head).add(thread_events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
 
 
 def _set_receiver(head: Head, command: commands.SetReceiver) -> commands.Outcome:
     if (refusal := _unless_open(head, command.epoch)) is not None:
         return refusal
-    return commands.Unchanged() if head.has_receivers else Draft(head).add(events.ReceiverSet(at=command.at)).change()
+    return (
+        commands.Unchanged()
+        if head.has_receivers
+        else Draft(head).add(thread_events.ReceiverSet(at=command.at)).change()
+    )
 
 
 def _unless_open(head: Head, epoch: int) -> commands.Refused | None:
@@ -107,20 +111,20 @@ def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
     has_moved = command.position is not None and command.position != head.position
     if has_moved or (command.reason != "asked" and head.runs):
         return commands.Unchanged()
-    return Draft(head).add(events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
+    return Draft(head).add(thread_events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
 
 
 def _finish_delete(head: Head, command: commands.FinishDelete) -> commands.Outcome:
     if head.state != "deleting":
         return commands.Unchanged()
-    return Draft(head).add(events.Deleted(at=command.at, receipt=dict(command.receipt))).change()
+    return Draft(head).add(thread_events.Deleted(at=command.at, receipt=dict(command.receipt))).change()
 
 
 def _record_instances(head: Head, command: commands.RecordInstances) -> commands.Outcome:
     has_moved = command.position is not None and command.position != head.position
     if head.state != "deleted" or head.epoch != command.epoch or has_moved:
         return commands.Unchanged()
-    return Draft(head).add(events.InstancesRecorded(at=command.at, instances=command.instances)).change()
+    return Draft(head).add(thread_events.InstancesRecorded(at=command.at, instances=command.instances)).change()
 
 
 def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
@@ -129,11 +133,11 @@ def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":
         return commands.Unchanged()
-    draft = Draft(head).add(events.Trimmed(at=command.at, through=through))
+    draft = Draft(head).add(thread_events.Trimmed(at=command.at, through=through))
     if 0 < head.described <= through:
         if command.metadata is None:
             return commands.Unchanged()
-        draft.add(events.Described(at=command.at, metadata=dict(command.metadata)))
+        draft.add(thread_events.Described(at=command.at, metadata=dict(command.metadata)))
     return draft.change()
 
 

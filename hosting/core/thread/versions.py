@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from hosting.errors import NewerVersionError
 
 VERSION = 1
-NEWEST_VERSION = 11
+NEWEST_VERSION = 12
 """As this code writes events and heads, and the newest that it reads."""
 
 T = TypeVar("T")

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, Reset, RunEvent, Terminal
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, RunEvent, Terminal
 from hosting.core.thread.run import Run
+from hosting.core.thread.thread_events import Reset
 from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
 from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, SUBMITTED, WAITS, WORKING

@@ -15,8 +15,9 @@ from msgspec import Struct
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.events import Accepted, ApprovalAnswered, Deleting
+from hosting.core.thread.events import Accepted, ApprovalAnswered
 from hosting.core.thread.run import Run
+from hosting.core.thread.thread_events import Deleting
 from hosting.core.turns import LargeReads
 from hosting.errors import HostingError, InvalidFieldError, ShuttingDownError, UnknownRunError
 from hosting.features.a2a import names

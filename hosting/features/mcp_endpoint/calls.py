@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
-from hosting.core.thread.events import Accepted, ApprovalAnswered, Deleting, Joined
+from hosting.core.thread.events import Accepted, ApprovalAnswered, Joined
 from hosting.core.thread.rows import KeyRow
 from hosting.core.thread.run import Run
+from hosting.core.thread.thread_events import Deleting
 from hosting.errors import HostingError, IdempotencyKeyReusedError, ShuttingDownError, ThreadDeletedError
 from hosting.features.mcp_endpoint import names
 from hosting.features.mcp_endpoint.fold import ProgressFold

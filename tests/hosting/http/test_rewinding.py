@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.core.thread.commands import AcceptRun, Change, Continuation
-from hosting.core.thread.events import Accepted, Rewound
+from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
+from hosting.core.thread.thread_events import Rewound
 from hosting.errors import RunNotNewestError
 from hosting.http.rewinding import Rewinding
 from state.codec import read

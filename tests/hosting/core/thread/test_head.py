@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hosting.core.stores.contract import MOST_HEAD_BYTES
-from hosting.core.thread import events, head, rows, versions
+from hosting.core.thread import events, head, rows, thread_events, versions
 from hosting.core.thread.commands import (
     AcceptRun,
     AnswerApproval,
@@ -56,6 +56,7 @@ from tests.support.threads import (
     tool_started,
 )
 
+DELETED = [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]
 RUNS = st.sampled_from([f"r{number}" for number in range(6)])
 TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
 UNRECORDED = st.sampled_from([{}, {"input_tokens": 3, "total_tokens": 5, "cost": 7}])
@@ -428,7 +429,9 @@ def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() 
     assert thread.head.spent.beyond(NOTHING) == {}
     thread.do(end("r1"))
     ended = json.loads(head.encode(thread.head))
-    deleted = fold(thread.head, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})])
+    deleted = fold(
+        thread.head, [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]
+    )
 
     assert [part.get("mood") for part in (working, *working["runs"], working["claim"], working["usage"])] == [
         *(7, 7, None, 7, 7)
@@ -453,7 +456,10 @@ def test_only_a_thread_with_newer_kinds_of_events_is_kept_from_an_older_version(
     """By its head too, which an older version reads first; a deleted thread begins anew for everybody."""
     ada = Principal("https://login.example", "ada")
     plain = fold(NEW, [accepted()])
-    granted = fold(plain, [events.Granted(at=NOW, id="1", principal=ada, access="read")])
+    granted = fold(plain, [thread_events.Granted(at=NOW, id="1", principal=ada, access="read")])
 
     assert (plain.v, granted.v, fold(granted, [accepted("r2")]).v) == (1, 2, 2)
-    assert fold(granted, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})]).v == 1
+    assert (
+        fold(granted, [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]).v
+        == 1
+    )

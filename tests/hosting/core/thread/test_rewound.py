@@ -19,10 +19,11 @@ from hosting.core.thread.commands import (
     Unchanged,
 )
 from hosting.core.thread.conversation import Snapshot, resume
-from hosting.core.thread.events import Event, Rewound
+from hosting.core.thread.events import Event
 from hosting.core.thread.messages import approval_id
 from hosting.core.thread.rows import ApprovalRow, KeyRow
 from hosting.core.thread.run_request import Decision
+from hosting.core.thread.thread_events import Rewound
 from hosting.errors import ApprovalExpiredError, ApprovalsPendingError, RunNotNewestError
 from state.codec import read, write
 from state.conversation import exchanges, session_state

@@ -23,10 +23,11 @@ from hosting.core.thread.commands import (
     WithdrawStanding,
 )
 from hosting.core.thread.conversation import Snapshot, resume
-from hosting.core.thread.events import Event, Rewound
+from hosting.core.thread.events import Event
 from hosting.core.thread.messages import approval_id
 from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run_request import Decision
+from hosting.core.thread.thread_events import Rewound
 from hosting.errors import HostingError, ThreadBusyError, ThreadDeletingError
 from hosting.principal import Principal
 from state.codec import read, write

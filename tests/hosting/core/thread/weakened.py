@@ -30,9 +30,9 @@ from hosting.core.thread.commands import (
     Unchanged,
 )
 from hosting.core.thread.decide import decide
-from hosting.core.thread.events import InstancesRecorded
 from hosting.core.thread.head import Head, fold
 from hosting.core.thread.run import unanswered
+from hosting.core.thread.thread_events import InstancesRecorded
 from hosting.errors import RunCancelledError
 
 

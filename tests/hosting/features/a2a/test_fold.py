@@ -18,10 +18,10 @@ from hosting.core.thread.events import (
     Delta,
     Event,
     ModelResult,
-    Reset,
 )
 from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.core.thread.thread_events import Reset
 from hosting.errors import RunCancelledError, RunFailedError
 from hosting.features.a2a.fold import TaskFold, fold_tasks
 from hosting.names import Address
