@@ -56,8 +56,6 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
         page = await browser.open()
         await page.get_by_role("link", name="Fan").click()
         await page.get_by_text("Run Fan").wait_for()
-        edges = await page.locator(".graph path.edge").count()
-        names = await page.locator(".graph .name").all_text_contents()
         await expect(page.locator(".graph li")).to_have_text(
             [
                 "spread: not started, leads to Left, Right",
@@ -66,6 +64,8 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
                 "joined: not started",
             ]
         )
+        edges = await page.locator(".graph path.edge").count()
+        names = await page.locator(".graph .name").all_text_contents()
         places = [await drawn(page, name).locator("rect").bounding_box() for name in ("spread", "Left", "Right")]
 
     assert (edges, sorted(names)) == (4, ["Left", "Right", "joined", "spread"])

@@ -343,7 +343,7 @@ async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
 
     async def body() -> str:
         try:
-            await asyncio.wait_for(slow(), 0.01)
+            await asyncio.wait_for(slow(), 0.5)  # time enough for the step to begin on a busy machine
         except TimeoutError:
             with pytest.raises(LookupError):
                 current()
