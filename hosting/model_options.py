@@ -9,7 +9,7 @@ caller who wants a tool called, or none, gets another answer without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -19,6 +19,10 @@ from hosting.errors import ConfigurationError, InvalidFieldError
 Declared = Mapping[str, Any]
 """The bounds of the options that callers may set, by their names. `check_declared` has seen them."""
 
+OPTIONS = "options"
+"""The member that has them: of a request, of its metadata or of a tool's arguments."""
+IGNORED = "ignored"
+"""The member of an answer that names the options of its request without an effect."""
 TOOL_CHOICE = "tool_choice"
 INSTRUCTIONS = "instructions"
 _EFFORT = "reasoning_effort"
@@ -109,10 +113,15 @@ class _UpTo(Struct, frozen=True):
 
     def within(self, value: object, bounds: Any) -> Any:
         if self.is_text:
-            return value if isinstance(value, str) and len(value) <= bounds else None
+            return value if isinstance(value, str) and len(value) <= bounds and _is_whole(value) else None
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
             return None
         return int(value) if 1 <= value <= bounds else None
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text can be stored: it has no half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 class _OneOf(Struct, frozen=True):
@@ -159,20 +168,20 @@ _KINDS: Mapping[str, _Kind] = {
 OPTION_NAMES = tuple(_KINDS)
 
 
-def check_declared(agent: str, declared: object) -> None:
-    """Raise `ConfigurationError` for what declares no options of the agent's callers."""
+def check_declared(owner: str, declared: object) -> None:
+    """Raise `ConfigurationError` for what declares no options of callers; the owner is an agent, or the app."""
     if not isinstance(declared, Mapping):
         raise ConfigurationError(
-            f"options of agent {agent!r} is a {type(declared).__name__}. Give a dict, such as "
+            f"options of {owner} is a {type(declared).__name__}. Give a dict, such as "
             '{"temperature": (0, 1), "max_tokens": 2000}.'
         )
     for name, bounds in declared.items():
         kind = _KINDS.get(name)
         if kind is None:
             known = ", ".join(map(repr, _KINDS))
-            raise ConfigurationError(f"options of agent {agent!r} has {name!r:.80}. Callers may set: {known}.")
+            raise ConfigurationError(f"options of {owner} has {name!r:.80}. Callers may set: {known}.")
         if not kind.is_declared(bounds):
-            raise ConfigurationError(f"options[{name!r}] of agent {agent!r} is {bounds!r:.80}. Give {kind.form}.")
+            raise ConfigurationError(f"options[{name!r}] of {owner} is {bounds!r:.80}. Give {kind.form}.")
 
 
 def read_options(sent: Iterable[tuple[str, str, object]], declared: Declared) -> tuple[dict[str, Any], list[str]]:
@@ -206,6 +215,66 @@ def read_options(sent: Iterable[tuple[str, str, object]], declared: Declared) ->
         del options[TOOL_CHOICE]
         return {"options": options, "enable_tool_calls": False}, ignored
     return {"options": options}, ignored
+
+
+class ChosenOptions(Struct, frozen=True):
+    """The members of a `RunRequest` that a request's options fill, and the places of those that have no effect."""
+
+    members: Mapping[str, Any] = {}
+    ignored: Sequence[str] = ()
+
+
+def read_chosen(value: object, declared: Declared, place: str = OPTIONS) -> ChosenOptions:
+    """Return the options that stand at a place of a request, by their names here; none for null.
+
+    Every door reads them by this. Raises `InvalidFieldError` for an unknown one, for one out of its bounds, and for a
+    choice of tools that the author does not leave to callers.
+    """
+    if value is None:
+        return ChosenOptions()
+    if not isinstance(value, Mapping):
+        raise InvalidFieldError(f"The field {place!r} is {str(value)[:80]!r}. Send an object of options.")
+    if unknown := [name for name in value if name not in OPTION_NAMES]:
+        listed = ", ".join(OPTION_NAMES)
+        raise InvalidFieldError(f"The field {place!r} has {str(unknown[0])[:80]!r}. Known options: {listed}.")
+    return ChosenOptions(*read_options(((f"{place}.{name}", name, option) for name, option in value.items()), declared))
+
+
+def ignored_names(sent: object, stored: Mapping[str, Any], place: str = OPTIONS) -> list[str]:
+    """Return the places of the options that were sent, and that a stored run does not have: they had no effect.
+
+    A choice of tools is never among them: without an effect it is refused.
+    """
+    members = sent.items() if isinstance(sent, Mapping) else ()
+    return [
+        f"{place}.{name}"
+        for name, value in members
+        if value is not None and value not in _EMPTY and name not in (*stored, TOOL_CHOICE)
+    ]
+
+
+def ignored_member(sent: object, stored: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the member of an answer that names the options without an effect; none where all have one."""
+    ignored = ignored_names(sent, stored)
+    return {IGNORED: ignored} if ignored else {}
+
+
+def take_model_options(choices: dict[str, Any]) -> dict[str, Any]:
+    """Take the model's options out of those that Python code gives to a run, and return them.
+
+    Bounds are checked where the run is accepted: only there the agent is sure to be known. Raises `InvalidFieldError`
+    for a value that no option has.
+    """
+    taken = {name: choices.pop(name) for name in OPTION_NAMES if choices.get(name) is not None}
+    for name, value in taken.items():
+        if not isinstance(value, str | int | float):
+            raise InvalidFieldError(f"The option {name!r} is {value!r:.80}. Give a number or a text.")
+    return taken
+
+
+def bounds_schemas(declared: Declared) -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each option that callers set, by its name."""
+    return {name: _KINDS[name].schema(bounds) for name, bounds in declared.items()}
 
 
 def options_schema(declared: Declared) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, structs
 
@@ -116,7 +116,7 @@ class AgentOptions(Struct, frozen=True):
                 f"Give one of {', '.join(map(repr, get_args(Reasoning)))}."
             )
         if self.model_options is not None:
-            check_declared(agent, self.model_options)
+            check_declared(f"agent {agent!r}", self.model_options)
         self._check_tool(agent)
         if self.ttl_seconds is not None and not 0 <= self.ttl_seconds <= LONGEST_TTL_SECONDS:
             raise ConfigurationError(
@@ -144,3 +144,13 @@ class AgentOptions(Struct, frozen=True):
 
 AS_THE_APP = AgentOptions()
 """The options of an agent whose author chose none for it."""
+
+
+def options_of_app(model_options: Declared | None, **others: Any) -> AgentOptions:
+    """Return the options of an app for agents that have none of their own; the `others` are members by their names.
+
+    Raises `ConfigurationError` for model options that nobody can declare.
+    """
+    if model_options is not None:
+        check_declared("AgentFunctionApp", model_options)
+    return AgentOptions(model_options=model_options, **others)

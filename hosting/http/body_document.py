@@ -18,7 +18,6 @@ from hosting.http.run_call import (
     BUSY_MEMBER,
     CONTENTS,
     INPUT,
-    OPTIONS,
     STREAM,
     STREAM_MEMBER,
     THREAD_ID_FIELDS,
@@ -26,7 +25,7 @@ from hosting.http.run_call import (
     WORKFLOW_FIELDS,
     json_object,
 )
-from hosting.model_options import options_schema
+from hosting.model_options import OPTIONS, options_schema
 from hosting.names import BUSY, id_pattern, max_thread_id_length
 from hosting.workflows import WorkflowInput
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
 from hosting.http.mcp_content import Block, blocks_of
 from hosting.http.run_call import one_thread_id
 from hosting.http.run_text import incomplete_note, text_with_decisions
+from hosting.model_options import IGNORED, OPTIONS, Declared, bounds_schemas, read_chosen
 from hosting.names import APP, check_thread_id
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
@@ -32,7 +33,7 @@ ARGUMENTS = (
     ("threadId", "The conversation to continue: the thread_id of an earlier response.", False),
     ("sessionId", "Another name of threadId.", False),
 )
-"""The arguments of a tool: name, description, and whether a call must have it. All are texts."""
+"""The arguments of every tool: name, description, and whether a call must have it. All are texts."""
 
 _ID: dict[str, Any] = {"type": "string"}
 
@@ -79,14 +80,37 @@ def output_schema(plan: AgentPlan) -> dict[str, Any]:
                 "items": {"type": "object"},
                 "description": "Tool calls that wait for a person.",
             },
+            IGNORED: {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The options of the call that have no effect.",
+            },
             "code": {"type": "string", "description": "The reason of a tool error."},
         },
         "anyOf": [{"required": ["response", "thread_id", "run_id"]}, {"required": ["code"]}],
     }
 
 
-def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> StartRun:
-    """Return the run that the tool's arguments ask for; raise a `HostingError` that names the argument."""
+def options_argument(plan: AgentPlan) -> dict[str, Any] | None:
+    """Return the JSON Schema of the tool's argument `options`; None where the agent lets callers set none."""
+    declared = plan.options.model_options
+    if not declared:
+        return None
+    return {
+        "type": "object",
+        "properties": bounds_schemas(declared),
+        "additionalProperties": False,
+        "description": "Options of the model, within these bounds.",
+    }
+
+
+def parse_call(
+    arguments: Mapping[str, Any], agent: str, owner: str = APP, declared: Declared | None = None
+) -> StartRun:
+    """Return the run that the tool's arguments ask for; raise a `HostingError` that names the argument.
+
+    `declared` are the options of its model that callers set.
+    """
     for name in ("query", *_THREAD_ARGUMENTS):
         if arguments.get(name) is not None and not isinstance(arguments[name], str):
             raise InvalidFieldError(f"The argument {name!r} must be a string.")
@@ -94,10 +118,12 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
     if not query or not query.strip():
         raise MissingMessageError("The argument 'query' is blank or missing. Say what to ask the agent.")
     thread_id = one_thread_id([arguments[name] for name in _THREAD_ARGUMENTS if arguments.get(name)])
+    chosen = read_chosen(arguments.get(OPTIONS), declared or {})
     return StartRun(
-        request=RunRequest(message=check_message(query)),
+        request=RunRequest(message=check_message(query), **chosen.members),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),
         wait=Wait(PROTOCOL_WAIT_SECONDS),
+        wire={IGNORED: [*chosen.ignored]} if chosen.ignored else None,
     )
 
 
@@ -106,7 +132,9 @@ def result_of_call(run: Run, plan: AgentPlan, waited_seconds: float, *, thread_i
 
     With `thread_in_text` the text ends with the thread's id, for clients that read nothing else.
     """
-    where = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
+    where: dict[str, Any] = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
+    if ignored := (run.accepted.wire or {}).get(IGNORED):
+        where[IGNORED] = ignored
     match run.end:
         case Completed() as end:
             text = text_with_approvals(end)

@@ -43,7 +43,7 @@ from hosting.errors import (
 from hosting.http.answer_form import Form, answer_form, media_parameter
 from hosting.http.client_tools import CLIENT_TOOLS, read_client_tools
 from hosting.http.parameters import Parameter
-from hosting.model_options import OPTION_NAMES, read_options
+from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
 from hosting.ports import Wait
 from hosting.workflows import WorkflowInput, json_text
@@ -54,7 +54,6 @@ WAIT_FIELDS = ("wait_for_response", "waitForResponse")
 WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
-OPTIONS = "options"
 IGNORED_HEADER = "x-ms-ignored"
 INPUT = "input"
 CONTENTS = "contents"
@@ -148,38 +147,25 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
     sources, headers = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS)), call.headers
     named = [source[name] for source, names in sources for name in names if source.get(name)]
     thread_id = one_thread_id([*named, *(unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name))])
-    ignored: Sequence[str] = ()
+    chosen = ChosenOptions()
     if limits.workflow is None:
         tools = fields.get(CLIENT_TOOLS)
         tools = () if tools is None else read_client_tools(tools, limits)
-        options, ignored = _read_options(fields.get(OPTIONS), limits)
-        request = RunRequest(**{**read_members(fields, limits), **options}, client_tools=tools)
+        chosen = read_chosen(fields.get(OPTIONS), limits.options)
+        request = RunRequest(**{**read_members(fields, limits), **chosen.members}, client_tools=tools)
     else:
         request = workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent, owner, is_stored=True)
     wanted = read_wanted(fields, call, answer)
-    if ignored:
-        wanted = replace(wanted, headers={**wanted.headers, **ignored_headers(ignored)})
+    if chosen.ignored:
+        wanted = replace(wanted, headers={**wanted.headers, **ignored_headers(chosen.ignored)})
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
     if BUSY in call.query or fields.get(BUSY) is not None:
         busy = read_busy(fields, call.query)
     streams = streams or answer == "events"
     return RunCall(StartRun(request, thread_id, wanted.wait, key, traceparent, streams=streams, busy=busy), wanted)
-
-
-def _read_options(value: object, limits: Limits) -> tuple[dict[str, Any], Sequence[str]]:
-    """Return the members of a `RunRequest` for the field `options`, and the places of those that are ignored."""
-    if value is None:
-        return {}, ()
-    if not isinstance(value, dict):
-        raise InvalidFieldError(f"The field {OPTIONS!r} is a JSON {json_type(value)}. Send an object of options.")
-    refuse_lone_surrogates(value, OPTIONS)
-    if unknown := [name for name in value if name not in OPTION_NAMES]:
-        listed = ", ".join(OPTION_NAMES)
-        raise InvalidFieldError(f"The field {OPTIONS!r} has {unknown[0][:80]!r}. Known options: {listed}.")
-    return read_options(((f"{OPTIONS}.{name}", name, option) for name, option in value.items()), limits.options)
 
 
 def ignored_headers(ignored: Sequence[str]) -> dict[str, str]:

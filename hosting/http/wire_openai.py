@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
-
-from msgspec.structs import replace
+from typing import Any
 
 from hosting.core.outcome import usage_of
 from hosting.core.request.contents import Limits
@@ -17,8 +15,7 @@ from hosting.core.request.strict_json import json_type
 from hosting.core.thread.events import Terminal
 from hosting.errors import HostingError, InvalidFieldError, UnknownAgentError
 from hosting.http.refusals import TRY_AGAIN, is_later
-from hosting.http.replies import Reply, Streamed
-from hosting.http.run_call import ignored_headers
+from hosting.http.replies import Reply
 from hosting.http.wire import Schema, object_schema
 from hosting.http.wire_replies import refusal_reply
 from hosting.http.wire_requests import inline_file, linked_file
@@ -120,14 +117,6 @@ def _members(fields: Mapping[str, Any], own: Iterable[str]) -> Iterator[tuple[st
     text = fields.get("text")
     if isinstance(text, dict):
         yield "text.verbosity", text.get("verbosity")
-
-
-_Answer = TypeVar("_Answer", Reply, Streamed)
-
-
-def with_ignored(answer: _Answer, ignored: Sequence[str]) -> _Answer:
-    """Return an answer with the header that names the fields without an effect."""
-    return replace(answer, headers={**answer.headers, **ignored_headers(ignored)}) if ignored else answer
 
 
 def ignored_metadata(ignored: Sequence[str]) -> dict[str, str]:

@@ -8,10 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from hosting.core.thread.run_request import UserMessage
 from hosting.errors import HostingError, InternalError, InvalidFieldError
 from hosting.http.refusals import later_headers
 from hosting.http.replies import Reply, Streamed, first_page
+from hosting.http.run_call import ignored_headers
 
 logger = logging.getLogger(__name__)
 
@@ -115,3 +118,11 @@ def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
         return {"type": "input_image", "image_url": uri, "detail": "auto"}
     name = {"filename": content["name"]} if content.get("name") else {}
     return {"type": "input_file", "file_data": uri, **name}
+
+
+_Answer = TypeVar("_Answer", bound=Reply | Streamed)
+
+
+def with_ignored(answer: _Answer, ignored: Sequence[str]) -> _Answer:
+    """Return an answer with the header that names the fields without an effect."""
+    return replace(answer, headers={**answer.headers, **ignored_headers(ignored)}) if ignored else answer

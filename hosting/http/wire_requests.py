@@ -19,6 +19,7 @@ from hosting.errors import (
 )
 from hosting.http.route import Route
 from hosting.http.run_call import RawRequest, body_form, json_fields
+from hosting.model_options import OPTIONS, ChosenOptions, Declared, read_chosen
 
 
 class UnknownPathError(HostingError, code="unknown_url", status=404):
@@ -56,6 +57,40 @@ def object_fields(call: RawRequest, known: Set[str], most_bytes: int) -> dict[st
     fields = json_fields(call.body, known)
     refuse_lone_surrogates(fields)
     return fields
+
+
+def spellings_of(names: Iterable[str]) -> Mapping[str, str]:
+    """Return members' names by each of their spellings: Python's clients have `threadId` as `thread_id`."""
+    return {
+        spelling: name
+        for name in names
+        for spelling in (name, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
+    }
+
+
+def spelled_fields(call: RawRequest, spellings: Mapping[str, str], most_bytes: int) -> dict[str, Any]:
+    """Return the members of a body under the protocol's names; raises as `object_fields`, and where two differ."""
+    members: dict[str, Any] = {}
+    for spelling, value in object_fields(call, spellings.keys(), most_bytes).items():
+        name = spellings[spelling]
+        if members.setdefault(name, value) != value:
+            raise InvalidFieldError(f"The field {name!r} is also sent as {spelling!r}, and differs. Send one.")
+    return members
+
+
+def chosen_within(places: Mapping[str, object], declared: Declared) -> ChosenOptions:
+    """Return the model's options in what a client sends for anything, by its places; raises as `read_chosen`.
+
+    Only one of the places may have them.
+    """
+    sent = {
+        f"{place}.{OPTIONS}": options
+        for place, value in places.items()
+        if isinstance(value, dict) and (options := value.get(OPTIONS)) is not None
+    }
+    if len(sent) > 1:
+        raise InvalidFieldError(f"The fields {' and '.join(map(repr, sent))} are both there. Send one.")
+    return next((read_chosen(options, declared, place) for place, options in sent.items()), ChosenOptions())
 
 
 def read_message(

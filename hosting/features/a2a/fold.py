@@ -8,7 +8,7 @@ attempt says otherwise is replaced, whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
@@ -19,6 +19,7 @@ from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
 from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, SUBMITTED, WAITS, WORKING
 from hosting.http.run_text import incomplete_note
+from hosting.model_options import IGNORED
 from hosting.names import Address
 
 CANCELS = "cancels"
@@ -41,6 +42,7 @@ class TaskFold:
         self.id, self.context_id = names.task_id(run.run_id, run.accepted.thread_id), run.accepted.thread_id
         self.history_length = history_length
         self.position = 0
+        self._ignored: Sequence[str] = (run.accepted.wire or {}).get(names.PATH, {}).get(IGNORED, ())
         self._history: list[dict[str, Any]] = []
         self._transcripts: dict[str, Transcript] = {}
         self._more: dict[str, list[dict[str, Any]]] = {}
@@ -202,9 +204,9 @@ class TaskFold:
         return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
 
     def _named(self, name: str) -> dict[str, Any]:
-        """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
+        """Return the ids, the task's by this name, why the model ended the answer, and what had no effect."""
         end = self.run.end if self.state in (COMPLETED, *WAITS) else None
-        return {name: self.id, "contextId": self.context_id, **objects.finish_metadata(end)}
+        return {name: self.id, "contextId": self.context_id, **objects.task_metadata(end, self._ignored)}
 
     def _status(self) -> dict[str, Any]:
         status = {"state": self.state, "timestamp": objects.timestamp(self.since)}

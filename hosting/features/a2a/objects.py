@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from hosting.features.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
 from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
+from hosting.model_options import IGNORED
 from hosting.plan import AgentPlan, Plan
 
 JSON = "application/json"
@@ -51,10 +52,16 @@ def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {"artifactId": run_id, "name": "answer", "parts": parts}
 
 
-def finish_metadata(end: Terminal | None) -> dict[str, Any]:
-    """Return the member with the reason of an incomplete answer: the protocol has no state for it."""
+def task_metadata(end: Terminal | None, ignored: Sequence[str]) -> dict[str, Any]:
+    """Return the member with what the protocol has no place for; none where there is nothing.
+
+    That is the reason of an incomplete answer, and the parts of the request that have no effect.
+    """
     reason = finish_reason(end)
-    return {} if reason is None else {"metadata": {"finish_reason": reason, "incomplete": is_incomplete(end)}}
+    metadata: dict[str, Any] = {} if reason is None else {"finish_reason": reason, "incomplete": is_incomplete(end)}
+    if ignored:
+        metadata[IGNORED] = [*ignored]
+    return {"metadata": metadata} if metadata else {}
 
 
 def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:

@@ -15,18 +15,19 @@ from typing import Any
 from msgspec import Struct, field
 
 from hosting.core.request.contents import Limits, checked_media_type
-from hosting.core.request.fields import LONGEST_REASON, read_decision, read_flag, read_text
-from hosting.core.request.strict_json import json_type
+from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.a2a import names
 from hosting.features.a2a.names import STATES
 from hosting.http.json_rpc import RequestId, read_rpc
+from hosting.http.protobuf_json import member_flag, member_number, member_object, member_text
 from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
 from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_requests import inline_file, linked_file, message_of_contents
+from hosting.http.wire_requests import chosen_within, inline_file, linked_file, message_of_contents
+from hosting.model_options import IGNORED, ChosenOptions
 from hosting.ports import Wait, read_utc
 
 MOST_TASKS = 100
@@ -53,7 +54,8 @@ class Answer(Struct, frozen=True):
 class Send(Struct, frozen=True):
     """A message: a new task of its context, or an `answer` to the task `task_id` if that is not empty.
 
-    `kept` is for the task's history, and `receiver` is to be notified of the task.
+    `kept` is for the task's history, and `receiver` is to be notified of the task. `chosen` are the model's options,
+    for a new task.
     """
 
     message_id: str
@@ -68,6 +70,7 @@ class Send(Struct, frozen=True):
     kept: Mapping[str, Any]
     traceparent: str | None
     receiver: Receiver | None
+    chosen: ChosenOptions
 
     @property
     def is_followed(self) -> bool:
@@ -122,7 +125,7 @@ def parse_a2a_call(raw: RawRequest, limits: Limits, receivers: NotifiesReceivers
     try:
         _check_version(raw)
         read = request.reader(METHODS)
-        params = _members("params", {} if request.params is None else request.params)
+        params = member_object("params", {} if request.params is None else request.params)
         return Call(request.id, request.method, read(_Reader(raw, limits, receivers), params))
     except HostingError as error:
         return Call(request.id, request.method, error)
@@ -143,8 +146,8 @@ class _Reader(Struct, frozen=True):
     receivers: NotifiesReceivers | None
 
     def message(self, params: Mapping[str, Any], *, streams: bool = False) -> Send:
-        message = _members("message", params.get("message"))
-        configuration = _members("configuration", params.get("configuration", {}))
+        message = member_object("message", params.get("message"))
+        configuration = member_object("configuration", params.get("configuration", {}))
         if message.get("role") not in ("ROLE_USER", 1):
             raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
         message_id = _message_id(message.get("messageId"))
@@ -152,8 +155,8 @@ class _Reader(Struct, frozen=True):
         if not isinstance(parts, list) or not parts:
             raise InvalidFieldError("message.parts must be a list of at least one part.")
         places = [f"message.parts[{number}]" for number in range(len(parts))]
-        members = {place: _members(place, part) for place, part in zip(places, parts, strict=True)}
-        task_id = _text(message, "message", "taskId") or ""
+        members = {place: member_object(place, part) for place, part in zip(places, parts, strict=True)}
+        task_id = member_text(message, "message", "taskId") or ""
         kept: dict[str, Any] = {"message_id": message_id}
         if not isinstance(message.get("metadata", {}), dict):
             raise InvalidFieldError("message.metadata must be an object.")
@@ -163,30 +166,35 @@ class _Reader(Struct, frozen=True):
             kept["parts"] = [
                 {name: part[name] for name in ("text", "data") if name in part} for part in members.values()
             ]
-        returns_at_once = _flag(configuration, "returnImmediately")
+        metadata = {"metadata": params.get("metadata"), "message.metadata": message.get("metadata")}
+        chosen = chosen_within(metadata, self.limits.options)
+        if chosen.ignored and not task_id:
+            kept[IGNORED] = [*chosen.ignored]
+        returns_at_once = member_flag(configuration, "returnImmediately")
         return Send(
             message_id,
-            _text(message, "message", "contextId"),
+            member_text(message, "message", "contextId"),
             task_id,
             message=None if task_id else _message(members, self.limits),
             answer=_answer(members) if task_id else None,
             wait=Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or not returns_at_once),
             streams=streams,
             wants_json=_wants_json(configuration.get("acceptedOutputModes", [])),
-            history_length=_number(configuration, "historyLength"),
+            history_length=member_number(configuration, "historyLength"),
             kept=kept,
             traceparent=self.raw.headers.get("traceparent"),
             receiver=self._receiver(f"{_RECEIVER}.", configuration[_RECEIVER]) if _RECEIVER in configuration else None,
+            chosen=chosen,
         )
 
     def streamed_message(self, params: Mapping[str, Any]) -> Send:
         return self.message(params, streams=True)
 
     def task(self, params: Mapping[str, Any]) -> OfTask:
-        return OfTask(read_text("id", params.get("id")), _number(params, "historyLength"))
+        return OfTask(read_text("id", params.get("id")), member_number(params, "historyLength"))
 
     def listing(self, params: Mapping[str, Any]) -> Listing:
-        state, timestamp = params.get("status"), _text(params, "params", "statusTimestampAfter")
+        state, timestamp = params.get("status"), member_text(params, "params", "statusTimestampAfter")
         if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
             state = STATES[state - 1] if state else None
         if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
@@ -195,15 +203,15 @@ class _Reader(Struct, frozen=True):
         if timestamp is not None and since is None:
             example = "2026-01-31T12:00:00Z"
             raise InvalidFieldError(f"statusTimestampAfter is {timestamp[:80]!r}. Send a time such as {example}.")
-        size = _number(params, "pageSize", 1, MOST_TASKS)
+        size = member_number(params, "pageSize", 1, MOST_TASKS)
         return Listing(
-            _text(params, "params", "contextId"),
+            member_text(params, "params", "contextId"),
             state if state in STATES else None,
             _DEFAULT_TASKS if size is None else size,
-            _text(params, "params", "pageToken") or "",
-            _number(params, "historyLength"),
+            member_text(params, "params", "pageToken") or "",
+            member_number(params, "historyLength"),
             since,
-            _flag(params, "includeArtifacts"),
+            member_flag(params, "includeArtifacts"),
         )
 
     def new_receiver(self, params: Mapping[str, Any]) -> OfTask:
@@ -218,8 +226,8 @@ class _Reader(Struct, frozen=True):
         raise names.UnsupportedOperationError("This agent has no extended card. Read its public card.")
 
     def _receiver(self, where: str, value: object) -> Receiver:
-        fields = _members(where.removesuffix("."), value)
-        authentication = _members(f"{where}authentication", fields.get("authentication", {}))
+        fields = member_object(where.removesuffix("."), value)
+        authentication = member_object(f"{where}authentication", fields.get("authentication", {}))
         members = {name: fields.get(name, "") for name in ("id", "url", "token")}
         secrets = {f"authentication.{name}": authentication.get(name, "") for name in ("scheme", "credentials")}
         return self._served_receivers().read(where, {**members, **secrets})
@@ -273,9 +281,9 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     text = read_text(f"{where}.{kind}", part[kind])
     if kind == "text":
         return {"$type": "text", "text": text}
-    name = _text(part, where, "filename")
+    name = member_text(part, where, "filename")
     guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
-    sent = _text(part, where, "mediaType") or guessed or "application/octet-stream"
+    sent = member_text(part, where, "mediaType") or guessed or "application/octet-stream"
     media_type = checked_media_type(f"{where}.mediaType", sent)
     if kind == "url":
         return linked_file(text, media_type, name)
@@ -314,37 +322,6 @@ def _kind(where: str, part: Mapping[str, Any]) -> str:
     if len(kinds) != 1:
         raise InvalidFieldError(f"{where} must have one of {', '.join(_PART_KINDS)}.")
     return kinds[0]
-
-
-def _members(where: str, value: object) -> dict[str, Any]:
-    """Return an object's members that are not null, by the names of JSON; raises `InvalidFieldError`."""
-    if not isinstance(value, dict):
-        raise InvalidFieldError(f"{where} is a JSON {json_type(value)}. Send an object.")
-    return {_json_name(name): member for name, member in value.items() if member is not None}
-
-
-def _json_name(name: str) -> str:
-    """Return a member's name as JSON has it, also for the spelling of the protocol's own definition."""
-    first, *rest = parts = name.split("_")
-    return first + "".join(part[0].upper() + part[1:] for part in rest) if all(parts) else name
-
-
-def _text(fields: Mapping[str, Any], where: str, name: str) -> str | None:
-    """Return a text, None for an empty or absent one; raises `InvalidFieldError`."""
-    return read_text(f"{where}.{name}", fields.get(name, "")) or None
-
-
-def _flag(fields: Mapping[str, Any], name: str) -> bool:
-    return read_flag(name, fields.get(name, False))
-
-
-def _number(fields: Mapping[str, Any], name: str, least: int = 0, most: int = 2**31 - 1) -> int | None:
-    value = fields.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidFieldError(f"{name} is {str(value)[:40]}. Send a whole number from {least} to {most}.")
-    return value
 
 
 _JSONRPC: Schema = {"jsonrpc": {"const": "2.0"}}

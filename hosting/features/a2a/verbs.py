@@ -25,6 +25,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import HttpRequest
 from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import WireVerbs
+from hosting.http.wire_replies import with_ignored
 from hosting.http.wire_runs import Answers, cancel, record_answers
 from hosting.names import check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan
@@ -67,7 +68,8 @@ class A2AVerbs:
             result = await self._result(request, agent, call)
         except HostingError as error:
             return names.a2a_refusal(error, call.id)
-        return result if isinstance(result, Streamed) else result_reply(call.id, result)
+        answer: Reply | Streamed = result if isinstance(result, Streamed) else result_reply(call.id, result)
+        return with_ignored(answer, call.params.chosen.ignored if isinstance(call.params, Send) else ())
 
     async def _result(self, request: HttpRequest, agent: AgentPlan, call: Call) -> _Result:
         match call.params:
@@ -117,7 +119,7 @@ class A2AVerbs:
             check_thread_id(sent.context_id, agent.name, owner)
         start = StartRun(
             RunRequest(
-                **sent.message.model_dump(),
+                **{**sent.message.model_dump(), **sent.chosen.members},
                 response_format=ResponseFormat() if sent.wants_json else None,
                 webhook=None if self._receivers is None else OF_TASK,
             ),

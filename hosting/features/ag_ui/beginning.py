@@ -123,7 +123,7 @@ class Beginning:
         *earlier, last = run_input.messages
         start = StartRun(
             RunRequest(
-                **last.model_dump(),
+                **{**last.model_dump(), **run_input.chosen.members},
                 earlier=tuple(earlier),
                 client_tools=run_input.tools,
                 context=run_input.context,

@@ -27,22 +27,27 @@ from hosting.http.client_tools import read_client_tools
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
+from hosting.http.wire_requests import (
+    chosen_within,
+    inline_file,
+    linked_file,
+    read_message,
+    spelled_fields,
+    spellings_of,
+)
+from hosting.model_options import ChosenOptions
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
 SERVED = frozenset(("threadId", "runId", "messages", "tools", "context", "state", "resume", "protocolVersion"))
-WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
-"""Fields for an application's own server, and fields that an older client repeats from the last run."""
+_FORWARDED = "forwardedProps"
+WITHOUT_EFFECT = frozenset((_FORWARDED, "availableInterrupts"))
+"""Fields for an application's own server, of which the options alone count, and fields of the last run."""
 
 REFUSED: Mapping[str, str] = {
     "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {})
-_SPELLINGS = {
-    spelling: name
-    for name in (*SERVED, *WITHOUT_EFFECT, *REFUSED)
-    for spelling in (name, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
-}
+_SPELLINGS = spellings_of((*SERVED, *WITHOUT_EFFECT, *REFUSED))
 _OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
 _MEDIA = ("image", "audio", "video", "document")
 
@@ -51,6 +56,8 @@ class RunInput(Struct, frozen=True):
     """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
 
     Those in `resume` are `resumed`; the others are results of the client's own `tools`, which stand in its messages.
+
+    `chosen` are the model's options, for a run that messages begin.
 
     `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the
     agent's last one, and `fresh` the new ones. `is_versioned`: the client says which version of the protocol it speaks,
@@ -70,6 +77,7 @@ class RunInput(Struct, frozen=True):
     context: str = ""
     state: str | None = None
     resumed: frozenset[str] = frozenset()
+    chosen: ChosenOptions = ChosenOptions()
 
     def without_first(self, count: int) -> RunInput:
         """Return the same without that many of its new messages."""
@@ -102,7 +110,7 @@ def without_own(sent: Iterable[Mapping[str, Any]], own: str | tuple[str, ...]) -
 
 def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
     """Return the run that a body asks for; raises `HostingError`s that name the field."""
-    fields = _one_spelling(object_fields(call, _SPELLINGS.keys(), limits.body_bytes))
+    fields = spelled_fields(call, _SPELLINGS, limits.body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
             raise UnservedInputError(sentence)
@@ -142,6 +150,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         context=read_context(fields.get("context")),
         state=read_shared(fields.get("state")),
         resumed=decided,
+        chosen=chosen_within({_FORWARDED: fields.get(_FORWARDED)}, limits.options),
     )
 
 
@@ -179,16 +188,6 @@ def _results(messages: Iterable[Mapping[str, Any]], decided: Set[str]) -> list[D
         answer = {"value": content} if error is None else {"error": error[:LONGEST_REASON]}
         results[call_id] = read_decision({"id": call_id, **answer})
     return list(results.values())
-
-
-def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members under the protocol's names; Python's clients have them as `thread_id`."""
-    members: dict[str, Any] = {}
-    for spelling, value in fields.items():
-        name = _SPELLINGS[spelling]
-        if members.setdefault(name, value) != value:
-            raise InvalidFieldError(f"The field {name!r} is also sent as {spelling!r}, and differs. Send one.")
-    return members
 
 
 def _sent_messages(value: object) -> list[dict[str, Any]]:

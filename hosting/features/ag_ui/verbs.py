@@ -21,7 +21,7 @@ from hosting.features.ag_ui.requests import RunInput, parse_input
 from hosting.http.replies import Streamed, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_replies import framed, streamed, with_ignored
 from hosting.http.wire_runs import Answers, record_answers, waited_calls
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -55,7 +55,7 @@ class AgUiVerbs:
         events = self._events(request, fold, begun, asked)
         name = f"run {begun.run.run_id}"
         frames = framed(name, events, fold.broken, "Send the same run again.")
-        return streamed(frames, run_headers(begun.run))
+        return with_ignored(streamed(frames, run_headers(begun.run)), run_input.chosen.ignored)
 
     async def _decide(
         self, request: HttpRequest, agent: AgentPlan, run_input: RunInput

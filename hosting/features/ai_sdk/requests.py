@@ -24,17 +24,18 @@ from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import inline_file, linked_file, message_of_contents, object_fields
+from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import check_thread_id, id_pattern, is_id
 
 _TRIGGERS = ("submit-message", "regenerate-message")
-_FIELDS = frozenset(("id", "messages", "trigger", "messageId", CLIENT_TOOLS))
+_FIELDS = frozenset(("id", "messages", "trigger", "messageId", CLIENT_TOOLS, OPTIONS))
 
 
 class ChatRequest(Struct, frozen=True):
     """The last message of a chat: the user's `message`, or `decisions` on what the thread waits for.
 
     `message_id` is the client's id of it. `is_again`: it is an earlier one, as it was or edited, and the thread goes on
-    from before it.
+    from before it. `chosen` are the model's options, for a run that the message begins.
     """
 
     thread_id: str
@@ -43,6 +44,7 @@ class ChatRequest(Struct, frozen=True):
     decisions: tuple[Decision, ...]
     is_again: bool
     client_tools: tuple[ClientTool, ...]
+    chosen: ChosenOptions
     traceparent: str | None
 
 
@@ -76,6 +78,7 @@ def parse_chat(call: RawRequest, agent: str, limits: Limits, owner: str) -> Chat
         decisions,
         role == "user" and (trigger == _TRIGGERS[1] or fields.get("messageId") is not None),
         read_client_tools(fields.get(CLIENT_TOOLS), limits),
+        read_chosen(fields.get(OPTIONS), limits.options),
         call.headers.get("traceparent"),
     )
 
@@ -145,6 +148,7 @@ _CHAT = object_schema(
         "trigger": {"enum": [*_TRIGGERS]},
         "messageId": {"type": ["string", "null"]},
         CLIENT_TOOLS: {"type": ["array", "null"], "items": {"type": "object"}},
+        OPTIONS: {"type": ["object", "null"]},
     },
     *("id", "messages"),
     additionalProperties=False,

@@ -24,7 +24,7 @@ from hosting.http.replies import Reply, Streamed, json_reply, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.rewinding import Rewinding
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_replies import framed, streamed, with_ignored
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import Answers, record_answers, waited_calls
 from hosting.names import Address, check_thread_id
@@ -59,7 +59,7 @@ class AiSdkVerbs:
             limits = limits_of(agent, self._wire.settings)
             chat = await request.parsed(lambda raw: parse_chat(raw, agent.name, limits, owner))
             begun = await (self._decide(request, agent, chat) if chat.decisions else self._begin(request, agent, chat))
-            return self._streamed(request, begun)
+            return with_ignored(self._streamed(request, begun), chat.chosen.ignored)
         address = Address.of(agent.name, check_thread_id(parts["id"], agent.name, owner), owner)
         if route is names.MESSAGES:
             return json_reply(200, {"messages": await self._messages(request, address)})
@@ -94,7 +94,7 @@ class AiSdkVerbs:
     ) -> Run:
         assert chat.message is not None
         start = StartRun(
-            RunRequest(**chat.message.model_dump(), client_tools=chat.client_tools),
+            RunRequest(**{**chat.message.model_dump(), **chat.chosen.members}, client_tools=chat.client_tools),
             chat.thread_id,
             Wait(math.inf),
             None if chat.is_again else chat.message_id,

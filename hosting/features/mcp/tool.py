@@ -13,7 +13,8 @@ from hosting.core.request.strict_json import parse_text
 from hosting.core.runs import Runs
 from hosting.errors import BodyTooLargeError, HostingError, InternalError
 from hosting.feature import McpTool
-from hosting.http.mcp_tool import ARGUMENTS, CallResult, output_schema, parse_call, result_of_call
+from hosting.http.mcp_tool import ARGUMENTS, CallResult, options_argument, output_schema, parse_call, result_of_call
+from hosting.model_options import OPTIONS
 from hosting.names import mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import ClockClient
@@ -22,12 +23,6 @@ from hosting.settings import SettingsPart
 
 _ESCAPED_BYTES = 6
 _HEADERS_BYTES = 65_536
-_PROPERTIES = json.dumps(
-    [
-        {"propertyName": name, "propertyType": "string", "description": description, "isRequired": is_required}
-        for name, description, is_required in ARGUMENTS
-    ]
-)
 
 
 class McpSettings(SettingsPart):
@@ -56,7 +51,7 @@ class AgentTool(Struct, frozen=True):
             mcp_function(self.plan.name),
             tool.name,
             tool.description,
-            properties=_PROPERTIES,
+            properties=json.dumps(_properties(self.plan)),
             output_schema=json.dumps(output_schema(self.plan)),
             run=self.call,
             failure=_envelope(CallResult.of_error(InternalError(detail))),
@@ -79,13 +74,24 @@ class AgentTool(Struct, frozen=True):
             request = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
             principal = await resolve(self.resolver, request)
         owner = owner_of(principal)
-        call = await read_aside(len(context), lambda: parse_call(given.get("arguments") or {}, self.plan.name, owner))
+        arguments, options = given.get("arguments") or {}, self.plan.options.model_options
+        call = await read_aside(len(context), lambda: parse_call(arguments, self.plan.name, owner, options))
         _check_size(len(call.request.message.encode()), most)
         call = replace(call, busy=self.plan.options.busy)
         started = await self.runs.start(self.plan.name, call, Caller.of(client, principal))
         run = await self.runs.wait_as(call.wait, started.run, client)
         waited, shows_thread = self.runs.wait_seconds(call.wait), self.settings.mcp_thread_in_text
         return _envelope(result_of_call(run, self.plan, waited, thread_in_text=shows_thread))
+
+
+def _properties(plan: AgentPlan) -> list[dict[str, Any]]:
+    """Return the tool's arguments as the MCP extension takes them: of an object it knows no members."""
+    arguments = [(name, "string", description, is_required) for name, description, is_required in ARGUMENTS]
+    if (options := options_argument(plan)) is not None:
+        bounds = json.dumps(options["properties"], ensure_ascii=False)
+        arguments.append((OPTIONS, "object", f"{options['description']} JSON Schema of each: {bounds}", False))
+    names = ("propertyName", "propertyType", "description", "isRequired")
+    return [dict(zip(names, argument, strict=True)) for argument in arguments]
 
 
 def _headers(context: dict[str, Any]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from typing import Any
 from hosting.core.request.strict_json import refuse_lone_surrogates
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import RunRequest, StartRun
-from hosting.http.mcp_tool import ARGUMENTS, output_schema, parse_call
+from hosting.http.mcp_tool import ARGUMENTS, options_argument, output_schema, parse_call
+from hosting.model_options import OPTIONS
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
 from hosting.workflows import WorkflowInput, json_text
@@ -32,7 +33,9 @@ def tool_of(agent: AgentPlan) -> dict[str, Any]:
 
 def _input_schema(agent: AgentPlan) -> Mapping[str, Any]:
     if (takes := _typed(agent)) is None:
-        described = {name: {"type": "string", "description": text} for name, text, _ in ARGUMENTS}
+        described: dict[str, Any] = {name: {"type": "string", "description": text} for name, text, _ in ARGUMENTS}
+        if (options := options_argument(agent)) is not None:
+            described[OPTIONS] = options
         required = [name for name, _, is_required in ARGUMENTS if is_required]
         return {"type": "object", "properties": described, "required": required}
     schema = dict(takes.schema)
@@ -45,7 +48,7 @@ def _input_schema(agent: AgentPlan) -> Mapping[str, Any]:
 def start_of(agent: AgentPlan, arguments: Mapping[str, Any], owner: str) -> StartRun:
     """Return the run that the arguments of a call ask for; raises a `HostingError` that names what is wrong."""
     if (takes := _typed(agent)) is None:
-        return parse_call(dict(arguments), agent.name, owner)
+        return parse_call(arguments, agent.name, owner, agent.options.model_options)
     refuse_lone_surrogates(arguments, "arguments")
     text = json_text(arguments if _is_object(takes.schema) else arguments.get(_INPUT))
     takes.check(text, is_json=True, has_contents=False)

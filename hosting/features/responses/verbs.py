@@ -25,8 +25,8 @@ from hosting.http.request import HttpRequest
 from hosting.http.route import Route
 from hosting.http.verbs import ContinuesRuns
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_openai import NotServedError, find_agent, with_ignored
-from hosting.http.wire_replies import framed, page, streamed
+from hosting.http.wire_openai import NotServedError, find_agent
+from hosting.http.wire_replies import framed, page, streamed, with_ignored
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import Answers, cancel, forget, record_answers, run_events, waited_calls
 from hosting.names import check_thread_id

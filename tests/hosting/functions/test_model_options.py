@@ -121,8 +121,8 @@ async def test_an_agent_that_declares_nothing_ignores_all_and_refuses_a_choice_o
         ({"instructions": 1}, "The field 'options.instructions' must be a text of at most 20 characters."),
         ({"instructions": "\ud800"}, None),
         ({"temprature": 1}, "The field 'options' has 'temprature'. Known options: temperature, top_p, "),
-        ([], "The field 'options' is a JSON array. Send an object of options."),
-        ("low", "The field 'options' is a JSON string. Send an object of options."),
+        ([], "The field 'options' is '[]'. Send an object of options."),
+        ("low", "The field 'options' is 'low'. Send an object of options."),
     ],
 )
 async def test_an_option_out_of_its_bounds_is_refused_by_its_place(options: Any, detail: str | None) -> None:
