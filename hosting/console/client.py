@@ -22,8 +22,9 @@ from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.services import Services
 from hosting.core.thread.run_request import StartRun
-from hosting.errors import ConfigurationError
+from hosting.errors import ConfigurationError, InvalidFieldError
 from hosting.http.run_call import read_busy
+from hosting.model_options import OPTIONS
 from hosting.names import BUSY, check_agent_name, new_id
 from hosting.ports import Wait
 from hosting.principal import Caller, Principal
@@ -149,6 +150,11 @@ class _Caller(Generic[T]):
 
     async def _response(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentResponse[Any]:
         """Return the response; raises `AgentRunError` for a run that ends otherwise, or not within the wait."""
+        if OPTIONS in fields:
+            raise InvalidFieldError(
+                "A client cannot give options of the model: it does not know which ones the agent leaves to callers. "
+                "Call the agent in an orchestration, or over HTTP."
+            )
         request, busy = carried_request(fields, self._limits), read_busy({BUSY: "queue", **fields}, {})
         start = StartRun(request, call.thread_id, Wait(), busy=busy)
         runs, seconds = self._services.runs, self._settings.wait_seconds

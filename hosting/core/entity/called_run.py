@@ -28,6 +28,7 @@ from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.messages import call_id, waiting_calls
 from hosting.core.thread.run import Run
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError, MissingMessageError
+from hosting.model_options import IGNORED, ignored_member
 from hosting.names import Address
 from hosting.principal import Principal, owner_of
 from state.codec import read_entry
@@ -118,9 +119,12 @@ class AgentRunError(Exception):
         self.detail = detail
 
 
-def answer_text(run: Run, terminal: Terminal) -> str:
-    """Return a run's end as text: the answer's fields and its response entry, or the problem."""
-    fields = dict(outcome_fields(run, terminal))
+def answer_text(run: Run, terminal: Terminal, sent_options: object = None) -> str:
+    """Return a run's end as text: the answer's fields and its response entry, or the problem.
+
+    Of the options that were sent with the call, it names those without an effect.
+    """
+    fields = {**outcome_fields(run, terminal), **ignored_member(sent_options, run.accepted.request.options)}
     return json.dumps({**fields, "entry": terminal.entry} if isinstance(terminal, Completed) else fields)
 
 
@@ -161,6 +165,8 @@ def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
         raise MalformedError("The answer's entry is not a response.")
     value = call.answer_format.value(answer["value"]) if "value" in answer else None
     response = agent_response(entry)
+    if IGNORED in answer:
+        response.additional_properties[IGNORED] = answer[IGNORED]
     for request in waiting_calls(response):
         request.id = call_id(call.run_id, request)  # as it is listed and answered over HTTP too
         if request.type == "function_call":

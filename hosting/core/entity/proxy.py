@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
+from hosting.model_options import OPTION_NAMES, OPTIONS, take_model_options
 from hosting.names import BUSY, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.principal import Principal, owner_of
@@ -117,10 +118,11 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
     ) -> TaskT:
         """Return a task for the response of one run, an agent-framework `AgentResponse`.
 
-        Without a session the run has a conversation of its own. `options` takes `response_format` and
-        `enable_tool_calls`; without a `retry` the proxy's counts, or else the agent's own. `busy` is what becomes of a
-        client's call while a run of the session has not ended. A wrong call raises a `HostingError` here; a run that
-        ends without an answer raises `AgentRunError` where the response would come.
+        Without a session the run has a conversation of its own. `options` takes `response_format`, `enable_tool_calls`
+        and those of the model that the agent lets callers set; the response names the others in
+        `additional_properties["ignored"]`. Without a `retry` the proxy's counts, or else the agent's own. `busy` is
+        what becomes of a client's call while a run of the session has not ended. A wrong call raises a `HostingError`
+        here; a run that ends without an answer raises `AgentRunError` where the response would come.
         """
         if busy != "queue" and self.caller.orchestration_id is not None:
             raise InvalidFieldError(
@@ -128,7 +130,9 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
                 "out."
             )
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
-        choices = _checked_options(options, response_format)
+        choices = dict(options or {})
+        model_options = take_model_options(choices)
+        choices = _checked_options(choices, response_format)
         answer_format = result_format(choices.pop("response_format", None))
         call = AgentCall(self.name, thread.thread_id, self.caller.new_id(), answer_format, self.owner)
         fields = {
@@ -137,6 +141,7 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
             "correlationId": call.run_id,
             "orchestrationId": self.caller.orchestration_id,
             "response_format": answer_format.sent,
+            OPTIONS: model_options or None,
             "retry": _carried(retry or self.retry),
             BUSY: None if busy == "queue" else busy,
             "principal": None if self.owner is None else asdict(self.owner),
@@ -161,8 +166,6 @@ def _checked_options(options: Mapping[str, Any] | None, response_format: object)
         raise InvalidFieldError(f"enable_tool_calls is {choices['enable_tool_calls']!r:.80}. Give True or False.")
     for name in choices:
         if name not in ("response_format", "enable_tool_calls"):
-            raise InvalidFieldError(
-                f"The option {name!r:.80} is not served. Known: response_format, enable_tool_calls. Set the model's "
-                "options where you create the agent."
-            )
+            known = ", ".join(("response_format", "enable_tool_calls", *OPTION_NAMES))
+            raise InvalidFieldError(f"The option {name!r:.80} is not served. Known: {known}.")
     return choices

@@ -29,6 +29,7 @@ from hosting.core.thread import commands
 from hosting.core.thread.events import Accepted
 from hosting.core.thread_operations import Forget, GoOn, Keep, Store
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
+from hosting.model_options import OPTIONS
 from hosting.names import Address, check_thread_id, is_id
 from hosting.plan import AgentPlan
 from hosting.ports import EntityEnd
@@ -139,7 +140,14 @@ class ThreadEntity:
             raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
             return await self._ended(delivery, run_id, None, _queued_seconds(order))
-        accepted = await self._carried(delivery, run_id, order)
+        try:
+            accepted = await self._carried(delivery, run_id, order)
+        except HostingError:  # the app may have had other limits when the run of this call was accepted
+            run = await self._operations.find_run(delivery.address, run_id)
+            caller = None if run is None else run.accepted.request.orchestration_id
+            if run is None or caller is None or caller != order.get("orchestrationId"):
+                raise
+            accepted = run.accepted
         outcome = await self._operations.accept(delivery.address, accepted)
         if isinstance(outcome, commands.Refused):
             return delivery.text, self._refused(delivery, accepted, outcome)
@@ -194,7 +202,7 @@ class ThreadEntity:
         if run is None or run.end is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
-        return text, Done(answer_text(run, run.end), signals)
+        return text, Done(answer_text(run, run.end, delivery.operation.value.get(OPTIONS)), signals)
 
     def _refused(self, delivery: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
         """Return the answer to a call after its run was refused; a signal has no reader.

@@ -24,6 +24,7 @@ from hosting.core.thread.run_request import (
     read_retry,
 )
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
+from hosting.model_options import OPTIONS, read_chosen
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
@@ -247,8 +248,6 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
 
     How and when that caller wants the answer shown is its own matter (`request_response_format`, `wait_for_response`).
     """
-    if order.get("options"):
-        raise InvalidFieldError("The field 'options' is not served. Send response_format and enable_tool_calls.")
     response_format = order.get("response_format")
     if isinstance(response_format, dict) and "__response_schema_type__" in response_format:
         raise InvalidFieldError(
@@ -261,6 +260,7 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
         if members.get("message") or members.get("contents") or order.get("earlier"):
             raise InvalidFieldError("Answers to approvals and a message need two runs. Send the answers first.")
         members["decisions"] = read_decisions(order["decisions"])
+    members |= read_chosen(order.get(OPTIONS), limits.options).members
     members["earlier"] = _earlier_messages(order.get("earlier") or (), limits)
     orchestration_id = order.get("orchestrationId")
     if orchestration_id is not None and (not isinstance(orchestration_id, str) or has_lone_surrogate(orchestration_id)):

@@ -21,6 +21,7 @@ from hosting.features.schedules.schedule import Schedule, ScheduleName
 from hosting.features.schedules.schedules import Schedules
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
+from hosting.http.run_call import ignored_headers
 from hosting.ports import iso
 from hosting.principal import Caller
 from hosting.settings import Settings
@@ -50,10 +51,11 @@ class ScheduleHandlers:
         limits = limits_of(agent, self._settings)
         new = await request.parsed(lambda raw: parse_schedule(raw, agent.name, limits, owner))
         name, schedule, is_new = await self._schedules(request.caller).create(agent.name, new)
+        ignored = ignored_headers(new.ignored)
         if not is_new:
-            return json_reply(200, schedule_fields(name, schedule))
+            return json_reply(200, schedule_fields(name, schedule), ignored)
         url = f"{request.agent_url}/schedules/{name.id}"
-        return json_reply(201, schedule_fields(name, schedule), {"location": url})
+        return json_reply(201, schedule_fields(name, schedule), {"location": url, **ignored})
 
     async def _list(self, request: HttpRequest) -> Reply:
         schedules = await self._schedules(request.caller).of_agent(request.agent.name)

@@ -6,6 +6,7 @@ The run has the fields of a request for one, but for those that say how its call
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -37,6 +38,7 @@ from hosting.http.run_call import (
     read_idempotency_key,
     workflow_request,
 )
+from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import APP, BUSY, Busy, check_thread_id
 
 MOST_BYTES = 32 * 1024
@@ -65,7 +67,10 @@ _NOT_OF_RUNS = {STREAM, *WAIT_FIELDS}
 
 
 class NewSchedule(Struct, frozen=True):
-    """A schedule as its maker wants it. Without a `thread_id` each run has a new thread, without `busy` the agent's."""
+    """A schedule as its maker wants it. Without a `thread_id` each run has a new thread, without `busy` the agent's.
+
+    `ignored` are the parts of the request that have no effect.
+    """
 
     times: Times
     missed: Missed
@@ -73,6 +78,7 @@ class NewSchedule(Struct, frozen=True):
     thread_id: str | None
     busy: Busy | None
     key: str | None
+    ignored: Sequence[str] = ()
 
     def fingerprint(self, agent: str) -> str:
         """Return the digest of the request, which distinguishes a repeated one from another with the same key."""
@@ -96,8 +102,10 @@ def parse_schedule(call: RawRequest, agent: str, limits: Limits, owner: str = AP
         raise InvalidFieldError(f"The field 'missed' is {missed[:80]!r}. Send 'run_once' or 'skip'.")
     named = [read_text(name, fields[name]) for name in THREAD_ID_FIELDS if fields.get(name) is not None]
     thread_id = one_thread_id(named)
+    chosen = ChosenOptions()
     if limits.workflow is None:
-        request = RunRequest(**read_members(fields, limits))
+        chosen = read_chosen(fields.get(OPTIONS), limits.options)
+        request = RunRequest(**{**read_members(fields, limits), **chosen.members})
     else:
         request = workflow_request(fields, limits, limits.workflow)
     return NewSchedule(
@@ -107,4 +115,5 @@ def parse_schedule(call: RawRequest, agent: str, limits: Limits, owner: str = AP
         None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),
         None if fields.get(BUSY) is None else read_busy(fields, {}),
         read_idempotency_key(call.headers),
+        chosen.ignored,
     )

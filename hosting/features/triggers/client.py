@@ -8,10 +8,11 @@ tools of agents have it too. They run on a loop of their own: what is asked is d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, message_fields, result_format
 from hosting.core.outcome import RunStatus, ids, open_status, outcome_fields
@@ -24,6 +25,7 @@ from hosting.errors import HostingError, InvalidFieldError, InvalidWaitError, Un
 from hosting.http.run_call import IDEMPOTENCY_KEY, INPUT, read_busy, read_idempotency_key, workflow_request
 from hosting.http.run_text import status_of
 from hosting.http.streams import Frame, Streams
+from hosting.model_options import OPTIONS, ignored_names
 from hosting.names import BUSY, Address, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.plan import AgentPlan, Plan
@@ -38,7 +40,8 @@ class AgentRun(Struct, frozen=True):
     """A run as it stood when it was read, with the `fields` that its URL has over HTTP.
 
     With an agent, a thread and a run id it names a run that began elsewhere, as the client's methods take it. An
-    `owner` has threads of their own. `replayed`: the key had begun the run before.
+    `owner` has threads of their own. `replayed`: the key had begun the run before. `ignored`
+    names the options of the request that have no effect.
     """
 
     agent: str
@@ -48,6 +51,7 @@ class AgentRun(Struct, frozen=True):
     status: RunStatus = "accepted"
     replayed: bool = False
     fields: Mapping[str, Any] = field(default_factory=dict)
+    ignored: Sequence[str] = ()
 
     @property
     def is_over(self) -> bool:
@@ -98,13 +102,15 @@ class AppClient:
         busy: Busy | None = None,
         retry: Retry | None = None,
         stream: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> AgentRun:
         """Start a run, or find the one that the `key` began; return once it is sure to end.
 
         The message is a text, a `Content` or `Message` of agent-framework or several; a workflow's is its input, any
         JSON value. With `wait` it returns once the run has ended: True waits as long as the app lets callers wait
         (`AGENT_WAIT_SECONDS`), a number at most so many seconds. Without an `owner` the thread is the app's. `stream`
-        has the text logged as it comes, for readers of `stream()`.
+        has the text logged as it comes, for readers of `stream()`. `options` are those of the model, as far as the
+        agent lets callers set them; `ignored` of the run names the others.
         """
         planned = self.planned(agent)
         fields = {
@@ -112,6 +118,7 @@ class AppClient:
             BUSY: planned.options.busy if busy is None else busy,
             "response_format": result_format(response_format).sent,
             "retry": None if retry is None else retry.fields(),
+            OPTIONS: options,
         }
         start = StartRun(
             self._request(planned, message, fields),
@@ -121,7 +128,8 @@ class AppClient:
             streams=stream,
             busy=read_busy(fields, {}),
         )
-        return await _on_clients_loop(lambda client: self._run(planned, start, owner, client))
+        run = await _on_clients_loop(lambda client: self._run(planned, start, owner, client))
+        return replace(run, ignored=ignored_names(options, start.request.options))
 
     def planned(self, agent: str) -> AgentPlan:
         """Return the plan of an agent or a workflow; raises `UnknownAgentError` for one that the app does not have."""
@@ -143,7 +151,7 @@ class AppClient:
             found = await runs.find(address, run.run_id, client)
             return await self._shown(await runs.wait_as(waits, found, client), run.owner, replayed=run.replayed)
 
-        return await _on_clients_loop(read)
+        return replace(await _on_clients_loop(read), ignored=run.ignored)
 
     async def until_end(self, run: AgentRun, seconds: float) -> AgentRun:
         """Return the run once it has ended, or as it stands after so many seconds, or when this process is to end.
@@ -158,7 +166,7 @@ class AppClient:
             waited = await runs.wait(found, client, max(0.0, seconds))
             return await self._shown(waited, run.owner, replayed=run.replayed)
 
-        return run if run.is_over else await _on_clients_loop(read)
+        return run if run.is_over else replace(await _on_clients_loop(read), ignored=run.ignored)
 
     async def cancel(self, run: AgentRun) -> AgentRun:
         """Cancel the run, and return it as it then stands; again changes nothing. Raises as `result`."""
@@ -168,7 +176,7 @@ class AppClient:
             cancelled = await self._services.runs.cancel(address, run.run_id, client)
             return await self._shown(cancelled, run.owner, replayed=run.replayed)
 
-        return await _on_clients_loop(cancel)
+        return replace(await _on_clients_loop(cancel), ignored=run.ignored)
 
     async def stream(self, run: AgentRun) -> AsyncGenerator[Frame, None]:
         """Yield the run's events from its first to its end, as `GET .../events` sends them: `event` and `fields`.
@@ -198,8 +206,8 @@ class AppClient:
         limits = limits_of(planned, self._services.settings)
         if limits.workflow is None:
             return carried_request({**fields, **message_fields(message)}, limits)
-        if fields["response_format"] is not None or fields["retry"] is not None:
-            raise InvalidFieldError("A workflow takes no response_format and no retry. Leave them out.")
+        if any(fields[name] is not None for name in ("response_format", "retry", OPTIONS)):
+            raise InvalidFieldError("A workflow takes no response_format, no retry and no options. Leave them out.")
         return workflow_request({INPUT: message, WEBHOOK: fields[WEBHOOK]}, limits, limits.workflow)
 
     def _address(self, run: AgentRun) -> Address:

@@ -33,6 +33,7 @@ from hosting.errors import (
 from hosting.features.triggers.client import AgentRun, AppClient
 from hosting.features.triggers.deliveries import KINDS, TriggerDelivery, read_delivery
 from hosting.invocation import current_invocation
+from hosting.model_options import read_chosen
 from hosting.names import Address, Busy, keyed_thread_id
 from hosting.principal import Principal, owner_of
 
@@ -45,6 +46,8 @@ PATIENCE_SECONDS = 120.0
 class AgentRequest(Struct, frozen=True):
     """A message with more than its text: the thread and the owner of its run, and the address to notify of its end.
 
+    `options` are those of the model, in place of the trigger's own.
+
     Without a message it is the body of the delivery. The thread and the owner follow from the delivery alone: they are
     the same when it comes again.
     """
@@ -53,6 +56,7 @@ class AgentRequest(Struct, frozen=True):
     thread_id: str | None = None
     owner: Principal | None = None
     webhook: str | None = None
+    options: Mapping[str, Any] | None = None
 
 
 class _Skip:
@@ -70,7 +74,7 @@ class TriggerOptions(TypedDict, total=False):
     `thread_by` is the member of a JSON body that has the thread id, or a function of the delivery that returns it, and
     `key_by` a function that returns what says that two deliveries are one, instead of what the platform says. With
     `wait=False` a delivery is done once its run is accepted. `on_end` takes the run that has ended with an answer, and
-    returns what the function's output bindings get. `busy` and `webhook` are those of the run.
+    returns what the function's output bindings get. `busy`, `webhook` and `options` are those of the run.
     """
 
     thread_by: str | Callable[[Any], str | None] | None
@@ -79,6 +83,7 @@ class TriggerOptions(TypedDict, total=False):
     on_end: Callable[[AgentRun], Any] | None
     busy: Busy | None
     webhook: str | None
+    options: Mapping[str, Any] | None
 
 
 class AgentTrigger:
@@ -118,7 +123,8 @@ class AgentTrigger:
                 f"{', '.join(KINDS)}."
             )
         try:
-            self._client.planned(self._agent)
+            declared = self._client.planned(self._agent).options.model_options
+            read_chosen(self._options.get("options"), declared or {})
         except HostingError as error:
             raise ConfigurationError(f"The function {function!r} is an agent_trigger. {error.detail}") from None
         if outputs and self._options.get("on_end") is None:
@@ -188,6 +194,7 @@ class AgentTrigger:
                 webhook=request.webhook or self._options.get("webhook"),
                 busy=self._options.get("busy"),
                 wait=wait,
+                options=self._options.get("options") if request.options is None else request.options,
             )
         except IdempotencyKeyReusedError:
             return await self._begun(thread_id, request.owner, key)

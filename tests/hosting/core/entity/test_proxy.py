@@ -120,7 +120,14 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
         ({"retry": 3}, "retry is a int. Give a hosting.options.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
-        ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
+        (
+            {"options": {"logit_bias": {}}},
+            "The option 'logit_bias' is not served. Known: response_format, enable_tool_c",
+        ),
+        (
+            {"options": {"tool_choice": {"mode": "auto"}}},
+            "The option 'tool_choice' is {'mode': 'auto'}. Give a number or",
+        ),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),
         ({"options": {"enable_tool_calls": "no"}}, "enable_tool_calls is 'no'. Give True or False."),
         ({"messages": None}, "The message has no contents."),

@@ -73,7 +73,11 @@ async def test_a_carried_request_may_switch_tools_off(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"options": {"temperature": 0}}, "The field 'options' is not served."),
+        (
+            {"options": {"tool_choice": "required"}},
+            "The field 'options.tool_choice' is 'required', and the agent's author",
+        ),
+        ({"options": ["temperature"]}, "Send an object of options."),
         ({"role": "system"}, "The role 'system' is not allowed here."),
         ({"response_format": {"__response_schema_type__": "pydantic_model", "module": "os"}}, "names a Python class"),
         ({"response_format": {"minimum": float("inf")}}, "holds a number that is out of range"),
