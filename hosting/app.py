@@ -48,7 +48,7 @@ from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.options import AS_THE_APP, AgentOptions, Reasoning, Retry
+from hosting.options import AS_THE_APP, AgentOptions, Reasoning, Retry, options_of_app
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_options
@@ -98,7 +98,8 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/reference/responses.md).
     `budget` is how much a run, thread or owner's day may use of a model, `limit` how much a caller may ask (limits.md).
-    `webhook` is notified of each run's end (notifications.md), `client_tools` lets requests bring tools (client-tools).
+    `webhook` is notified of each run's end (notifications.md), `client_tools` lets requests bring tools (client-tools),
+    `options` are those of models that requests set (options.md), as far as an agent has none of its own.
     `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
 
@@ -123,6 +124,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         limit: Limit | None = None,
         webhook: str | None = None,
         client_tools: bool = False,
+        options: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
@@ -138,7 +140,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
         keep_lines_of_entities(folder, environ)
-        self._options = AgentOptions(budget=budget, limit=limit, webhook=webhook, client_tools=client_tools)
+        self._options = options_of_app(options, budget=budget, limit=limit, webhook=webhook, client_tools=client_tools)
         self._plan = self._make_plan(principal)
         report_missing(environ)
         report_unknown(environ, SETTINGS)
@@ -367,7 +369,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             callback=self.default_callback or None,
             ttl_seconds=self._settings.thread_ttl_seconds,
         )
-        self._host(self._plan.add(as_hosted(agent), own.over(app)))
+        self._host(self._plan.add(as_hosted(agent), own, app=app))
 
     def _host(self, planned: AgentPlan) -> None:
         """Register the functions of an agent, and those of the agents within it."""
@@ -387,14 +389,11 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         if options.http and not options.within:
             register_agent(self._served, planned, self._services, self._settings)
         if options.ttl_seconds:
-            self._add_time_to_live(planned.name, options.ttl_seconds)
+            if not self._ttls:
+                register_expiry(self, self._services, self._ttls)
+            self._ttls[planned.name] = options.ttl_seconds
         for inner in within:
             self._host(self._plan.add(as_hosted(inner.agent, inner.name), inner.options, inner.name))
-
-    def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
-        if not self._ttls:
-            register_expiry(self, self._services, self._ttls)
-        self._ttls[agent] = ttl_seconds
 
     async def _drain(self, seconds: float) -> None:
         await drain(self._served.features, self._services.drain(seconds), seconds)

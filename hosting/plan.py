@@ -119,18 +119,25 @@ class Plan(Struct):
     addresses: AddressRules | None = None
 
     def add(
-        self, agent: SupportsAgentRun | HostedWorkflow, options: AgentOptions, name: str | None = None
+        self,
+        agent: SupportsAgentRun | HostedWorkflow,
+        own: AgentOptions,
+        name: str | None = None,
+        *,
+        app: AgentOptions = AS_THE_APP,
     ) -> AgentPlan:
-        """Return the plan of another agent, under its own name or this one.
+        """Return the plan of another agent, under its own name or this one: with its own options over those of the app.
 
-        Raises `ConfigurationError` if it cannot be hosted next to the others.
+        A workflow has none of the app's options of models, for its executors have models of their own. Raises
+        `ConfigurationError` if it cannot be hosted next to the others.
         """
         name = check_agent_name(name or getattr(agent, "name", None), has_owners=self.has_owners)
         workflow = agent if isinstance(agent, HostedWorkflow) else None
         if workflow is None:
             _check_is_agent(name, agent)
-        own = agent if workflow is None or workflow.agent is None else workflow.agent
-        planned = AgentPlan(name, cast(SupportsAgentRun, own), options, None, workflow, self.addresses)
+        options = own.over(app) if workflow is None else own.over(replace(app, model_options=None))
+        shown = agent if workflow is None or workflow.agent is None else workflow.agent
+        planned = AgentPlan(name, cast(SupportsAgentRun, shown), options, None, workflow, self.addresses)
         self._check_is_free(name, planned.kind)
         options.check(name)
         if workflow is not None and options.reasoning == "drop":
