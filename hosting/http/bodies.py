@@ -74,7 +74,10 @@ class RunList(TypedDict):
 
 
 class ListedAgent(TypedDict):
-    """One agent with its URLs, null if it has none; `example` is a first message."""
+    """One agent with its URLs, null if it has none; `example` is a first message.
+
+    `caller_options` are the options of its model that a request may set: the JSON Schema of each, by its name.
+    """
 
     name: str
     description: str
@@ -82,6 +85,7 @@ class ListedAgent(TypedDict):
     run_url: str | None
     threads_url: str | None
     mcp_tool: str | None
+    caller_options: dict[str, dict[str, Any]]
 
 
 class AgentList(TypedDict):

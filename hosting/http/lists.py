@@ -16,6 +16,7 @@ from hosting.http.bodies import (
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.routes import agents_route, description_route, workflows_route
+from hosting.model_options import bounds_schemas
 from hosting.plan import AgentPlan
 from hosting.settings import Settings
 
@@ -97,6 +98,7 @@ def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
         "run_url": f"{url}/run" if agent.options.http else None,
         "threads_url": f"{url}/threads" if agent.options.http else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
+        "caller_options": bounds_schemas(agent.options.model_options or {}),
     }
     return cast(ListedAgent, {**fields, **added})
 

@@ -58,6 +58,7 @@ export function partNodes(part, { instructions_hidden: isHidden }) {
     ...Object.entries(options).map(([name, value]) => [el("code", {}, name), asText(value)]),
     ...servers.map((server) => ["MCP server", `${server.name}: ${server.is_connected ? "connected" : "its tools are listed after the first run that needs them"}`]),
     providers.length && ["Context providers", providers.join(", ")],
+    ...Object.entries(part.caller_options ?? {}).map(([name, bounds]) => [el("code", {}, name), `callers may set it: ${JSON.stringify(bounds)}`]),
   ]
   return [
     section("Instructions", isHidden ? note("Only administrators read them here.") : part.instructions ? el("pre", { tabIndex: 0 }, visible(part.instructions)) : note("It has none.")),
