@@ -259,17 +259,20 @@ def ignored_member(sent: object, stored: Mapping[str, Any]) -> dict[str, list[st
     return {IGNORED: ignored} if ignored else {}
 
 
-def take_model_options(choices: dict[str, Any]) -> dict[str, Any]:
-    """Take the model's options out of those that Python code gives to a run, and return them.
+def split_options(options: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the model's options among those that Python code gives to a run, and the others.
 
     Bounds are checked where the run is accepted: only there the agent is sure to be known. Raises `InvalidFieldError`
-    for a value that no option has.
+    for what are no options, and for a value that no option has.
     """
-    taken = {name: choices.pop(name) for name in OPTION_NAMES if choices.get(name) is not None}
-    for name, value in taken.items():
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidFieldError(f"options is a {type(options).__name__}. Give a dict of options.")
+    others = {name: value for name, value in (options or {}).items() if value is not None}
+    of_model = {name: others.pop(name) for name in OPTION_NAMES if name in others}
+    for name, value in of_model.items():
         if not isinstance(value, str | int | float):
             raise InvalidFieldError(f"The option {name!r} is {value!r:.80}. Give a number or a text.")
-    return taken
+    return of_model, others
 
 
 def bounds_schemas(declared: Declared) -> dict[str, dict[str, Any]]:

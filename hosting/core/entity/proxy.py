@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
-from hosting.model_options import OPTION_NAMES, OPTIONS, take_model_options
+from hosting.model_options import OPTION_NAMES, OPTIONS, split_options
 from hosting.names import BUSY, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.principal import Principal, owner_of
@@ -130,9 +130,8 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
                 "out."
             )
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
-        choices = dict(options or {})
-        model_options = take_model_options(choices)
-        choices = _checked_options(choices, response_format)
+        model_options, others = split_options(options)
+        choices = _checked_options(others, response_format)
         answer_format = result_format(choices.pop("response_format", None))
         call = AgentCall(self.name, thread.thread_id, self.caller.new_id(), answer_format, self.owner)
         fields = {
@@ -155,9 +154,9 @@ def _carried(retry: object) -> dict[str, float] | None:
     return None if retry is None else retry.fields()
 
 
-def _checked_options(options: Mapping[str, Any] | None, response_format: object) -> dict[str, Any]:
+def _checked_options(options: Mapping[str, Any], response_format: object) -> dict[str, Any]:
     """Return `response_format` and `enable_tool_calls` as far as they are given; refuse everything else."""
-    choices = {name: value for name, value in (options or {}).items() if value is not None}
+    choices = dict(options)
     if response_format is not None and choices.setdefault("response_format", response_format) is not response_format:
         raise InvalidFieldError("response_format stands in options too. Give it once.")
     if choices.pop("wait_for_response", True) is not True:

@@ -120,6 +120,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
         ({"retry": 3}, "retry is a int. Give a hosting.options.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
+        ({"options": ["seed"]}, "options is a list. Give a dict of options."),
         (
             {"options": {"logit_bias": {}}},
             "The option 'logit_bias' is not served. Known: response_format, enable_tool_c",

@@ -1,0 +1,58 @@
+"""The options of an agent's model, through each door by which a run begins: one rule for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.option_doors import DOORS, Door, doors_of
+
+pytestmark = pytest.mark.slow
+
+DECLARED: Mapping[str, Any] = {"temperature": (0, 1), "max_tokens": 200, "instructions": 20}
+of_each_door = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+
+
+@of_each_door
+@pytest.mark.behaviour("options.doors")
+async def test_each_door_has_the_one_rule(door: Door) -> None:
+    """Within the bounds, not left to callers, out of bounds, a choice of tools, unknown, and no object."""
+    place = DOORS[door]
+    async with doors_of(DECLARED) as doors:
+        allowed = await door(doors, {"temperature": 1, "max_tokens": 20.0})
+        ignored = await door(doors, {"seed": 3, "temperature": 0.5, "verbosity": None})
+        refused = [
+            (await door(doors, options)).refusal
+            for options in ({"temperature": 1.5}, {"tool_choice": "required"}, {"temprature": 1}, [1])
+        ]
+        recorded = await doors.recorded()
+
+    assert (allowed.said, allowed.ignored) == ({"temperature": 1.0, "max_tokens": 20}, [])
+    assert (ignored.said, ignored.ignored) == ({"temperature": 0.5}, [f"{place}.seed"])
+    assert f"The field '{place}.temperature' is '1.5' and must be a number from 0 to 1." in refused[0]
+    assert f"The field '{place}.tool_choice' is 'required', and the agent's author lets nobody choose." in refused[1]
+    assert "temprature" in refused[2]
+    assert refused[3]
+    assert sorted(recorded, key=len) == [{"temperature": 0.5}, {"temperature": 1.0, "max_tokens": 20}]
+
+
+@of_each_door
+@pytest.mark.behaviour("options.doors")
+async def test_an_agent_that_declares_nothing_ignores_all_at_each_door(door: Door) -> None:
+    """And says so."""
+    async with doors_of(None) as doors:
+        ignored = await door(doors, {"temperature": 1})
+
+    assert (ignored.said, ignored.ignored, ignored.refusal) == ({}, [f"{DOORS[door]}.temperature"], "")
+
+
+@of_each_door
+@pytest.mark.behaviour("options.default")
+async def test_the_apps_default_is_for_each_door(door: Door) -> None:
+    """For an agent that has none of its own."""
+    async with doors_of(DECLARED, by_default=True) as doors:
+        allowed = await door(doors, {"instructions": "Be brief."})
+
+    assert (allowed.said, allowed.ignored) == ({"instructions": "Be brief."}, [])
