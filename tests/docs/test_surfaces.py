@@ -44,8 +44,11 @@ def test_the_routes_and_fields_of_the_table_are_those_of_http() -> None:
 
 @pytest.mark.behaviour("docs.surfaces")
 def test_an_mcp_tool_has_the_arguments_and_results_of_the_table_and_no_others() -> None:
-    """And the tools are the agents and workflows. `value` is of an agent with a format of its own."""
-    app = app_of(scripted_agent("Joker"), workflow=text_flow, enable_mcp_tool_trigger=True)
+    """And the tools are the agents and workflows.
+
+    `value` is of an agent with a format of its own, `options` of one that lets callers set some.
+    """
+    app = app_of(scripted_agent("Joker"), workflow=text_flow, enable_mcp_tool_trigger=True, options={"seed": (0, 1)})
     tools = [one for one in triggers(app).values() if one["type"] == "mcpToolTrigger"]
     taken = {one["propertyName"] for tool in tools for one in json.loads(tool["toolProperties"])}
     given = {name for tool in tools for name in json.loads(tool["outputSchema"])["properties"]}
