@@ -9,8 +9,8 @@ BEHAVIOURS = {
     "options.kept": "A run that goes on after an approval, and a repeated request, have the options of the first one.",
     "options.alone": "A message with options of its own joins no run that has others.",
     "options.nothing": "A run without options stores nothing for them.",
-    "options.doors": "Options have one rule at every door by which a run begins: routes, protocols, tools and functions.",
+    "options.doors": "Options have one rule at every door: routes, protocols, tools, functions and orchestrations.",
     "options.default": "An app may have a default of the options that callers set; an agent's own replaces it.",
-    "options.listed": "The list of agents and the description of each have the options that callers set, with their bounds.",
+    "options.listed": "The list of agents and the description of each have what callers set, with the bounds.",
     "options.survives-kill": "A process that takes over a run gives its model the same options.",
 }

@@ -24,6 +24,7 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
+from hosting.model_options import Declared
 from hosting.names import Address, StoreKey, new_id
 from hosting.options import AgentOptions, Reasoning, Retry
 from hosting.plan import AgentPlan
@@ -123,11 +124,12 @@ class Bench:
         working_seconds: float = math.inf,
         *,
         reasoning: Reasoning | None = None,
+        model_options: Declared | None = None,
     ) -> None:
         """`working_seconds` is what the platform gives a batch."""
         self._working_seconds = working_seconds
         self.agent: Any = agent or CountingAgent()
-        self.retry, self.reasoning = retry, reasoning
+        self.retry, self.reasoning, self.model_options = retry, reasoning, model_options
         self.store = ArmedStore(MemoryThreadStore(HUB))
         self.archive = ArmedArchive()
         self.attachments = ArmedAttachments()
@@ -147,7 +149,12 @@ class Bench:
             patience_seconds=PATIENCE_SECONDS,
             working_seconds=self._working_seconds,
         )
-        options = AgentOptions(retry=self.retry, ttl_seconds=self.ttl_seconds, reasoning=self.reasoning)
+        options = AgentOptions(
+            retry=self.retry,
+            ttl_seconds=self.ttl_seconds,
+            reasoning=self.reasoning,
+            model_options=self.model_options,
+        )
         planned = AgentPlan("Joker", self.agent, options)
         self.services.hold(planned, self.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)

@@ -143,9 +143,9 @@ class ThreadEntity:
         try:
             accepted = await self._carried(delivery, run_id, order)
         except HostingError:  # the app may have had other limits when the run of this call was accepted
-            run = await self._operations.find_run(delivery.address, run_id)
-            caller = None if run is None else run.accepted.request.orchestration_id
-            if run is None or caller is None or caller != order.get("orchestrationId"):
+            is_call = order.get("orchestrationId") is not None
+            run = await self._operations.find_run(delivery.address, run_id) if is_call else None
+            if run is None:
                 raise
             accepted = run.accepted
         outcome = await self._operations.accept(delivery.address, accepted)

@@ -232,3 +232,54 @@ async def test_the_document_has_the_bounds_of_each_agent() -> None:
     assert options["properties"]["max_tokens"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
     assert options["properties"]["seed"] == {}
     assert options["properties"]["tool_choice"] == {"type": "null"}
+
+
+@pytest.mark.behaviour("options.listed")
+async def test_callers_read_what_they_may_set() -> None:
+    """In the list of agents, and beside the author's own options in the description of each."""
+    bounds: dict[str, Any] = {
+        "temperature": {"type": "number", "minimum": 0, "maximum": 1},
+        "top_p": {"type": "number", "minimum": 0.5, "maximum": 1},
+        "seed": {"type": "integer", "minimum": -5, "maximum": 5},
+        "max_tokens": {"type": "integer", "minimum": 1, "maximum": 200},
+        "reasoning_effort": {"enum": ["low", "medium"]},
+        "verbosity": {"enum": ["low"]},
+        "tool_choice": {"enum": ["required", "none"]},
+        "instructions": {"type": "string", "maxLength": 20},
+    }
+    made = app(default_options={"temperature": 0.7})
+    made.add_agent(obedient("Mute"))
+    async with served(made) as (_, http):
+        listed = {agent["name"]: agent for agent in (await http.get("/api/agents")).json()["agents"]}
+        described = (await http.get("/api/agents/Joker")).json()
+
+    assert (listed["Joker"]["caller_options"], listed["Mute"]["caller_options"]) == (bounds, {})
+    assert (described["caller_options"], described["options"]["temperature"]) == (bounds, 0.7)
+
+
+@pytest.mark.behaviour("options.default")
+async def test_an_agents_own_options_replace_the_apps_default() -> None:
+    """All of them: also by none. A workflow, and one that is given as an agent, has none of the default."""
+    graph = WorkflowBuilder(start_executor=obedient("Writer"), name="Write").build()
+    made = app_of(obedient("Plain"), workflow=graph, options={"seed": (0, 9)})
+    made.add_agent(obedient("Own"), options={"max_tokens": 5})
+    made.add_agent(obedient("Closed"), options={})
+    made.add_agent(graph.as_agent("Asked"))
+    async with served(made) as (_, http):
+        agents = (await http.get("/api/agents")).json()["agents"]
+        workflows = (await http.get("/api/workflows")).json()["workflows"]
+
+    assert {one["name"]: [*one["caller_options"]] for one in (*agents, *workflows)} == {
+        "Plain": ["seed"],
+        "Own": ["max_tokens"],
+        "Closed": [],
+        "Asked": [],
+        "Write": [],
+    }
+
+
+@pytest.mark.behaviour("options.default")
+def test_a_default_that_declares_no_option_is_refused_at_the_start() -> None:
+    """Also by an app without agents."""
+    with pytest.raises(ConfigurationError, match=r"options\['seed'\] of AgentFunctionApp is 3. Give a pair"):
+        app_of(options={"seed": 3})

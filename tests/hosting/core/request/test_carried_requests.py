@@ -12,6 +12,7 @@ from tests.hosting.core.request.bad_contents import PICTURE, picture
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import Bench
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.obedient import obedient
 
 PEERS = {
     "role": "user",
@@ -135,3 +136,37 @@ async def test_an_input_that_is_no_json_is_refused_and_not_delivered_again(bench
 
     assert [result["isError"] for result in answered["results"]] == [True]
     assert answered["entityExists"] is False
+
+
+@pytest.mark.behaviour("options.doors")
+async def test_a_call_that_is_delivered_again_after_a_deployment_with_other_bounds_finds_its_run() -> None:
+    """It was accepted by those of before, and has the options it began with. A new call goes by the new bounds."""
+    bench = Bench(obedient(), model_options={"temperature": (0, 2), "seed": (0, 9)})
+    options = {"temperature": 1.5, "seed": 3, "top_p": 0.5}
+    call = {"message": "hello", "correlationId": "r-1", "orchestrationId": "o-1", "options": options}
+
+    first = await bench.deliver(call, signal=False, commit=False)
+    bench.model_options = {"temperature": (0, 1)}
+    bench.restart()
+    again = await bench.deliver(call, signal=False)
+    other = await bench.deliver({**call, "correlationId": "r-2"}, signal=False)
+    bench.loop.close()
+
+    assert json.loads(first["response"]) == {"temperature": 1.5, "seed": 3}
+    assert (again["response"], again["ignored"]) == (first["response"], ["options.top_p"])
+    assert other == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}
+
+
+@pytest.mark.behaviour("options.doors")
+async def test_a_call_without_an_orchestration_is_refused_by_the_bounds_of_now() -> None:
+    """Its id may be of another request, so nothing of that one is answered."""
+    bench = Bench(obedient(), model_options={"temperature": (0, 2)})
+    call = {"message": "hello", "correlationId": "r-1", "options": {"temperature": 1.5}}
+
+    await bench.deliver(call, signal=False)
+    bench.model_options = {"temperature": (0, 1)}
+    bench.restart()
+    again = await bench.deliver(call, signal=False)
+    bench.loop.close()
+
+    assert again == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}
