@@ -29,6 +29,7 @@ async def test_the_header_opens_what_an_agent_is(host: RunningHost) -> None:
         )
         await tools.nth(1).locator("summary").press("Enter")
         await expect(tools.nth(1).locator("pre")).to_contain_text('"amount"')
+        await expect(about).to_contain_text('callers may set it: {"type":"number","minimum":0,"maximum":1}')
         await expect(about).to_contain_text("10,000 tokens for a thread")
         await expect(about).to_contain_text("7 days")
         await page.get_by_role("button", name="Agent", exact=True).press("Enter")

@@ -152,4 +152,4 @@ support = Agent(
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 app = hosting.app.AgentFunctionApp(agents=[create_assistant(offline), clerk, writer])
-app.add_agent(support, budget=Budget(tokens=10_000, per="thread"))
+app.add_agent(support, budget=Budget(tokens=10_000, per="thread"), options={"temperature": (0, 1)})
