@@ -106,4 +106,8 @@ try {
 } catch (error) {
   got.refused = [error.status, error.payload?.type, error.payload?.code];
 }
+
+const choosing = agent("Obedient", "choosing");
+await ask(choosing, "hello", { forwardedProps: { options: { temperature: 0.5, max_tokens: 20 } } });
+got.options = JSON.parse(choosing.messages.at(-1).content);
 console.log(JSON.stringify(got));

@@ -74,4 +74,5 @@ async def test_the_client_does_all_that_the_wire_serves(
         "cancelled": [cancelled],
         "failed": ["run_failed"],
         "refused": [400, "RUN_ERROR", "not_served"],
+        "options": {"temperature": 0.5, "max_tokens": 20},
     }

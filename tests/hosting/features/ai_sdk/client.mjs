@@ -9,8 +9,7 @@ import {
 const origin = process.argv[2];
 const WHERE = { name: "where", parameters: { type: "object", properties: { n: { type: "string" } } } };
 
-function chatOf(agent, id, messages = [], more = {}) {
-  const body = agent === "Clerk" ? { client_tools: [WHERE] } : {};
+function chatOf(agent, id, messages = [], more = {}, body = agent === "Clerk" ? { client_tools: [WHERE] } : {}) {
   const transport = new DefaultChatTransport({ api: `${origin}/api/ai-sdk/${agent}`, body });
   return new Chat({ id, transport, messages, ...more });
 }
@@ -68,4 +67,8 @@ await sent;
 const resumed = chatOf("Joker", "slow", await stored("Joker", "slow"));
 await resumed.resumeStream();
 got.resumed = resumed.messages.map(textOf);
+
+const choosing = chatOf("Obedient", "choosing", [], {}, { options: { temperature: 0.5, max_tokens: 20 } });
+await choosing.sendMessage({ text: "hello" });
+got.options = JSON.parse(textOf(choosing.lastMessage));
 console.log(JSON.stringify(got));

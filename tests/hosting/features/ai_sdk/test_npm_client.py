@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 async def test_the_chat_does_all_that_the_wire_serves(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    """Talks, regenerates, edits, decides, runs its own tool, resumes, and reads its messages after a reload."""
+    """Talks, regenerates, edits, decides, runs its own tool, resumes, reads its messages, and sets options."""
     script = with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("ai-sdk-node")))
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
         got = await printed_by(script, host.origin)
@@ -42,5 +42,6 @@ async def test_the_chat_does_all_that_the_wire_serves(pytestconfig: pytest.Confi
         "reloaded": answered,
         "ran": {"states": [["tool-where", "output-available"]], "text": "One moment.told: here"},
         "resumed": ["sleep 2", "echo: sleep 2"],
+        "options": {"temperature": 0.5, "max_tokens": 20},
     }
     assert failure.startswith("Agent 'Joker' failed")
