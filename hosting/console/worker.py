@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from agent_framework import SupportsAgentRun
 from durabletask.client import TaskHubGrpcClient
@@ -76,9 +76,12 @@ class AgentWorker:
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Register one agent; None means as the settings say."""
-        own = AgentOptions(run_timeout_seconds=run_timeout_seconds, ttl_seconds=ttl_seconds, retry=retry)
+        """Register one agent; None means as the settings say, and no options of its model for callers."""
+        own = AgentOptions(
+            run_timeout_seconds=run_timeout_seconds, ttl_seconds=ttl_seconds, retry=retry, model_options=options
+        )
         planned = self._plan.add(agent, own.over(AgentOptions(ttl_seconds=self._settings.thread_ttl_seconds)))
         self._services.hold(planned, self._time_limit.of(planned.name, run_timeout_seconds))
         entity = ThreadEntity(planned, self._services)

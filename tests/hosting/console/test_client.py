@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
 from durabletask.entities import EntityInstanceId, EntityMetadata
+from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
@@ -18,12 +20,13 @@ from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.core.thread.events import Claimed
-from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
+from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError, InvalidFieldError
 from hosting.task_hub import TaskHubClient
 from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
+from tests.support.obedient import obedient
 
 
 class City(BaseModel):
@@ -274,3 +277,29 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("options.doors")
+def test_an_orchestration_sets_options_of_the_model_and_a_client_is_refused(options: dict[str, Any]) -> None:
+    """A client does not know which ones the agent lets callers set, and sends nothing."""
+    chosen = {"temperature": 0.5, "seed": 3}
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        sdk_worker = TaskHubGrpcWorker(host_address=address)
+        worker = AgentWorker(sdk_worker, **options)
+        worker.add_agent(obedient(), options={"temperature": (0, 1)})
+
+        def choose(context: OrchestrationContext, given: dict[str, Any]) -> Generator[Any, Any, list[Any]]:
+            answer = yield worker.get_agent(context, "Joker").run("hello", options=given)
+            return [answer.text, answer.additional_properties["ignored"]]
+
+        sdk_worker.add_orchestrator(choose)
+        with worker, AgentClient(hub, **options) as client:
+            instance = hub.schedule_new_orchestration(choose, input=chosen)
+            ended = hub.wait_for_orchestration_completion(instance, timeout=GUARD_SECONDS)
+            with pytest.raises(InvalidFieldError, match="A client cannot give options of the model"):
+                client.get_agent("Joker").run("hello", options=chosen)
+
+    assert ended is not None
+    text, ignored = json.loads(ended.serialized_output or "")
+    assert (json.loads(text), ignored) == ({"temperature": 0.5}, ["options.seed"])
