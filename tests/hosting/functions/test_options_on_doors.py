@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.a2a import HEADERS, message
 from tests.support.option_doors import DOORS, Door, doors_of
 
 pytestmark = pytest.mark.slow
@@ -56,3 +57,17 @@ async def test_the_apps_default_is_for_each_door(door: Door) -> None:
         allowed = await door(doors, {"instructions": "Be brief."})
 
     assert (allowed.said, allowed.ignored) == ({"instructions": "Be brief."}, [])
+
+
+@pytest.mark.behaviour("options.doors")
+async def test_options_in_two_places_of_one_request_are_refused() -> None:
+    """Neither is the right one."""
+    sent = {"options": {"temperature": 1}}
+    params = {"message": message("hello", metadata=sent), "metadata": sent}
+    async with doors_of(DECLARED) as doors:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+        answer = (await doors.post("a2a/Joker/", call, **HEADERS)).json()
+        recorded = await doors.recorded()
+
+    named = "The fields 'metadata.options' and 'message.metadata.options' are both there. Send one."
+    assert (answer["error"]["message"], recorded) == (named, [])
