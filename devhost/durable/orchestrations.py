@@ -125,7 +125,7 @@ class Orchestrations:
 
     def _refuse(self, inbox: Sequence[Event]) -> str | None:
         """Return why an instance waits that these events start; one that they end as well need not."""
-        if any(isinstance(event, ExecutionTerminated) for event in inbox):
+        if not self._protocol.holds_versions or any(isinstance(event, ExecutionTerminated) for event in inbox):
             return None
         starts = (event for event in inbox if isinstance(event, ExecutionStarted) and event.parent is None)
         return next((refusal(start.version, self._version) for start in starts), None)

@@ -119,7 +119,8 @@ def _predecessor(command: SendOperation, history: Sequence[Event]) -> str:
 class Protocol:
     """How what the functions are called with is written, and what they answer is read.
 
-    The readers raise `answers.UnreadableAnswerError` and `answers.MalformedActionError`.
+    The readers raise `answers.UnreadableAnswerError` and `answers.MalformedActionError`. With `holds_versions` an
+    instance of a version that host.json does not have waits; workers compare versions themselves.
     """
 
     write_episode: Callable[[Orchestration, Sequence[Event], Sequence[Event]], str]
@@ -127,6 +128,7 @@ class Protocol:
     write_batch: Callable[[EntityId, Entity | None, Sequence[Operation]], str]
     read_results: Callable[[str, int], EntityAnswer]
     write_activity: Callable[[ActivityTask], str] = lambda task: task.input
+    holds_versions: bool = True
 
 
 JSON = Protocol(orchestrator_payload, parse_orchestrator_answer, entity_payload, parse_entity_answer)

@@ -46,7 +46,7 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
 
     async def GetWorkItems(self, request: pb.GetWorkItemsRequest, context: Any) -> AsyncIterator[pb.WorkItem]:
         workers = await self._of_workers(context)
-        async with aclosing(workers.work_items()) as items:
+        async with aclosing(workers.work_items(request)) as items:
             async for item in items:
                 yield item
 

@@ -5,6 +5,9 @@ on its stream, and ends when the worker completes it. What a worker has not comp
 another one, or to the same one once it is back. So work is done at least once; what it changes is in the step that the
 engine commits, once. Which functions there are, only the workers know. One that nobody has fails in the worker that
 takes it, as with the scheduler.
+
+A worker says how much of each kind it takes at once, and may name the functions that it has. It gets no more, and no
+others: what no connected worker takes waits.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +28,8 @@ from devhost.ports import DurableKind, FunctionFailedError
 
 _PING_SECONDS = 30.0
 """A worker takes a stream for dead that is silent for two minutes."""
+_FIRST_EVENTS = 3
+"""In a history that has begun, the start is among so many."""
 _REQUESTS: Mapping[DurableKind, tuple[str, Any]] = {
     "orchestrator": ("orchestratorRequest", pb.OrchestratorRequest),
     "activity": ("activityRequest", pb.ActivityRequest),
@@ -46,8 +51,58 @@ class _Any(Mapping[str, str]):
 
 
 @dataclass(frozen=True)
+class _Function:
+    """What a work item calls; the `version` is an orchestration's, empty when it has none."""
+
+    kind: DurableKind
+    name: str
+    version: str = ""
+
+
+class _Worker:
+    """One connected worker: what its request allows, and the tokens of what it has."""
+
+    def __init__(self, request: pb.GetWorkItemsRequest) -> None:
+        self.taken: dict[DurableKind, set[str]] = {"orchestrator": set(), "activity": set(), "entity": set()}
+        # 0 is what a worker sends that has no limit, or none of that kind.
+        self._most: Mapping[DurableKind, int] = {
+            "orchestrator": request.maxConcurrentOrchestrationWorkItems,
+            "activity": request.maxConcurrentActivityWorkItems,
+            "entity": request.maxConcurrentEntityWorkItems,
+        }
+        filters = request.workItemFilters
+        self._versions: Mapping[DurableKind, Mapping[str, frozenset[str]]] | None = (
+            {
+                "orchestrator": _versions(filters.orchestrations),
+                "activity": _versions(filters.activities),
+                "entity": {each.name.lower(): frozenset() for each in filters.entities},
+            }
+            if request.HasField("workItemFilters")
+            else None
+        )
+
+    def takes(self, function: _Function) -> bool:
+        """Return whether the worker has the function, and may have one more of its kind now."""
+        most = self._most[function.kind]
+        return self._has(function) and (most <= 0 or len(self.taken[function.kind]) < most)
+
+    def _has(self, function: _Function) -> bool:
+        if self._versions is None:
+            return True
+        versions = self._versions[function.kind].get(function.name)
+        return versions is not None and (not versions or function.version in versions)
+
+
+def _versions(filters: Iterable[Any]) -> Mapping[str, frozenset[str]]:
+    """Return by name the versions that are taken; an empty set is any."""
+    return {each.name: frozenset(each.versions) for each in filters}
+
+
+@dataclass
 class _Work:
     item: pb.WorkItem
+    function: _Function
+    worker: _Worker | None = None
     answer: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -73,45 +128,60 @@ class WorkerFunctions:
         member, message = _REQUESTS[kind]
         token = uuid.uuid4().hex
         request = message.FromString(b64decode(payload))
-        work = self._open[token] = _Work(pb.WorkItem(completionToken=token, **{member: request}))
+        function = _Function(kind, name, _version(request) if kind == "orchestrator" else "")
+        work = self._open[token] = _Work(pb.WorkItem(completionToken=token, **{member: request}), function)
         self.take_back(token)
         try:
             return await work.answer
         finally:
+            self._leave(token)
             del self._open[token]
             self._waiting.pop(token, None)
 
-    async def work_items(self) -> AsyncGenerator[pb.WorkItem, None]:
-        """Yield work to one worker until its stream ends; what it has not completed by then goes to another."""
-        taken: list[str] = []
+    async def work_items(self, request: pb.GetWorkItemsRequest) -> AsyncGenerator[pb.WorkItem, None]:
+        """Yield work to the worker of that request until its stream ends.
+
+        What it has not completed by then goes to another worker.
+        """
+        worker = _Worker(request)
         self._streams += 1
         try:
             while True:
-                item = await self._next()
-                if item.completionToken:
-                    taken = [token for token in taken if token in self._open] + [item.completionToken]
-                yield item
+                yield await self._next(worker)
         finally:
             self._streams -= 1
-            for token in taken:
+            for token in [token for tokens in worker.taken.values() for token in tokens]:
                 self.take_back(token)
 
-    async def _next(self) -> pb.WorkItem:
-        while not self._waiting:
+    async def _next(self, worker: _Worker) -> pb.WorkItem:
+        while (token := self._first_for(worker)) is None:
             self._changed.clear()
             try:
                 await asyncio.wait_for(self._changed.wait(), _PING_SECONDS)
             except TimeoutError:
                 return pb.WorkItem(healthPing=pb.HealthPing())
-        token = next(iter(self._waiting))
         del self._waiting[token]
-        return self._open[token].item
+        work = self._open[token]
+        work.worker = worker
+        worker.taken[work.function.kind].add(token)
+        return work.item
+
+    def _first_for(self, worker: _Worker) -> str | None:
+        return next((token for token in self._waiting if worker.takes(self._open[token].function)), None)
 
     def take_back(self, token: str) -> None:
         """Have a worker take the work, if it is still to be done."""
         if token in self._open and not self._open[token].answer.done():
+            self._leave(token)
             self._waiting[token] = None
-            self._changed.set()
+
+    def _leave(self, token: str) -> None:
+        """Have no worker have the work; the one that had it may take other work."""
+        work = self._open[token]
+        if work.worker is not None:
+            work.worker.taken[work.function.kind].discard(token)
+            work.worker = None
+        self._changed.set()
 
     def complete(self, token: str, answer: Any) -> None:
         """End the work with the worker's message. Of two workers that had it, the first one counts."""
@@ -119,6 +189,7 @@ class WorkerFunctions:
         if work is None or work.answer.done():
             return
         self._waiting.pop(token, None)
+        self._leave(token)
         if not isinstance(answer, pb.ActivityResponse):
             work.answer.set_result(b64encode(answer.SerializeToString()).decode())
         elif answer.HasField("failureDetails"):
@@ -128,6 +199,15 @@ class WorkerFunctions:
             work.answer.set_exception(FunctionFailedError(f"{kind}: {details.errorMessage}", stack))
         else:
             work.answer.set_result(text_of(answer, "result") or "null")
+
+
+def _version(request: pb.OrchestratorRequest) -> str:
+    events = (*request.pastEvents[:_FIRST_EVENTS], *request.newEvents)
+    return next((text_of(event.executionStarted, "version") or "" for event in events if _starts(event)), "")
+
+
+def _starts(event: pb.HistoryEvent) -> bool:
+    return bool(event.HasField("executionStarted"))
 
 
 def _write_activity(task: ActivityTask) -> str:
@@ -140,5 +220,5 @@ def _write_activity(task: ActivityTask) -> str:
     return b64encode(request.SerializeToString()).decode()
 
 
-WORKERS = replace(PROTOBUF, write_activity=_write_activity)
+WORKERS = replace(PROTOBUF, write_activity=_write_activity, holds_versions=False)
 """What the engine speaks with workers."""

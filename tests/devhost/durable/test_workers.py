@@ -82,19 +82,25 @@ async def hub() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def worker(address: str, acted: list[tuple[str, int]]) -> AsyncIterator[None]:
-    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread."""
+async def worker(address: str, acted: list[tuple[str, int]], part: str = "") -> AsyncIterator[None]:
+    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread.
+
+    It has all functions, or a `part` of them, for which alone it asks: those that `act`, or those that `run`.
+    """
 
     def act_double(context: ActivityContext, given: Any) -> Any:
         acted.append((context.orchestration_id, context.task_id))
         return 2 * given
 
     made = TaskHubGrpcWorker(host_address=address, secure_channel=False)
-    for orchestrator in (add, child, fails):
+    for orchestrator in (add, child, fails) if part != "act" else ():
         made.add_orchestrator(orchestrator)
-    for activity in (act_double, act_fail):
+    for activity in (act_double, act_fail) if part != "run" else ():
         made.add_activity(activity)
-    made.add_entity(entity_counter)
+    if part != "act":
+        made.add_entity(entity_counter)
+    if part:
+        made.use_work_item_filters()
     await asyncio.to_thread(made.start)
     try:
         yield
@@ -173,6 +179,77 @@ def completed(item: pb.WorkItem, output: str) -> pb.OrchestratorResponse:
     action = pb.OrchestratorAction(id=1, completeOrchestration=end)
     instance_id = item.orchestratorRequest.instanceId
     return pb.OrchestratorResponse(instanceId=instance_id, completionToken=item.completionToken, actions=[action])
+
+
+async def test_a_worker_gets_no_more_at_once_than_it_takes() -> None:
+    """What is more goes to another worker, or to the same one once it has completed something."""
+    most_two = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=2)
+    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
+        async with grpc.aio.insecure_channel(address) as channel, grpc.aio.insecure_channel(address) as other:
+            stub = stub_of(channel)
+            stream = stub.GetWorkItems(most_two)
+            for instance_id in "abc":
+                await client.schedule_new_orchestration("add", instance_id=instance_id)
+            taken = [await asyncio.wait_for(stream.read(), GUARD_SECONDS) for _ in range(2)]
+            beside = stub_of(other).GetWorkItems(pb.GetWorkItemsRequest())
+            third = await asyncio.wait_for(beside.read(), GUARD_SECONDS)
+            await other.close()  # the third is to be done again
+            await stub.CompleteOrchestratorTask(completed(taken[0], "1"))
+            again = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
+
+    assert [item.orchestratorRequest.instanceId for item in (*taken, third, again)] == ["a", "b", "c", "c"]
+
+
+async def test_the_end_of_a_workers_stream_leaves_what_another_one_has() -> None:
+    """Work that was abandoned belongs to the worker that took it since."""
+    one = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=1)
+    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
+        async with grpc.aio.insecure_channel(address) as first, grpc.aio.insecure_channel(address) as second:
+            for instance_id in "ab":
+                await client.schedule_new_orchestration("add", instance_id=instance_id)
+            stream = stub_of(first).GetWorkItems(one)
+            item = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
+            abandon = pb.AbandonOrchestrationTaskRequest(completionToken=item.completionToken)
+            await stub_of(first).AbandonTaskOrchestratorWorkItem(abandon)
+            behind = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
+            others = stub_of(second).GetWorkItems(pb.GetWorkItemsRequest())
+            taken = await asyncio.wait_for(others.read(), GUARD_SECONDS)
+            await first.close()
+            back = await asyncio.wait_for(others.read(), GUARD_SECONDS)
+            await client.schedule_new_orchestration("add", instance_id="c")
+            last = await asyncio.wait_for(others.read(), GUARD_SECONDS)
+
+    ids = [each.orchestratorRequest.instanceId for each in (item, behind, taken, back, last)]
+    assert ids == ["a", "b", "a", "b", "c"]
+
+
+async def test_a_worker_gets_only_what_its_filters_name() -> None:
+    """The SDK's own filters: one worker has the activities alone, and is connected first."""
+    acted: list[tuple[str, int]] = []
+    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
+        async with worker(address, acted, "act"):
+            instance_id = await client.schedule_new_orchestration("add", input=4)
+            async with worker(address, [], "run"):
+                state = await ended(client, instance_id)
+
+    assert state.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": instance_id}, 5]
+    assert len(acted) == DOUBLES
+
+
+async def test_a_filter_may_name_the_versions_of_an_orchestration() -> None:
+    """One of another version waits for another worker."""
+    filters = pb.WorkItemFilters(orchestrations=[pb.OrchestrationFilter(name="add", versions=["2"])])
+    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
+        for instance_id, version in (("a", "1"), ("b", "2")):
+            await client.schedule_new_orchestration("add", instance_id=instance_id, version=version)
+        async with grpc.aio.insecure_channel(address) as channel:
+            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest(workItemFilters=filters))
+            first = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
+        async with grpc.aio.insecure_channel(address) as channel:
+            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest())
+            any_version = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
+
+    assert (first.orchestratorRequest.instanceId, any_version.orchestratorRequest.instanceId) == ("b", "a")
 
 
 async def test_an_apps_host_has_no_work_for_workers() -> None:
