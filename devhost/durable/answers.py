@@ -187,12 +187,13 @@ class EmittedSignal:
 
 @dataclass(frozen=True)
 class EmittedStart:
-    """An orchestration that an entity starts; `input` is JSON text."""
+    """An orchestration that an entity starts, once it is `due`; `input` is JSON text."""
 
     name: str
     instance_id: str
     input: str | None
     version: str | None
+    due: datetime | None = None
 
 
 @dataclass(frozen=True)

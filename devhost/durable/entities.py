@@ -231,5 +231,6 @@ def _start(batch_id: str, number: int, start: EmittedStart, now: datetime) -> Ou
         input=start.input,
         generation=0,
         version=start.version,
+        scheduled_start=start.due,
     )
-    return Outgoing(orchestration_target(start.instance_id), EventMessage(event, execution_id))
+    return Outgoing(orchestration_target(start.instance_id), EventMessage(event, execution_id), start.due)

@@ -38,7 +38,8 @@ class Parent:
 @dataclass(frozen=True, kw_only=True)
 class ExecutionStarted(Event):
     """An execution begins. `input` is JSON text or None; `generation` parts a client's start (0, or 1 when the id was
-    used before) from a child's or a continued one (None). `source` is the id of the instance that it restarts."""
+    used before) from a child's or a continued one (None). `source` is the id of the instance that it restarts,
+    `scheduled_start` when it is due."""
 
     instance_id: str
     execution_id: str
@@ -48,6 +49,7 @@ class ExecutionStarted(Event):
     generation: int | None = None
     version: str | None = None
     source: str | None = None
+    scheduled_start: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +239,14 @@ def _read_source(value: Mapping[str, str] | None) -> str | None:
     return None if value is None else value[_SOURCE]
 
 
+def _write_moment(moment: datetime | None) -> object:
+    return None if moment is None else format_utc(moment)
+
+
+def _read_moment(value: str | None) -> datetime | None:
+    return None if value is None else parse_utc(value)
+
+
 def _time(name: str, attribute: str) -> Key:
     return Key(name, attribute, write=format_utc, read=parse_utc)
 
@@ -254,7 +264,7 @@ _STARTED = (
     Key("Tags", "source", write=_write_source, read=_read_source),
     Key("Correlation"),
     Key("ParentTraceContext"),
-    Key("ScheduledStartTime"),
+    Key("ScheduledStartTime", "scheduled_start", write=_write_moment, read=_read_moment),
     Key("Generation", "generation"),
     Key("GenerateNewTrace", constant=False),
 )

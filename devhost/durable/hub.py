@@ -75,14 +75,20 @@ class TaskHub:
         self._clock = clock
 
     async def start(
-        self, name: str, instance_id: str | None, given: str | None, version: str | None = None
+        self,
+        name: str,
+        instance_id: str | None,
+        given: str | None,
+        version: str | None = None,
+        due: datetime | None = None,
     ) -> Accepted | WrongStatus:
-        """Begin an orchestration; an instance of that id that has ended is replaced, a live one refuses.
+        """Begin an orchestration, once it is due; an ended instance of that id is replaced, a live one refuses.
 
-        `given` is JSON text. Without a version, it is of the one that host.json names.
+        `given` is JSON text. Without a version, it is of the one that host.json names. Until it is due, the instance is
+        pending: it takes in no event, and a termination ends it.
         """
         instance_id = instance_id or uuid.uuid4().hex
-        return await self._start(name, instance_id, given, str(uuid.uuid4()), version=version)
+        return await self._start(name, instance_id, given, str(uuid.uuid4()), version=version, due=due)
 
     async def restart(self, instance_id: str, with_new_id: bool) -> Outcome:
         """Begin an instance of the same name and input, under a new id or, once it has ended, under its own."""
@@ -191,6 +197,7 @@ class TaskHub:
         *,
         version: str | None = None,
         source: str | None = None,
+        due: datetime | None = None,
     ) -> Accepted | WrongStatus:
         target = orchestration_target(instance_id)
         while True:
@@ -206,8 +213,9 @@ class TaskHub:
                 generation=0 if known is None else 1,
                 version=version or self._default_version,
                 source=source,
+                scheduled_start=due,
             )
-            outgoing = Outgoing(target, EventMessage(start, execution_id))
+            outgoing = Outgoing(target, EventMessage(start, execution_id), due)
             step = Step(
                 orchestration=new_orchestration(start),
                 history=History(is_new=True),

@@ -56,7 +56,7 @@ from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.unkind import Unkind
 from devhost.durable.wire import Protocol
-from devhost.durable.worker import Abandoned, Done, Held, Hides, Outcome, bodies, seqs
+from devhost.durable.worker import Abandoned, Done, Held, Hides, Outcome, Waits, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
 _EARLY_SECONDS = 2.0  # the real host's first pause before it looks again for what a result is about
@@ -105,6 +105,8 @@ class Orchestrations:
         if (reason := self._refuse(intake.events)) is not None:
             return Held(reason)
         past = () if known is None or intake.is_new else known.history
+        if not past and not any(isinstance(event, ExecutionStarted | ExecutionTerminated) for event in intake.events):
+            return Waits()  # for its start, which is due later
         episode = open_episode(intake.orchestration, past, intake.events, self._clock.now())
         if episode.termination is not None:
             # The real host runs the code once more and ignores its answer (3.7). Code that is not run cannot hang or

@@ -72,6 +72,11 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Waits:
+    """Nothing of it can be done now; the messages stay until another one comes, or is due."""
+
+
+@dataclass(frozen=True)
 class Hides:
     """Whoever took the messages is gone; they stay, and nobody sees them for a while (`devhost.durable.unkind`)."""
 
@@ -79,7 +84,7 @@ class Hides:
     seconds: float
 
 
-Outcome = Done | Abandoned | Held | Hides
+Outcome = Done | Abandoned | Held | Waits | Hides
 
 
 class Processor(Protocol):

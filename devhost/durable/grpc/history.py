@@ -47,6 +47,11 @@ def moment(timestamp: Any) -> datetime:
     return found
 
 
+def moment_of(message: Any, member: str) -> datetime | None:
+    """Return an optional moment of a message."""
+    return moment(getattr(message, member)) if message.HasField(member) else None
+
+
 def _started(event: events.ExecutionStarted) -> Mapping[str, Any]:
     parent = event.parent and {
         "name": wrapped(event.parent.name),
@@ -59,6 +64,7 @@ def _started(event: events.ExecutionStarted) -> Mapping[str, Any]:
         "input": wrapped(event.input),
         "orchestrationInstance": _instance(event.instance_id, event.execution_id),
         "parentInstance": parent,
+        "scheduledStartTimestamp": event.scheduled_start,
     }
 
 

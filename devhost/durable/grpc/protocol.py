@@ -23,7 +23,7 @@ from devhost.durable.answers import (
     UnreadableAnswerError,
 )
 from devhost.durable.events import Event, EventRaised
-from devhost.durable.grpc.history import event_message, event_of, moment, text_of, wrapped
+from devhost.durable.grpc.history import event_message, event_of, moment, moment_of, text_of, wrapped
 from devhost.durable.records import Entity, EntityId, Operation, Orchestration
 from devhost.durable.replay import (
     Command,
@@ -96,7 +96,7 @@ def _send(number: int, message: pb.SendEntityMessageAction, instance_id: str) ->
         sent.operation,
         text_of(sent, "input"),
         is_signal=kind == "entityOperationSignaled",
-        due=moment(sent.scheduledTime) if sent.HasField("scheduledTime") else None,
+        due=moment_of(sent, "scheduledTime"),
     )
 
 
@@ -150,14 +150,13 @@ def _outcome(result: pb.OperationResult) -> OperationResult:
 
 def _signal(signal: pb.SendSignalAction) -> EmittedSignal:
     target = EntityId.parse(signal.instanceId)
-    due = moment(signal.scheduledTime) if signal.HasField("scheduledTime") else None
+    due = moment_of(signal, "scheduledTime")
     return EmittedSignal(target.name, target.key, signal.name, text_of(signal, "input"), due)
 
 
 def _start(action: pb.StartNewOrchestrationAction) -> EmittedStart:
-    if action.HasField("scheduledTime"):
-        raise UnreadableAnswerError("this host starts orchestrations of entities at once only")
-    return EmittedStart(action.name, action.instanceId, text_of(action, "input"), text_of(action, "version"))
+    given, version, due = text_of(action, "input"), text_of(action, "version"), moment_of(action, "scheduledTime")
+    return EmittedStart(action.name, action.instanceId, given, version, due)
 
 
 def _encoded(message: Any) -> str:

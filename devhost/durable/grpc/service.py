@@ -17,7 +17,7 @@ from durabletask.internal.orchestrator_service_pb2_grpc import (
 from google.protobuf.empty_pb2 import Empty
 
 from devhost.durable.clock import Clock, sleep
-from devhost.durable.grpc.history import event_message, moment, text_of, wrapped
+from devhost.durable.grpc.history import event_message, moment_of, text_of, wrapped
 from devhost.durable.grpc.workers import WorkerFunctions
 from devhost.durable.hub import Accepted, NotFound, Outcome, Purged, TaskHub, WrongStatus
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
@@ -87,10 +87,9 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
         return self._workers
 
     async def StartInstance(self, request: pb.CreateInstanceRequest, context: Any) -> pb.CreateInstanceResponse:
-        if request.HasField("scheduledStartTimestamp") and moment(request.scheduledStartTimestamp) > self._clock.now():
-            await _refuse(context, grpc.StatusCode.UNIMPLEMENTED, "This host starts instances at once only.")
         given, version = text_of(request, "input"), text_of(request, "version")
-        outcome = await self._hub.start(request.name, request.instanceId or None, given, version)
+        due = moment_of(request, "scheduledStartTimestamp")
+        outcome = await self._hub.start(request.name, request.instanceId or None, given, version, due)
         if isinstance(outcome, WrongStatus):
             text = f"An Orchestration instance with the status {outcome.status.value} already exists."
             await _refuse(context, grpc.StatusCode.ALREADY_EXISTS, text)
@@ -183,7 +182,7 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
         return await self._hub.purge(instance_id)
 
     async def SignalEntity(self, request: pb.SignalEntityRequest, context: Any) -> pb.SignalEntityResponse:
-        due = moment(request.scheduledTime) if request.HasField("scheduledTime") else None
+        due = moment_of(request, "scheduledTime")
         entity_id = EntityId.parse(request.instanceId)
         await self._hub.signal(entity_id, request.name, text_of(request, "input"), request.requestId or None, due)
         return pb.SignalEntityResponse()
@@ -266,15 +265,14 @@ def _filter(query: Any) -> InstanceFilter:
     return InstanceFilter(
         prefix=query.instanceIdPrefix.value if hasattr(query, "instanceIdPrefix") else "",
         statuses=frozenset(_STATUSES[number] for number in query.runtimeStatus),
-        created_from=moment(query.createdTimeFrom) if query.HasField("createdTimeFrom") else None,
-        created_to=moment(query.createdTimeTo) if query.HasField("createdTimeTo") else None,
+        created_from=moment_of(query, "createdTimeFrom"),
+        created_to=moment_of(query, "createdTimeTo"),
     )
 
 
 def _within(query: Any, first: str, last: str) -> Callable[[datetime], bool]:
     """Return what says whether a moment is between two of a query, if it names them."""
-    earliest = moment(getattr(query, first)) if query.HasField(first) else None
-    latest = moment(getattr(query, last)) if query.HasField(last) else None
+    earliest, latest = moment_of(query, first), moment_of(query, last)
     return lambda time: (earliest is None or time >= earliest) and (latest is None or time <= latest)
 
 

@@ -13,6 +13,7 @@ from durabletask.client import AsyncTaskHubGrpcClient
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.worker import TaskHubGrpcWorker
 
+from devhost.durable.clock import Clock
 from devhost.durable.engine import DurableTask
 from devhost.durable.grpc.protocol import PROTOBUF
 from devhost.durable.grpc.service import TaskHubServer
@@ -86,13 +87,17 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    functions: ProtobufFunctions, *, inner: Store | None = None, dies_at: int | None = None
+    functions: ProtobufFunctions,
+    *,
+    inner: Store | None = None,
+    dies_at: int | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Served]:
     """Run the functions on an engine over `inner`, a memory store when none is given, behind the gRPC service.
 
     With `dies_at` the store dies as `ObservedStore` says.
     """
-    store, clock = ObservedStore(inner or MemoryStore(), dies_at), FastClock()
+    store, clock = ObservedStore(inner or MemoryStore(), dies_at), clock or FastClock()
     engine = DurableTask(functions, store, DurableSettings(), clock, protocol=PROTOBUF)
     server = TaskHubServer(engine.hub, clock)
     await engine.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode, b64encode
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,9 +13,13 @@ import grpc
 import pytest
 from durabletask.client import EntityQuery, OrchestrationQuery, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
+from durabletask.history import ExecutionStartedEvent
+from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.task import OrchestrationContext, RetryPolicy, when_all, when_any
 
+from devhost.ports import DurableKind
 from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
+from tests.support.engine_clocks import START, FastClock, ManualClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import GUARD_SECONDS
 
@@ -260,6 +265,53 @@ async def test_a_client_is_refused_by_the_codes_of_grpc() -> None:
     assert taken.type.__name__ in ("OrchestrationAlreadyExistsError", "AioRpcError")
 
 
+@pytest.mark.parametrize("dies_at", [None, 1, 2])
+async def test_an_orchestration_starts_at_its_time(dies_at: int | None) -> None:
+    """Until then it is pending and takes in no event; it has them all then. A killed host changes none of it."""
+    inner, due = MemoryStore(), START + timedelta(minutes=30)
+    async with served(functions(), inner=inner, dies_at=dies_at, clock=ManualClock()) as host:
+        calls = asyncio.create_task(_schedule_and_raise(host.client, due))
+        await asyncio.wait_for(calls if dies_at is None else host.store.died.wait(), GUARD_SECONDS)
+        calls.cancel()
+        early = await host.client.get_orchestration_state("i")
+    async with served(functions(), inner=inner, clock=FastClock(factor=3600)) as host:
+        if dies_at == 1:  # the start was kept, and its client heard of nothing
+            await host.client.raise_orchestration_event("i", "go", data="early")
+        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
+        history = await host.client.get_orchestration_history("i")
+
+    assert early is not None
+    assert early.runtime_status is OrchestrationStatus.PENDING
+    assert ended is not None
+    assert ended.get_output() == "early"
+    assert [event.scheduled_start_timestamp for event in history if isinstance(event, ExecutionStartedEvent)] == [due]
+    assert history[0].timestamp >= due
+
+
+async def _schedule_and_raise(client: Any, due: datetime) -> None:
+    await client.schedule_new_orchestration("takes", instance_id="i", start_at=due)
+    await client.raise_orchestration_event("i", "go", data="early")
+
+
+async def test_an_orchestration_that_has_not_started_can_be_terminated() -> None:
+    """Its code never runs, and its id is free at once."""
+    app = functions()
+    async with served(app) as host:
+        due = START + timedelta(days=365)
+        await host.client.schedule_new_orchestration("sends", instance_id="i", input=[], start_at=due)
+        await host.client.terminate_orchestration("i", output="no longer")
+        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
+        await host.client.schedule_new_orchestration("child", instance_id="i", input=1)
+        again = await host.client.wait_for_orchestration_completion("i", timeout=10)
+        waiting = await host.store.messages(None, 10)
+
+    assert ended is not None
+    assert (ended.runtime_status, ended.get_output()) == (OrchestrationStatus.TERMINATED, "no longer")
+    assert again is not None
+    assert again.get_output() == {"got": 1, "parent": None}
+    assert (app.acted, list(waiting)) == ([], [])
+
+
 async def test_all_entities_are_listed_page_by_page() -> None:
     """Of one name, with their states if they are asked for."""
     entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
@@ -322,3 +374,32 @@ async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int 
     assert early is None
     assert ended is not None
     assert ended.get_output() == {"got": 7, "parent": None}
+
+
+class LateStarts(ProtobufFunctions):
+    """Starts of entities are due at a time, as an SDK of another language may ask for."""
+
+    def __init__(self, due: datetime) -> None:
+        super().__init__(**{function.__name__: function for function in FUNCTIONS})
+        self._due = due
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        text = await super().call(kind, name, payload)
+        if kind != "entity":
+            return text
+        answer = pb.EntityBatchResult.FromString(b64decode(text))
+        for action in answer.actions:
+            if action.HasField("startNewOrchestration"):
+                action.startNewOrchestration.scheduledTime.FromDatetime(self._due)
+        return b64encode(answer.SerializeToString()).decode()
+
+
+async def test_an_entity_starts_an_orchestration_at_a_later_time() -> None:
+    """It begins no earlier."""
+    due = START + timedelta(minutes=30)
+    async with served(LateStarts(due), clock=FastClock(factor=3600)) as host:
+        await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
+        await host.store.until_ended("begun")
+        history = await host.client.get_orchestration_history("begun")
+
+    assert history[0].timestamp >= due
