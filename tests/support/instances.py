@@ -6,11 +6,13 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import httpx
 
 GUARD_SECONDS = 5.0
+SPEAKS_PROTOBUF = not version("azure-functions-durable").startswith("1.")
 HOOKS = "/runtime/webhooks/durabletask"
 Instance = dict[str, Any]
 
@@ -22,8 +24,9 @@ class Instances:
     http: httpx.AsyncClient
 
     async def start(self, name: str, given: object, instance_id: str) -> None:
-        """Start an instance; its input travels as JSON text inside JSON, as the SDK's client sends it."""
-        answer = await self.http.post(f"{HOOKS}/orchestrators/{name}/{instance_id}", json=json.dumps(given))
+        """Start an instance as the client of the installed SDK does: that of 1.7 makes a JSON string of the text."""
+        value = given if SPEAKS_PROTOBUF else json.dumps(given)
+        answer = await self.http.post(f"{HOOKS}/orchestrators/{name}/{instance_id}", json=value)
         assert answer.status_code == 202, answer.text
 
     async def tell(self, instance_id: str, event: str, value: object) -> None:
