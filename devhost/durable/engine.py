@@ -206,7 +206,7 @@ def _make_worker(
             functions, names, ledger, clock, settings.default_version, protocol=protocol, unkind=unkind
         ),
         TargetKind.ACTIVITY: Activities(functions, names, clock, protocol=protocol),
-        TargetKind.ENTITY: Entities(functions, names, clock, batch_size, protocol=protocol, unkind=unkind),
+        TargetKind.ENTITY: Entities(functions, names, ledger, clock, batch_size, protocol=protocol, unkind=unkind),
     }
     if not unkind.is_kind:
         processors = {

@@ -6,10 +6,15 @@ each caller in the order of the operations, and the signals that the entity sent
 What an operation raises, the SDK answers for that operation. A cancellation or an exit passes it, and fails the call of
 the whole batch: that would fail again, and hold up the entity for ever. So the operations are then called one by one,
 and the one that raises it has failed. Any other failure of a call is the app's way to have the batch delivered again.
+
+An orchestration may hold the lock of an entity. The lock is in the entity's record. While it is held, only what the
+holder sends is done; the rest waits where it is, in its order. An orchestration that asks for several locks gets them
+in an order that is the same for all: the request goes from one entity to the next, and the last one answers.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import uuid
 from collections.abc import Sequence
@@ -27,14 +32,20 @@ from devhost.durable.answers import (
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.events import EventRaised, ExecutionStarted
+from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
+    Body,
     Entity,
     EntityId,
     EventMessage,
     Inbox,
+    Lock,
+    LockRequest,
+    Message,
     Operation,
     Outgoing,
     Read,
+    Release,
     Step,
     Target,
     entity_target,
@@ -43,12 +54,13 @@ from devhost.durable.records import (
 from devhost.durable.texts import compact
 from devhost.durable.unkind import Fault, Unkind
 from devhost.durable.wire import Protocol, response_text
-from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
+from devhost.durable.worker import Abandoned, Done, Held, Outcome, Waits, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
 logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 200
+_ALL = 1_000_000_000
 _SIGNAL_IDS = uuid.UUID("0d3c1c5e-4f0a-5f1a-8a3f-5b1d0c2f7e66")
 
 
@@ -59,6 +71,7 @@ class Entities:
         self,
         functions: DurableFunctions,
         names: FunctionNames,
+        ledger: Ledger,
         clock: Clock,
         batch_size: int,
         *,
@@ -70,17 +83,23 @@ class Entities:
         self._unkind = unkind
         self._functions = functions
         self._names = names
+        self._ledger = ledger
         self._clock = clock
 
     async def process(self, target: Target, inbox: Inbox) -> Outcome:
         entity_id = EntityId.parse(target.id)
-        operations = bodies(inbox.messages, Operation)
         entity = inbox.record if isinstance(inbox.record, Entity) else None
+        messages = await self._next(target, inbox, entity)
+        operations = bodies(messages, Operation)
         names, lacks_entity = (str(entity_id), entity_id.name), is_missing(self._names, "entity", entity_id.name)
+        if not messages:
+            return Waits()
+        if not operations:
+            return _change_lock(entity_id, entity, messages[0], self._clock.now())
         if self._unkind.strikes(Fault.LOST_OPERATION, *names) or (
             lacks_entity and self._unkind.strikes(Fault.MISSING_ENTITY, *names)
         ):
-            return self._fail(entity_id, entity, inbox)
+            return self._fail(entity_id, entity, messages)
         if lacks_entity:
             return Held(missing_function(self._names, "entity", entity_id.name))
         crash_points.reached("before-entity")
@@ -90,15 +109,24 @@ class Entities:
         crash_points.reached("after-entity")
         for signal in batch.undeliverable:
             logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
-        step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
+        step = Step(seqs(messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
         return Done(step)
 
-    def _fail(self, entity_id: EntityId, entity: Entity | None, inbox: Inbox) -> Done:
+    async def _next(self, target: Target, inbox: Inbox, entity: Entity | None) -> Sequence[Message]:
+        """Return what is done next: the first operations, or a single change of the lock."""
+        lock, waiting = entity.lock if entity else None, inbox.messages
+        if lock is not None and not inbox.is_all:  # what the holder sends may be behind all that was read
+            waiting = (await self._ledger.inbox(target, _ALL)).messages
+        allowed = [message for message in waiting if lock is None or _is_of_holder(message.body, lock)]
+        operations = list(itertools.takewhile(lambda message: isinstance(message.body, Operation), allowed))
+        return operations[: self.most_messages] or allowed[:1]
+
+    def _fail(self, entity_id: EntityId, entity: Entity | None, messages: Sequence[Message]) -> Done:
         """Return the end of a batch that an instance without the entity took: nothing runs, callers get an error.
 
         The entity's record is written, as of any batch that ended.
         """
-        operations, now = bodies(inbox.messages, Operation), self._clock.now()
+        operations, now = bodies(messages, Operation), self._clock.now()
         logger.warning(
             "The entity function '%s' is disabled or does not exist. Failing %d operation(s).",
             entity_id.name,
@@ -110,7 +138,7 @@ class Entities:
             replace(entity, updated_at=now) if entity else Entity(entity_id, exists=False, state=None, updated_at=now)
         )
         read = Read.of(entity_target(entity_id), entity)
-        return Done(Step(seqs(inbox.messages), entity=record, produced=batch.outgoing, read=read))
+        return Done(Step(seqs(messages), entity=record, produced=batch.outgoing, read=read))
 
     async def _call(
         self, entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]
@@ -134,7 +162,8 @@ class Entities:
             return Abandoned(str(error))
         else:
             _log_refused_signals(entity_id, operations, answer)
-        return apply_batch(entity_id, operations, answer, self._names, self._clock.now())
+        batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
+        return replace(batch, entity=batch.entity and replace(batch.entity, lock=entity.lock if entity else None))
 
     async def _call_each(
         self, entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]
@@ -153,6 +182,33 @@ class Entities:
             tuple(outgoing for batch in batches for outgoing in batch.outgoing),
             tuple(signal for batch in batches for signal in batch.undeliverable),
         )
+
+
+def _is_of_holder(body: Body, lock: Lock) -> bool:
+    if isinstance(body, Release):
+        return body.section_id == lock.section_id
+    return isinstance(body, Operation | LockRequest) and body.caller_id == lock.holder_id
+
+
+def _change_lock(entity_id: EntityId, entity: Entity | None, message: Message, now: datetime) -> Done:
+    """Return the step that locks the entity or frees it; a free one stays free, without a new record."""
+    step, body = Step((message.seq,), read=Read.of(entity_target(entity_id), entity)), message.body
+    record = entity or Entity(entity_id, exists=False, state=None, updated_at=now)
+    if isinstance(body, LockRequest):
+        locked = replace(record, lock=Lock(body.caller_id, body.id))
+        return Done(replace(step, entity=locked, produced=(_pass_on(body, now),)))
+    return Done(replace(step, entity=replace(record, lock=None) if record.lock else None))
+
+
+def _pass_on(request: LockRequest, now: datetime) -> Outgoing:
+    """Return the request for the next lock, or the answer once there is none."""
+    following = request.position + 1
+    if following < len(request.entity_ids):
+        target = entity_target(EntityId.parse(request.entity_ids[following]))
+        return Outgoing(target, replace(request, position=following))
+    text = response_text(OperationResult("Lock Acquisition Completed", is_error=False))
+    granted = EventRaised(timestamp=now, name=request.id, input=text)
+    return Outgoing(orchestration_target(request.caller_id), EventMessage(granted, request.caller_execution_id))
 
 
 def _log_refused_signals(entity_id: EntityId, operations: Sequence[Operation], answer: EntityAnswer) -> None:

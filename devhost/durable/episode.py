@@ -34,9 +34,11 @@ from devhost.durable.records import (
     ActivityTask,
     EventMessage,
     History,
+    LockRequest,
     Operation,
     Orchestration,
     Outgoing,
+    Release,
     Status,
     activity_target,
     entity_target,
@@ -47,8 +49,10 @@ from devhost.durable.replay import (
     Continued,
     CreateChild,
     Decided,
+    LockEntities,
     NonDeterministicError,
     Raised,
+    ReleaseEntity,
     Replay,
     Returned,
     ScheduleTask,
@@ -57,21 +61,11 @@ from devhost.durable.replay import (
     SetTimer,
 )
 from devhost.durable.texts import compact
-from devhost.durable.wire import request_text
+from devhost.durable.wire import lock_text, release_text, request_text
 from devhost.ports import FunctionNames
 
 _CUSTOM_STATUS_BYTES = 16 * 1024
 _EXECUTION_IDS = uuid.UUID("b7a3f1f2-2f0e-5d5b-9a53-8f9f0f3ad9c4")
-
-
-@dataclass(frozen=True)
-class Intake:
-    """The instance that the next episode is for, None when nobody is there; a `is_new` one has no past."""
-
-    orchestration: Orchestration | None
-    events: tuple[events.Event, ...] = ()
-    refusals: tuple[Outgoing, ...] = ()
-    is_new: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,46 +108,6 @@ class EpisodeOutcome:
     history: History
     outgoing: tuple[Outgoing, ...] = ()
     is_over: bool = False
-
-
-def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> Intake:
-    """Sort the messages: a start replaces an instance that has ended, everything else needs a live one.
-
-    Messages for another execution, and for an instance that ended or never was, are dropped, and so is the start of an
-    execution that has begun. A sub-orchestration whose explicit id is taken by a live instance is refused to its
-    parent, where the real host would leave it hanging. One that its own parent asks for again, in an episode that was
-    sent before and not written, begins anew: the real host drops second starts of other instances only.
-    """
-    current, is_new = known, False
-    refusals: list[Outgoing] = []
-    for message in messages:
-        start = message.event
-        if not isinstance(start, events.ExecutionStarted):
-            continue
-        if current is not None and current.execution_id == start.execution_id:
-            continue
-        if current is None or current.status.is_terminal or (start.parent and start.parent == current.parent):
-            current, is_new = new_orchestration(start), True
-        else:
-            refusals += _refuse(start, current)
-    if current is None or current.status.is_terminal:
-        return Intake(None, refusals=tuple(refusals))
-    return Intake(current, _in_order(current, messages), tuple(refusals), is_new)
-
-
-def new_orchestration(start: events.ExecutionStarted) -> Orchestration:
-    """Return the record of an instance whose first episode is still to come."""
-    return Orchestration(
-        instance_id=start.instance_id,
-        name=start.name,
-        execution_id=start.execution_id,
-        status=Status.PENDING,
-        input=start.input,
-        created_at=start.timestamp,
-        updated_at=start.timestamp,
-        parent=start.parent,
-        version=start.version,
-    )
 
 
 def open_episode(
@@ -205,34 +159,6 @@ def close_episode(
 def terminate_episode(episode: Episode, termination: events.ExecutionTerminated, now: datetime) -> EpisodeOutcome:
     """Return the end of a terminated instance, open work and all."""
     return Ending(episode, now).finish(Status.TERMINATED, compact(termination.input), termination.input)
-
-
-def _in_order(current: Orchestration, messages: Sequence[EventMessage]) -> tuple[events.Event, ...]:
-    """Return the events for the instance: its start first, though a message may have overtaken it, then in order."""
-    taken = [message for message in messages if _is_for(current, message)]
-    taken.sort(key=lambda message: not isinstance(message.event, events.ExecutionStarted))
-    return tuple(event for message in taken for event in (message.event, *message.carried))
-
-
-def _is_for(current: Orchestration, message: EventMessage) -> bool:
-    if isinstance(message.event, events.ExecutionStarted):
-        is_expected = current.status is Status.PENDING or current.is_continued
-        return is_expected and message.event.execution_id == current.execution_id
-    return message.execution_id in (None, current.execution_id)
-
-
-def _refuse(start: events.ExecutionStarted, current: Orchestration) -> list[Outgoing]:
-    parent = start.parent
-    if parent is None:
-        return []
-    failed = events.ChildFailed(
-        timestamp=start.timestamp,
-        task_id=parent.task_id,
-        reason=f"An Orchestration instance with the ID {start.instance_id} and the status {current.status.value} "
-        "already exists.",
-        details=None,
-    )
-    return [Outgoing(orchestration_target(parent.instance_id), EventMessage(failed, parent.execution_id))]
 
 
 def _fold_status(orchestration: Orchestration, inbox: Sequence[events.Event]) -> Orchestration:
@@ -384,6 +310,20 @@ class Ending:
         operation = Operation(command.request_id, command.operation, command.input, *waiting)
         self._outgoing.append(Outgoing(entity_target(command.entity_id), operation, due=command.due))
 
+    def _lock_entities(self, command: LockEntities) -> None:
+        caller = (self._instance.instance_id, self._instance.execution_id)
+        first = command.entity_ids[0]
+        text = lock_text(command, caller, self._episode.started_at, (*self._episode.past, *self._events))
+        self._append(events.EventSent, event_id=command.id, instance_id=str(first), name="op", input=text)
+        request = LockRequest(command.section_id, tuple(map(str, command.entity_ids)), 0, *caller)
+        self._outgoing.append(Outgoing(entity_target(first), request))
+
+    def _release_entity(self, command: ReleaseEntity) -> None:
+        entity_id = command.entity_id
+        text = release_text(command.section_id, self._instance.instance_id)
+        self._append(events.EventSent, event_id=command.id, instance_id=str(entity_id), name="release", input=text)
+        self._outgoing.append(Outgoing(entity_target(entity_id), Release(command.section_id)))
+
     def _send_event(self, command: SendEvent) -> None:
         to, name, given = command.instance_id, command.name, command.input
         self._append(events.EventSent, event_id=command.id, instance_id=to, name=name, input=given)
@@ -396,5 +336,7 @@ _CARRY_OUT: Mapping[type[Command], Callable[[Ending, Any], None]] = {
     SetTimer: Ending._set_timer,
     CreateChild: Ending._create_child,
     SendOperation: Ending._send_operation,
+    LockEntities: Ending._lock_entities,
+    ReleaseEntity: Ending._release_entity,
     SendEvent: Ending._send_event,
 }

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from devhost.durable import events
 from devhost.durable.clock import Clock
-from devhost.durable.episode import new_orchestration
+from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
     EntityId,
@@ -23,6 +23,7 @@ from devhost.durable.records import (
     Operation,
     Outgoing,
     Read,
+    Release,
     Status,
     Step,
     entity_target,
@@ -161,6 +162,18 @@ class TaskHub:
         """
         body = Operation(request_id or str(uuid.uuid4()), operation, given)
         await self._ledger.commit(Step(produced=(Outgoing(entity_target(entity_id), body, due),)))
+
+    async def release_orphaned_locks(self) -> int:
+        """Free the entities whose lock has an orchestration that is over or gone; return how many there were."""
+        count = 0
+        for entity in await self.store.list_entities("@", "", None):
+            holder = await self.store.instance(entity.lock.holder_id) if entity.lock else None
+            if entity.lock is None or (holder is not None and not holder.status.is_terminal):
+                continue
+            freed = Outgoing(entity_target(entity.id), Release(entity.lock.section_id))
+            await self._ledger.commit(Step(produced=(freed,)))
+            count += 1
+        return count
 
     async def purge(self, instance_id: str) -> Purged | NotFound | WrongStatus:
         """Forget an instance that has ended."""

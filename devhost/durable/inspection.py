@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from devhost.durable import events
 from devhost.durable.records import (
@@ -19,10 +20,12 @@ from devhost.durable.records import (
     Entity,
     EntityId,
     EventMessage,
+    LockRequest,
     Message,
     Operation,
     Orchestration,
     Outgoing,
+    Release,
     Rewind,
     Status,
     Step,
@@ -142,7 +145,8 @@ def _orchestration_facts(stored: StoredOrchestration) -> Iterator[str]:
 
 def _entity_line(entity: Entity) -> str:
     state = f"state {length(entity.state)}" if entity.exists else "does not exist any more"
-    return f"{entity.id}  {state}  {format_utc(entity.updated_at)}"
+    locked = f"  locked by {entity.lock.holder_id}" if entity.lock is not None else ""
+    return f"{entity.id}  {state}  {format_utc(entity.updated_at)}{locked}"
 
 
 def _parse_entity_id(text: str) -> EntityId | None:
@@ -169,6 +173,10 @@ def _phrase(body: Body) -> str:
             return f"{type(event).__name__}{_details(event)}"
         case Operation():
             return f"{'signal' if body.is_signal else f'call from {body.caller_id}'} {body.name} ({body.id})"
+        case LockRequest():
+            return f"lock for {body.caller_id} ({body.id})"
+        case Release():
+            return f"unlock ({body.section_id})"
         case ActivityTask():
             return f"run {body.name} for {body.caller_id} (id {body.task_id})"
         case Rewind():
@@ -213,10 +221,10 @@ def open_work(history: Sequence[events.Event]) -> list[str]:
                 waiting[event.event_id] = f"sub-orchestration {event.name} {event.instance_id} (id {event.event_id})"
             case events.TimerCreated():
                 waiting[event.event_id] = f"timer until {format_utc(event.fire_at)} (id {event.event_id})"
-            case events.EventSent():
+            case events.EventSent() if event.instance_id.startswith("@") and event.name == "op":
                 request = json.loads(event.input)
                 if not request.get("signal"):
-                    waiting[request["id"]] = f"operation {request['op']} of {event.instance_id} (id {event.event_id})"
+                    waiting[request["id"]] = f"{_request_phrase(request, event.instance_id)} (id {event.event_id})"
             case events.Completed() | events.Failed():
                 waiting.pop(event.task_id, None)
             case events.TimerFired():
@@ -224,6 +232,12 @@ def open_work(history: Sequence[events.Event]) -> list[str]:
             case events.EventRaised():
                 waiting.pop(event.name, None)
     return list(waiting.values())
+
+
+def _request_phrase(request: Mapping[str, Any], entity_id: str) -> str:
+    if "lockset" in request:
+        return "the locks of " + ", ".join(f"@{each['name']}@{each['key']}" for each in request["lockset"])
+    return f"operation {request['op']} of {entity_id}"
 
 
 def log_step(target: Target, taken: Sequence[Message], step: Step) -> None:

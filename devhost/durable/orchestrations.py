@@ -19,10 +19,8 @@ from devhost.durable.episode import (
     Broken,
     Episode,
     EpisodeOutcome,
-    Intake,
     close_episode,
     open_episode,
-    take_in,
     terminate_episode,
 )
 from devhost.durable.events import (
@@ -36,6 +34,7 @@ from devhost.durable.events import (
     TimerCreated,
     TimerFired,
 )
+from devhost.durable.intake import Intake, take_in
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
     EventMessage,

@@ -121,16 +121,25 @@ class Orchestration:
 
 
 @dataclass(frozen=True)
+class Lock:
+    """The lock of an entity: the orchestration that has it, and that one's critical section."""
+
+    holder_id: str
+    section_id: str
+
+
+@dataclass(frozen=True)
 class Entity:
     """One entity's state, an opaque JSON text; a deleted entity stays as a record that does not exist.
 
-    `etag` is as an orchestration's.
+    `lock` is the one that an orchestration holds. `etag` is as an orchestration's.
     """
 
     id: EntityId
     exists: bool
     state: str | None
     updated_at: datetime
+    lock: Lock | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -162,6 +171,27 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class LockRequest:
+    """An orchestration asks for the locks of entities, one after another; that of `position` is asked now.
+
+    `id` is its critical section's, under which the orchestration waits for the last of the locks.
+    """
+
+    id: str
+    entity_ids: tuple[str, ...]
+    position: int
+    caller_id: str
+    caller_execution_id: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """A critical section is over: its lock of the entity, if it has it, is free."""
+
+    section_id: str
+
+
+@dataclass(frozen=True)
 class ActivityTask:
     """One invocation of an activity, and where its result goes."""
 
@@ -179,7 +209,7 @@ class Rewind:
     reason: str | None
 
 
-Body = EventMessage | Operation | ActivityTask | Rewind
+Body = EventMessage | Operation | LockRequest | Release | ActivityTask | Rewind
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,24 @@ class SendOperation:
 
 
 @dataclass(frozen=True)
+class LockEntities:
+    """A critical section: the locks of these entities, in this order."""
+
+    id: int
+    section_id: str
+    entity_ids: tuple[EntityId, ...]
+
+
+@dataclass(frozen=True)
+class ReleaseEntity:
+    """The end of a critical section, for one of its entities."""
+
+    id: int
+    section_id: str
+    entity_id: EntityId
+
+
+@dataclass(frozen=True)
 class SendEvent:
     """An event for another orchestration; `input` is JSON text."""
 
@@ -84,7 +102,7 @@ class SendEvent:
     input: str | None
 
 
-Command = ScheduleTask | SetTimer | CreateChild | SendOperation | SendEvent
+Command = ScheduleTask | SetTimer | CreateChild | SendOperation | LockEntities | ReleaseEntity | SendEvent
 
 
 @dataclass(frozen=True)

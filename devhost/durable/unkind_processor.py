@@ -22,6 +22,7 @@ from devhost.durable.records import (
     EntityId,
     EventMessage,
     Inbox,
+    LockRequest,
     Message,
     Operation,
     Orchestration,
@@ -132,4 +133,6 @@ def is_sorted(message: Message) -> bool:
     It does so for operations that orchestrations and entities send; those have derived ids here, clients' have not.
     """
     body = message.body
+    if isinstance(body, LockRequest):
+        return True
     return isinstance(body, Operation) and uuid.UUID(body.id).version != 4

@@ -26,7 +26,7 @@ from devhost.durable.events import (
     show_event,
 )
 from devhost.durable.records import ActivityTask, Entity, EntityId, Operation, Orchestration
-from devhost.durable.replay import Decided, SendOperation
+from devhost.durable.replay import Decided, LockEntities, SendOperation
 from devhost.durable.texts import compact, envelope, format_utc, parse_or_text
 
 _TYPE = "Microsoft.Azure.WebJobs.Extensions.DurableTask.{0}, Microsoft.Azure.WebJobs.Extensions.DurableTask"
@@ -93,9 +93,23 @@ def request_text(command: SendOperation, parent: tuple[str, str], sent_at: datet
     message |= {"parent": parent[0], "parentExecution": parent[1]}
     if command.due is not None:
         message["due"] = format_utc(command.due)
-    message |= {"Timestamp": format_utc(sent_at), "Predecessor": _predecessor(command, history)}
+    message |= _order(command.entity_id, sent_at, history)
     message["requestTime"] = format_utc(sent_at, zone="+00:00")
     return compact(message)
+
+
+def lock_text(command: LockEntities, parent: tuple[str, str], sent_at: datetime, history: Sequence[Event]) -> str:
+    """Return the RequestMessage by which an orchestration asks for locks; `parent` is as an operation's."""
+    lock_set = [{"name": entity_id.name, "key": entity_id.key} for entity_id in command.entity_ids]
+    message: dict[str, object] = {"$type": _TYPE.format("RequestMessage"), "lockset": lock_set, "pos": 0}
+    message |= {"id": command.section_id, "parent": parent[0], "parentExecution": parent[1]}
+    message |= _order(command.entity_ids[0], sent_at, history)
+    return compact(message)
+
+
+def release_text(section_id: str, parent_id: str) -> str:
+    """Return the ReleaseMessage by which an orchestration lets go of a lock."""
+    return compact({"$type": _TYPE.format("ReleaseMessage"), "parent": parent_id, "id": section_id})
 
 
 def response_text(result: OperationResult) -> str:
@@ -106,10 +120,13 @@ def response_text(result: OperationResult) -> str:
     return compact(message)
 
 
-def _predecessor(command: SendOperation, history: Sequence[Event]) -> str:
-    target = str(command.entity_id)
+def _order(entity_id: EntityId, sent_at: datetime, history: Sequence[Event]) -> dict[str, object]:
+    return {"Timestamp": format_utc(sent_at), "Predecessor": _predecessor(entity_id, history)}
+
+
+def _predecessor(entity_id: EntityId, history: Sequence[Event]) -> str:
     for event in reversed(history):
-        if isinstance(event, EventSent) and event.instance_id == target:
+        if isinstance(event, EventSent) and event.instance_id == str(entity_id) and event.name == "op":
             text: str = json.loads(event.input)["Timestamp"]
             return text
     return _NOBODY_BEFORE

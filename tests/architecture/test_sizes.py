@@ -10,10 +10,10 @@ ENGINE = sorted(
     path for path in (ROOT / "devhost" / "durable").rglob("*.py") if not {"management", "grpc"} & {*path.parts}
 )
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 105
-MOST_LOCAL_HOST_LINES = 15_270
-MOST_ENGINE_FILES = 33
-MOST_ENGINE_LINES = 5_934
+MOST_LOCAL_HOST_FILES = 106
+MOST_LOCAL_HOST_LINES = 15_600
+MOST_ENGINE_FILES = 34
+MOST_ENGINE_LINES = 6_170
 LEAST_ENGINE_FILE_LINES = 40
 
 

@@ -83,6 +83,7 @@ BEHAVIOURS = {
     "older ones run, and tell their code.",
     "engine.management-api": "The management API answers with the recorded statuses, headers and bodies.",
     "engine.protobuf": "The client and the replay of the Durable Task SDK, the ground of 2.x, work against it.",
+    "engine.locks": "A critical section has its entities alone; others wait their turn, and a kill frees nothing.",
     "engine.workers": "Workers of the Durable Task SDK work for the engine; what a lost one had goes to another.",
     "engine.sdk-client": "The SDK's durable client works against it over a socket.",
     "engine.own-client": "The app's own durable client is answered in the host's process, as it would be over HTTP.",

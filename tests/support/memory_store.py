@@ -14,6 +14,7 @@ from devhost.durable.records import (
     EntityId,
     EventMessage,
     Inbox,
+    LockRequest,
     Message,
     Operation,
     Orchestration,
@@ -137,6 +138,8 @@ class MemoryStore:
         """Tell whether its sender waits for the message: a call, or the start of another execution than is there."""
         if isinstance(message.body, Operation):
             return not message.body.is_signal
+        if isinstance(message.body, LockRequest):
+            return True
         stored = self._orchestrations.get(message.target.id)
         return (
             isinstance(message.body, EventMessage)

@@ -30,7 +30,9 @@ from devhost.durable.replay import (
     Continued,
     CreateChild,
     Decided,
+    LockEntities,
     Raised,
+    ReleaseEntity,
     Result,
     Returned,
     ScheduleTask,
@@ -85,10 +87,14 @@ def _command(kind: str, action: pb.OrchestratorAction, instance_id: str) -> Comm
 
 
 def _send(number: int, message: pb.SendEntityMessageAction, instance_id: str) -> Command:
-    kind = message.WhichOneof("EntityMessageType")
+    kind = str(message.WhichOneof("EntityMessageType"))
+    sent: Any = getattr(message, kind, None)
+    if kind == "entityLockRequested":
+        return LockEntities(number, sent.criticalSectionId, tuple(map(EntityId.parse, sent.lockSet)))
+    if kind == "entityUnlockSent":
+        return ReleaseEntity(number, sent.criticalSectionId, EntityId.parse(sent.targetInstanceId.value))
     if kind not in ("entityOperationCalled", "entityOperationSignaled"):
         raise MalformedActionError(f"this host does not carry out the entity message '{kind}'")
-    sent = getattr(message, kind)
     return SendOperation(
         number,
         EntityId.parse(sent.targetInstanceId.value),

@@ -212,9 +212,12 @@ class _TaskHubService(TaskHubSidecarServiceServicer):
     async def CleanEntityStorage(
         self, request: pb.CleanEntityStorageRequest, context: Any
     ) -> pb.CleanEntityStorageResponse:
-        empty = [entity for entity in await self._hub.store.list_entities("@", "", None) if not entity.exists]
-        removed = [await self._hub.purge_entity(entity.id) for entity in empty if request.removeEmptyEntities]
-        return pb.CleanEntityStorageResponse(emptyEntitiesRemoved=len(removed))
+        """An entity without a state that is locked goes with the next call, once its lock is free."""
+        entities = await self._hub.store.list_entities("@", "", None) if request.removeEmptyEntities else ()
+        released = await self._hub.release_orphaned_locks() if request.releaseOrphanedLocks else 0
+        empty = [entity for entity in entities if not entity.exists and entity.lock is None]
+        removed = [await self._hub.purge_entity(entity.id) for entity in empty]
+        return pb.CleanEntityStorageResponse(emptyEntitiesRemoved=len(removed), orphanedLocksReleased=released)
 
 
 async def _check(context: Any, request: Any, outcome: Outcome) -> str:
@@ -280,6 +283,7 @@ def _metadata(entity: Entity, shows_state: bool) -> pb.EntityMetadata:
     return pb.EntityMetadata(
         instanceId=str(entity.id),
         lastModifiedTime=entity.updated_at,
+        lockedBy=wrapped(entity.lock.holder_id if entity.lock else None),
         serializedState=wrapped(entity.state if shows_state else None),
     )
 

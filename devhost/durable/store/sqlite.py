@@ -154,7 +154,7 @@ def _apply(connection: sqlite3.Connection, step: Step) -> None:
         connection.execute(OWE)
     if step.entity is not None:
         values = tables.write_entity(step.entity, step.etag)
-        connection.execute(f"REPLACE INTO entities ({tables.ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
+        connection.execute(f"REPLACE INTO entities ({tables.ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
     if step.orchestration is not None:
         _write_orchestration(connection, step, step.orchestration)
     connection.executemany(_INSERT_MESSAGE, [tables.write_message(message, step.at) for message in step.produced])

@@ -17,10 +17,13 @@ from devhost.durable.records import (
     Entity,
     EntityId,
     EventMessage,
+    Lock,
+    LockRequest,
     Message,
     Operation,
     Orchestration,
     Outgoing,
+    Release,
     Rewind,
     Status,
     Target,
@@ -79,6 +82,10 @@ _UPGRADES = (
     """
     ALTER TABLE orchestrations ADD COLUMN version TEXT;
     """,
+    # An entity may be locked by an orchestration.
+    """
+    ALTER TABLE entities ADD COLUMN lock TEXT;
+    """,
 )
 VERSION = len(_UPGRADES)
 
@@ -88,7 +95,7 @@ ORCHESTRATION_COLUMNS = (
     "created_at, updated_at, version, etag"
 )
 MESSAGE_COLUMNS = "seq, kind, target, due, body"
-ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, etag"
+ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, lock, etag"
 
 
 def write_orchestration(instance: Orchestration, etag: str) -> Row:
@@ -133,13 +140,15 @@ def read_orchestration(row: Row) -> Orchestration:
 
 def write_entity(entity: Entity, etag: str) -> Row:
     """Return the values of `ENTITY_COLUMNS`."""
-    return (str(entity.id), entity.exists, entity.state, plain_utc(entity.updated_at), etag)
+    lock = compact(asdict(entity.lock)) if entity.lock else None
+    return (str(entity.id), entity.exists, entity.state, plain_utc(entity.updated_at), lock, etag)
 
 
 def read_entity(row: Row) -> Entity:
     """Return the record that `write_entity` wrote."""
-    entity_id, is_there, state, updated, etag = row
-    return Entity(EntityId.parse(entity_id), bool(is_there), state, _read_time(updated), etag)
+    entity_id, is_there, state, updated, lock, etag = row
+    held = Lock(**json.loads(lock)) if lock else None
+    return Entity(EntityId.parse(entity_id), bool(is_there), state, _read_time(updated), held, etag)
 
 
 def write_message(message: Outgoing, at: datetime) -> Row:
@@ -162,6 +171,8 @@ def _is_asked(body: Body) -> bool:
     """Return whether somebody may wait for what becomes of the message: it begins an execution or calls."""
     if isinstance(body, Operation):
         return not body.is_signal
+    if isinstance(body, LockRequest):
+        return True
     return isinstance(body, EventMessage) and isinstance(body.event, ExecutionStarted)
 
 
@@ -187,6 +198,10 @@ def _write_body(body: Body) -> str:
         return compact({"event": write_event(body.event), "execution_id": body.execution_id, "carried": carried})
     if isinstance(body, Rewind):
         return compact({"rewind": body.reason})
+    if isinstance(body, LockRequest):
+        return compact({"lock": body.__dict__})
+    if isinstance(body, Release):
+        return compact({"release": body.section_id})
     # Not asdict: it copies recursively, and this is on the path of every signal.
     return compact(body.__dict__)
 
@@ -198,9 +213,17 @@ def _read_event_message(wire: Mapping[str, Any]) -> EventMessage | Rewind:
     return EventMessage(read_event(wire["event"]), wire["execution_id"], carried)
 
 
+def _read_entity_message(wire: Mapping[str, Any]) -> Operation | LockRequest | Release:
+    if "release" in wire:
+        return Release(wire["release"])
+    if "lock" in wire:
+        return LockRequest(**{**wire["lock"], "entity_ids": tuple(wire["lock"]["entity_ids"])})
+    return Operation(**wire)
+
+
 _READ_BODY: Mapping[TargetKind, Callable[[Mapping[str, Any]], Body]] = {
     TargetKind.ORCHESTRATION: _read_event_message,
-    TargetKind.ENTITY: lambda wire: Operation(**wire),
+    TargetKind.ENTITY: _read_entity_message,
     TargetKind.ACTIVITY: lambda wire: ActivityTask(**wire),
 }
 

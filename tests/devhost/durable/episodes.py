@@ -10,11 +10,11 @@ from devhost.durable.episode import (
     Broken,
     EpisodeOutcome,
     close_episode,
-    new_orchestration,
     open_episode,
     terminate_episode,
 )
 from devhost.durable.events import Event, ExecutionStarted
+from devhost.durable.intake import new_orchestration
 from devhost.durable.records import EventMessage
 from devhost.ports import FunctionNames
 from tests.support.engine_clocks import START

@@ -19,6 +19,7 @@ from devhost.durable.grpc.protocol import PROTOBUF
 from devhost.durable.grpc.service import TaskHubServer
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
+from devhost.durable.unkind import KIND, Unkind
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
@@ -79,10 +80,11 @@ class ProtobufFunctions:
 class Served:
     """An engine that speaks protobuf, with a client of the Durable Task SDK."""
 
-    def __init__(self, engine: DurableTask, store: ObservedStore, client: AsyncTaskHubGrpcClient) -> None:
+    def __init__(self, engine: DurableTask, store: ObservedStore, client: AsyncTaskHubGrpcClient, address: str) -> None:
         self.engine = engine
         self.store = store
         self.client = client
+        self.address = address
 
 
 @asynccontextmanager
@@ -92,18 +94,22 @@ async def served(
     inner: Store | None = None,
     dies_at: int | None = None,
     clock: Clock | None = None,
+    settings: DurableSettings | None = None,
+    unkind: Unkind = KIND,
 ) -> AsyncIterator[Served]:
     """Run the functions on an engine over `inner`, a memory store when none is given, behind the gRPC service.
 
     With `dies_at` the store dies as `ObservedStore` says.
     """
     store, clock = ObservedStore(inner or MemoryStore(), dies_at), clock or FastClock()
-    engine = DurableTask(functions, store, DurableSettings(), clock, protocol=PROTOBUF)
+    limits = settings or DurableSettings()
+    engine = DurableTask(functions, store, limits, clock, protocol=PROTOBUF, unkind=unkind)
     server = TaskHubServer(engine.hub, clock)
     await engine.start()
-    client = AsyncTaskHubGrpcClient(host_address=await server.start(), secure_channel=False)
+    address = (await server.start()).removeprefix("http://")
+    client = AsyncTaskHubGrpcClient(host_address=address, secure_channel=False)
     try:
-        yield Served(engine, store, client)
+        yield Served(engine, store, client, address)
     finally:
         await client.close()
         await server.stop()

@@ -173,3 +173,18 @@ def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:
     ]
     assert open_work([*requested, *ended]) == []
     assert [len(open_work([*requested, one])) for one in ended] == [3, 3, 3, 3, 4]
+
+
+def test_what_an_orchestration_sends_to_others_is_not_waited_for_but_locks_are() -> None:
+    """An event for another instance is no request, whatever its value is; the locks of entities are."""
+    lock = json.dumps({"lockset": [{"name": "a", "key": "1"}, {"name": "b", "key": "2"}], "id": "s"})
+    release = json.dumps({"id": "s"})
+    history = [
+        events.EventSent(timestamp=START, event_id=1, instance_id="other", name="go", input='{"from": 1}'),
+        events.EventSent(timestamp=START, event_id=2, instance_id="other", name="go", input="7"),
+        events.EventSent(timestamp=START, event_id=3, instance_id="@a@1", name="op", input=lock),
+        events.EventSent(timestamp=START, event_id=4, instance_id="@a@1", name="release", input=release),
+    ]
+
+    assert open_work(history) == ["the locks of @a@1, @b@2 (id 3)"]
+    assert open_work([*history, events.EventRaised(timestamp=START, name="s", input="{}")]) == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from devhost.durable import events
-from devhost.durable.episode import take_in
+from devhost.durable.intake import take_in
 from devhost.durable.records import EventMessage, Status
 from tests.devhost.durable.episodes import Episodes, started
 from tests.support.engine_clocks import START

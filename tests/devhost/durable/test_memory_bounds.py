@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devhost.durable.episode import new_orchestration
 from devhost.durable.events import Event, ExecutionStarted, TaskCompleted, TimerFired
+from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger, RecentlyUsed
 from devhost.durable.records import EntityId, EventMessage, History, Message, Orchestration, Status, Step, entity_target
 from devhost.durable.store.contract import StoredOrchestration

@@ -12,8 +12,8 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.episode import new_orchestration
 from devhost.durable.hub import Accepted
+from devhost.durable.intake import new_orchestration
 from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
 from devhost.durable.rewind import rewind
 from tests.devhost.durable.episodes import started

@@ -13,8 +13,8 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.episode import new_orchestration
 from devhost.durable.events import read_event, show_event, write_event
+from devhost.durable.intake import new_orchestration
 from devhost.durable.records import Status
 from devhost.durable.rewind import rewind
 from devhost.durable.store.sqlite import SqliteStore

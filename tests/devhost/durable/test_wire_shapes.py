@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from devhost.durable.answers import CreateTimer, OperationResult
-from devhost.durable.episode import new_orchestration, open_episode
+from devhost.durable.episode import open_episode
 from devhost.durable.events import SHAPES, read_event, show_event, write_event
+from devhost.durable.intake import new_orchestration
 from devhost.durable.management.addresses import client_binding
 from devhost.durable.records import Entity, EntityId, Operation
 from devhost.durable.texts import compact

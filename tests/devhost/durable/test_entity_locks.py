@@ -1,0 +1,244 @@
+"""Critical sections: orchestrations that hold the locks of entities, by the Durable Task SDK against the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
+from durabletask.entities import EntityContext, EntityInstanceId
+from durabletask.internal import orchestrator_service_pb2 as pb
+from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
+from durabletask.task import OrchestrationContext, when_all
+
+from devhost.durable.inspection import describe
+from devhost.durable.records import EntityId, Outgoing, Release, Step, entity_target
+from devhost.durable.settings import DurableSettings
+from devhost.durable.store.contract import Store
+from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.unkind import Armed, Fault
+from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
+from tests.support.engine_clocks import START
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import GUARD_SECONDS
+
+pytestmark = pytest.mark.behaviour("engine.locks")
+
+Steps = Generator[Any, Any, Any]
+A, B = EntityInstanceId("entity_account", "a"), EntityInstanceId("entity_account", "b")
+ACCOUNT = EntityId.parse(str(A))
+RUNS = 6
+
+
+def entity_account(context: EntityContext, given: Any) -> Any:
+    if context.operation != "get":
+        context.set_state(given)
+    return context.get_state(int, 0)
+
+
+def transfer(context: OrchestrationContext, amount: int) -> Steps:
+    """Read both accounts, wait, and write both: without the locks one of two transfers is lost."""
+    with (yield context.lock_entities([B, A])):
+        have = yield when_all([context.call_entity(A, "get"), context.call_entity(B, "get")])
+        yield context.create_timer(timedelta(seconds=1))
+        yield context.call_entity(A, "set", have[0] - amount)
+        yield context.call_entity(B, "set", have[1] + amount)
+    return (yield context.call_activity("act_note", input=amount))
+
+
+def holds(context: OrchestrationContext, given: Any) -> Steps:
+    """Hold the lock until an event comes, and end as that says."""
+    with (yield context.lock_entities([A])):
+        context.set_custom_status("holds")
+        end = yield context.wait_for_external_event("end")
+        if end == "fail":
+            raise ValueError("the section failed")
+        if end == "again":
+            context.continue_as_new(given)
+            return None
+        yield context.call_entity(A, "set", 7)
+    return end
+
+
+def asks(context: OrchestrationContext, given: Any) -> Steps:
+    return (yield context.call_entity(A, "get"))
+
+
+def act_note(given: Any) -> Any:
+    return given
+
+
+FUNCTIONS = (entity_account, transfer, holds, asks, act_note)
+
+
+def functions() -> ProtobufFunctions:
+    return ProtobufFunctions(**{function.__name__: function for function in FUNCTIONS})
+
+
+async def balances(client: AsyncTaskHubGrpcClient) -> list[int]:
+    found = [await client.get_entity(entity) for entity in (A, B)]
+    return [int((entity and entity.get_state()) or 0) for entity in found]
+
+
+async def until_held(host: Any) -> None:
+    """Return once an orchestration has the lock, and knows it."""
+
+    async def is_held() -> bool:
+        found = await host.client.get_orchestration_state("holder")
+        return found is not None and found.serialized_custom_status == '"holds"'
+
+    await host.store.until(is_held)
+
+
+def stores(tmp_path: Path, kind: str) -> Store:
+    return MemoryStore() if kind == "memory" else SqliteStore(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_sections_of_the_same_entities_run_one_after_another(tmp_path: Path, kind: str) -> None:
+    """Whatever the order in which they name them: none loses what another one wrote."""
+    async with served(functions(), inner=stores(tmp_path, kind)) as host:
+        ids = [await host.client.schedule_new_orchestration("transfer", input=1) for _ in range(RUNS)]
+        ended = [await host.client.wait_for_orchestration_completion(each, timeout=20) for each in ids]
+        assert await balances(host.client) == [-RUNS, RUNS]
+
+    assert [state and state.runtime_status for state in ended] == [OrchestrationStatus.COMPLETED] * RUNS
+
+
+@pytest.mark.parametrize("commit", range(1, 18))
+async def test_a_section_goes_on_where_a_killed_host_was(commit: int) -> None:
+    """The lock is held once, and is free in the end; the other section comes after it."""
+    inner = MemoryStore()
+    async with served(functions(), inner=inner, dies_at=commit) as host:
+        starts = asyncio.create_task(_start_two(host.client))
+        await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
+        starts.cancel()
+    async with served(functions(), inner=inner) as host:
+        for name in ("one", "two"):
+            if await host.client.get_orchestration_state(name) is None:
+                await host.client.schedule_new_orchestration("transfer", input=1, instance_id=name)
+            await host.client.wait_for_orchestration_completion(name, timeout=20)
+        await host.store.until(lambda: _are_free(inner))
+        assert await balances(host.client) == [-2, 2]
+
+
+async def _start_two(client: AsyncTaskHubGrpcClient) -> None:
+    for name in ("one", "two"):
+        await client.schedule_new_orchestration("transfer", input=1, instance_id=name)
+
+
+async def _are_free(store: Store) -> bool:
+    return all(entity.lock is None for entity in await store.list_entities("@", "", None))
+
+
+@pytest.mark.parametrize("fault", [Fault.SENT_NOT_COMMITTED, Fault.MOVED_PARTITION, Fault.DELIVERED_TWICE])
+async def test_sections_outlast_what_the_real_host_does_to_messages(fault: Fault) -> None:
+    """Requests and releases that come twice, or from an episode that was not written, hold nothing up."""
+    unkind = Armed(faster=1000)
+    for nth in range(1, 40, 3):
+        unkind.arm(fault, nth=nth)
+    async with served(functions(), unkind=unkind) as host:
+        ids = [await host.client.schedule_new_orchestration("transfer", input=1) for _ in range(3)]
+        ended = [await host.client.wait_for_orchestration_completion(each, timeout=20) for each in ids]
+        assert await balances(host.client) == [-3, 3]
+
+    assert [state and state.runtime_status for state in ended] == [OrchestrationStatus.COMPLETED] * 3
+    assert len(unkind.struck) > 3
+
+
+async def test_others_wait_until_the_holder_is_done() -> None:
+    """Their calls and signals are done behind it in their order, also where more wait than a batch may have."""
+    settings = DurableSettings(max_entity_operation_batch_size=1)
+    async with served(functions(), settings=settings) as host:
+        await host.client.schedule_new_orchestration("holds", instance_id="holder")
+        await until_held(host)
+        held = await host.client.get_entity(A, include_state=False)
+        lines = await describe(host.engine.hub.store, None, START)
+        for number in (1, 2, 3):
+            await host.client.signal_entity(A, "set", number)
+        await host.client.schedule_new_orchestration("asks", instance_id="asker")
+        await host.client.wait_for_orchestration_start("asker", timeout=10)
+        await host.client.raise_orchestration_event("holder", "end", data="done")
+        asked = await host.client.wait_for_orchestration_completion("asker", timeout=10)
+        holder = await host.client.wait_for_orchestration_completion("holder", timeout=10)
+
+    assert held is None  # it has no state yet
+    assert [line for line in lines if "locked by holder" in line]
+    assert asked is not None
+    assert asked.get_output() == 3
+    assert holder is not None
+    assert holder.get_output() == "done"
+
+
+async def test_a_release_of_an_earlier_section_frees_nothing() -> None:
+    """It may come a second time, when another section has the lock."""
+    async with served(functions()) as host:
+        await host.client.schedule_new_orchestration("holds", instance_id="holder")
+        await until_held(host)
+        late = Outgoing(entity_target(ACCOUNT), Release("an earlier section"))
+        await host.store.commit(Step(produced=(late,)))
+        await host.client.schedule_new_orchestration("asks", instance_id="asker")
+        await host.client.wait_for_orchestration_start("asker", timeout=10)
+        await host.client.raise_orchestration_event("holder", "end", data="done")
+        asked = await host.client.wait_for_orchestration_completion("asker", timeout=10)
+
+    assert asked is not None
+    assert asked.get_output() == 7
+
+
+@pytest.mark.parametrize("end", ["fail", "again"])
+async def test_a_section_that_does_not_end_well_frees_its_entities(end: str) -> None:
+    """Its orchestration fails, or continues as new."""
+    async with served(functions()) as host:
+        await host.client.schedule_new_orchestration("holds", instance_id="holder")
+        await until_held(host)
+        await host.client.raise_orchestration_event("holder", "end", data=end)
+        if end == "again":
+            await host.client.raise_orchestration_event("holder", "end", data="done")
+        ended = await host.client.wait_for_orchestration_completion("holder", timeout=10)
+        asker = await host.client.schedule_new_orchestration("asks")
+        asked = await host.client.wait_for_orchestration_completion(asker, timeout=10)
+
+    assert ended is not None
+    assert (ended.runtime_status is OrchestrationStatus.FAILED) == (end == "fail")
+    assert asked is not None
+    assert asked.get_output() == (0 if end == "fail" else 7)
+
+
+async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() -> None:
+    """A live one keeps its lock. An entity without a state stays until its lock is free."""
+    async with served(functions()) as host:
+        client = host.client
+        await client.schedule_new_orchestration("holds", instance_id="holder")
+        await until_held(host)
+        alive = await client.clean_entity_storage()
+        await client.terminate_orchestration("holder")
+        await client.wait_for_orchestration_completion("holder", timeout=10)
+        asker = await client.schedule_new_orchestration("asks")
+        cleaned = await client.clean_entity_storage()
+        asked = await client.wait_for_orchestration_completion(asker, timeout=10)
+        entity = await host.store.entity(ACCOUNT)
+
+    assert (alive.orphaned_locks_released, alive.empty_entities_removed) == (0, 0)
+    assert (cleaned.orphaned_locks_released, cleaned.empty_entities_removed) == (1, 0)
+    assert asked is not None
+    assert asked.get_output() == 0
+    assert entity is not None
+    assert entity.lock is None
+
+
+async def test_a_locked_entity_shows_its_holder() -> None:
+    """Once it has a state, a client sees both; the SDK's own door takes holders that are entities only."""
+    async with served(functions()) as host, grpc.aio.insecure_channel(host.address) as channel:
+        await host.client.signal_entity(A, "set", 5)
+        await host.client.schedule_new_orchestration("holds", instance_id="holder")
+        await until_held(host)
+        stub: Any = TaskHubSidecarServiceStub(channel)  # type: ignore[no-untyped-call]
+        answer = await stub.GetEntity(pb.GetEntityRequest(instanceId=str(A), includeState=True))
+
+    assert (answer.entity.lockedBy.value, answer.entity.serializedState.value) == ("holder", "5")
