@@ -12,6 +12,7 @@ from pathlib import Path
 
 from packages.durable_agent_host.checks import host_json, repository, requirements, running, settings, sources, triggers
 from packages.durable_agent_host.checks.app import AppFolder, Found
+from packages.durable_agent_host.checks.durable_sdk import durable_sdk
 
 CHECKS: Mapping[str, Sequence[Callable[[AppFolder], Iterator[Found]]]] = {
     "outdated": (
@@ -40,7 +41,7 @@ def check_id(check: Callable[[AppFolder], Iterator[Found]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a sentence for each finding; return 1 if there is one, 2 where there is no app."""
+    """Print the durable SDK and a sentence for each finding; return 1 if there is one, 2 where there is no app."""
     parser = argparse.ArgumentParser("durable-agent-host check", description="Find what to change before you deploy.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
     parser.add_argument("--ignore", metavar="ID", action="append", default=[], help="a check to skip; repeatable")
@@ -59,6 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(app: AppFolder, ignored: set[str], total: int, url: str | None) -> int:
+    print(durable_sdk(app))
     count = 0
     for kind, checks in CHECKS.items():
         lines = [

@@ -110,7 +110,8 @@ async def test_a_tick_whose_clock_runs_in_two_processes_has_one_run(tmp_path: Pa
             (clock,) = [item for item in (await http.get(f"{ENGINE}/instances")).json() if "schedule" in item["name"]]
             async with httpx.AsyncClient(base_url=two.origin) as other:
                 copied = f"{ENGINE}/orchestrators/{clock['name']}/{clock['instanceId']}"
-                assert (await other.post(copied, content=clock["input"])).status_code == 202
+                given = clock["input"] if isinstance(clock["input"], str) else json.dumps(clock["input"])
+                assert (await other.post(copied, content=given)).status_code == 202
 
                 async def slept() -> bool:
                     answers = [await each.get(f"{ENGINE}/instances/{clock['instanceId']}") for each in (http, other)]
