@@ -6,6 +6,10 @@ one too low for 2.x, which reads them as one more. What it asks for from then on
 the history. So every later episode sees where the part of 1.7 ends, and no answer to a lost episode of 1.7 is taken
 for another one.
 
+A `call_http` of 1.7 is an activity of the host, and that of 2.x is a sub-orchestration. The history is read as if it
+were the latter. 2.x makes each attempt of a call under one number, and 1.7 gave each its own, with a timer between.
+The history alone does not say which timers those are. So an execution that made a second attempt under 1.7 fails.
+
 Where the two orders differ, a result would go to another task, and another request would be made again. So the code is
 followed through the part of 1.7, and an execution in which they differ fails.
 """
@@ -18,7 +22,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from types import GeneratorType
 from typing import Any
 
-from durabletask.internal.orchestrator_service_pb2 import HistoryEvent, OrchestratorResponse, TaskFailureDetails
+from durabletask.internal.orchestrator_service_pb2 import (
+    HistoryEvent,
+    OrchestratorResponse,
+    SubOrchestrationInstanceCompletedEvent,
+    SubOrchestrationInstanceFailedEvent,
+    TaskFailureDetails,
+)
 from durabletask.task import CompositeTask, NonDeterminismError, Task
 
 from hosting.functions.execution import read_input
@@ -42,6 +52,16 @@ _ASKING = (
 )
 
 
+_HTTP_ACTIVITY = "BuiltIn::HttpActivity"
+HTTP_ORCHESTRATION = "BuiltIn__HttpPollOrchestrator"
+HTTP_RESPONSE = {"__class__": "DurableHttpResponse", "__module__": "azure.durable_functions.http.models"}
+"""How 2.x stores what it returns."""
+_LOST = (
+    "This execution began under the Durable Functions SDK 1.7, and SDK 2.x cannot go on with it. It tried a failed "
+    "activity or sub-orchestration again before the change of the SDK, or its code was changed since. Start it again."
+)
+
+
 class OtherOrderError(Exception):
     """The code of an execution that began under 1.7 yields its tasks in another order than it makes them."""
 
@@ -56,8 +76,14 @@ class EarlierPart:
         self.requests = sum(number < _LATER for number in numbers) if 0 in numbers else 0
 
     def read(self) -> None:
-        """Renumber the history for 2.x."""
-        for event, kind in self._events if self.requests else ():
+        """Renumber the history for 2.x, and have it call HTTP as 2.x does."""
+        requests = {event.eventId for event, _ in self._events if event.taskScheduled.name == _HTTP_ACTIVITY}
+        for event, stored in self._events if self.requests else ():
+            if stored == "taskScheduled" and event.eventId in requests:
+                event.subOrchestrationInstanceCreated.name = HTTP_ORCHESTRATION
+            elif stored in ("taskCompleted", "taskFailed") and getattr(event, stored).taskScheduledId in requests:
+                _answer_http(event)
+            kind = str(event.WhichOneof("eventType"))
             if kind in _REQUESTS:
                 event.eventId = self._number(event.eventId)
             elif kind in _ANSWERS:
@@ -73,6 +99,8 @@ class EarlierPart:
             return
         failures = [action for action in response.actions if _is_lost(action.completeOrchestration.failureDetails)]
         if failures:
+            for action in failures:
+                _say_what_to_do(action.completeOrchestration.failureDetails)
             del response.actions[:]
             response.actions.extend(failures)
         for action in response.actions:
@@ -95,6 +123,28 @@ class EarlierPart:
 
 def _is_lost(failure: TaskFailureDetails) -> bool:
     return failure.errorType.rpartition(".")[2] in (OtherOrderError.__name__, NonDeterminismError.__name__)
+
+
+def _say_what_to_do(failure: TaskFailureDetails) -> None:
+    """Put our sentence in the place of the SDK's, which names a number of its own."""
+    if failure.errorType.rpartition(".")[2] == NonDeterminismError.__name__:
+        failure.errorMessage = _LOST
+        failure.ClearField("stackTrace")
+
+
+def _answer_http(event: HistoryEvent) -> None:
+    """Make the end of the activity the end of a sub-orchestration."""
+    if event.HasField("taskFailed"):
+        failed = SubOrchestrationInstanceFailedEvent(
+            taskScheduledId=event.taskFailed.taskScheduledId, failureDetails=event.taskFailed.failureDetails
+        )
+        event.subOrchestrationInstanceFailed.CopyFrom(failed)
+        return
+    answer = json.loads(event.taskCompleted.result.value)
+    stored = {"status_code": answer["statusCode"], "headers": answer["headers"], "content": answer["content"]}
+    completed = SubOrchestrationInstanceCompletedEvent(taskScheduledId=event.taskCompleted.taskScheduledId)
+    completed.result.value = json.dumps({**HTTP_RESPONSE, "__data__": stored})
+    event.subOrchestrationInstanceCompleted.CopyFrom(completed)
 
 
 def input_text(stored: str, *, is_earlier: bool) -> str:

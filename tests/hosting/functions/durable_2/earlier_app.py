@@ -9,10 +9,12 @@ import asyncio
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import azure.durable_functions as df
@@ -72,8 +74,29 @@ def make_app(acted: list[str]) -> AgentFunctionApp:
         yield context.wait_for_external_event("go")
         return taken
 
-    app.activity_trigger(input_name="number")(double)
-    for orchestrator in (below, each, backwards):
+    def flaky(number: int) -> int:
+        """Fail the first time."""
+        acted.append(f"flaky {number}")
+        if acted.count(f"flaky {number}") == 1:
+            raise ValueError("not yet")
+        return number
+
+    def again(context: df.DurableOrchestrationContext) -> Steps:
+        """Try a failed activity again."""
+        taken = yield context.call_activity_with_retry("flaky", df.RetryOptions(1000, 2), 7)
+        yield context.wait_for_external_event("go")
+        return taken
+
+    def fetch(context: df.DurableOrchestrationContext) -> Steps:
+        """Call HTTP, and an activity behind it."""
+        answer = yield context.call_http("GET", context.get_input())
+        yield context.wait_for_external_event("go")
+        two = yield context.call_activity("double", 1)
+        return [answer["content"] if isinstance(answer, dict) else answer.content, two]
+
+    for activity in (double, flaky):
+        app.activity_trigger(input_name="number")(activity)
+    for orchestrator in (below, each, backwards, again, fetch):
         app.orchestration_trigger(context_name="context")(orchestrator)
     return app
 
@@ -162,17 +185,43 @@ async def _record() -> None:
             await running.start(CLOCK, "i", CLOCKS_INPUT)
             await asyncio.wait_for(store.died.wait(), GUARD_SECONDS)
         await _write("clock", store, Path(folder))
+    with served_text("hello") as url:
+        for name, given, results in (("backwards", None, 2), ("again", None, 1), ("fetch", url, 1)):
+            await _record_until(name, given, results)
+
+
+async def _record_until(name: str, given: object, results: int) -> None:
+    """Record an execution that waits for its event behind so many results of activities."""
     with tempfile.TemporaryDirectory() as folder:
         inner = SqliteStore(Path(folder))
         async with engine_app(make_app([]), clock=FastClock(), inner=inner) as running:
-            await running.start("backwards", "i", None)
-            await running.store.until(lambda: _has_both(running))
-        await _write("backwards", inner, Path(folder))
+            await running.start(name, "i", given)
+            await running.store.until(lambda: _has(running, results))
+        await _write(name, inner, Path(folder))
 
 
-async def _has_both(running: EngineApp) -> bool:
+async def _has(running: EngineApp, results: int) -> bool:
     stored = await running.store.orchestration("i")
-    return stored is not None and sum(isinstance(event, TaskCompleted) for event in stored.history) == 2
+    return stored is not None and sum(isinstance(event, TaskCompleted) for event in stored.history) == results
+
+
+@contextmanager
+def served_text(text: str) -> Iterator[str]:
+    """Answer each GET with the text; the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 async def _write(name: str, store: SqliteStore, folder: Path) -> None:

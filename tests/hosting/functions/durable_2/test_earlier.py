@@ -14,8 +14,10 @@ from durabletask.entities import EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.task import OrchestrationContext, RetryPolicy, Task, when_all, when_any
 from durabletask.worker import TaskHubGrpcWorker
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from devhost.durable.records import Status
+from hosting.functions.durable_2.earlier import HTTP_ORCHESTRATION, HTTP_RESPONSE
 from hosting.functions.durable_2.execution import Episode
 from tests.hosting.functions.durable_2.earlier_app import CLOCKS_INPUT, DEATHS, OUTPUTS, finish, load, make_app
 from tests.support.engine_app import engine_app
@@ -27,6 +29,7 @@ ROUND = ("double 1", "look a", "double 2", "double 3")
 DONE = {"activity": 0, "timer": 1, "child": 1, "agent": 1, "activities": 2, "continued": 4}
 ENTITY = EntityInstanceId("counter", "k")
 OTHER_ORDER = "its code makes tasks in another order than it yields them"
+TRIED_AGAIN = "It tried a failed activity or sub-orchestration again before the change of the SDK"
 Steps = Generator[Any, Any, Any]
 
 
@@ -73,6 +76,30 @@ async def test_one_whose_order_differs_fails_and_says_so(tmp_path: Path) -> None
         assert (ended.status, OTHER_ORDER in str(ended.output)) == (Status.FAILED, True)
     else:
         assert (ended.status, ended.output) == (Status.COMPLETED, "[4,2]")
+    assert acted == []
+
+
+async def test_one_that_has_called_http_goes_on(tmp_path: Path) -> None:
+    """Its code gets the answer as the installed SDK has it, and asks for what comes behind."""
+    acted: list[str] = []
+    async with engine_app(make_app(acted), clock=FastClock(), inner=load("fetch", tmp_path)) as running:
+        output = await finish(running, 1)
+
+    assert output == ["hello", 2]
+    assert acted == ["double 1"]
+
+
+async def test_one_that_tried_an_activity_again_fails_and_says_so(tmp_path: Path) -> None:
+    """Under 2.x, and nothing is done again. Under 1.7 it ends."""
+    acted: list[str] = []
+    async with engine_app(make_app(acted), clock=FastClock(), inner=load("again", tmp_path)) as running:
+        await running.hub.raise_event("i", "go", "null")
+        ended = await running.store.until_ended("i")
+
+    if running.speaks_protobuf:
+        assert (ended.status, TRIED_AGAIN in str(ended.output)) == (Status.FAILED, True)
+    else:
+        assert (ended.status, ended.output) == (Status.COMPLETED, "7")
     assert acted == []
 
 
@@ -221,3 +248,66 @@ def test_an_input_that_1_7_stored_is_read_where_that_is_known(
     Episode(request)
 
     assert request.pastEvents[1].executionStarted.input.value == given
+
+
+def test_an_execution_that_tried_an_activity_again_under_1_7_is_refused() -> None:
+    """2.x gives all attempts one number. It does nothing, and the sentence says what to do."""
+    failed = event(taskFailed={"taskScheduledId": 0, "failureDetails": {"errorType": "E", "errorMessage": "no"}})
+    time = Timestamp(seconds=1)
+    past = [*started(), task(0), failed, event(1, timerCreated={"fireAt": time})]
+    past += [event(timerFired={"timerId": 1, "fireAt": time}), task(2)]
+
+    (ended,) = actions(tries_again, past, completed(2))
+
+    message = ended.completeOrchestration.failureDetails.errorMessage
+    assert TRIED_AGAIN in message
+    assert message.endswith("Start it again.")
+
+
+def test_an_execution_whose_second_attempt_is_still_to_come_goes_on() -> None:
+    """Its timer was set under 1.7, and the attempt is made under 2.x."""
+    failed = event(taskFailed={"taskScheduledId": 0, "failureDetails": {"errorType": "E", "errorMessage": "no"}})
+    time = Timestamp(seconds=1)
+    past = [*started(), task(0), failed, event(1, timerCreated={"fireAt": time})]
+
+    (again,) = actions(tries_again, past, event(timerFired={"timerId": 1, "fireAt": time}))
+    (ended,) = actions(tries_again, [*past, event(timerFired={"timerId": 1}), task(again.id)], completed(again.id))
+
+    assert (again.id, again.scheduleTask.name) == (0, "act")
+    assert ended.completeOrchestration.result.value == "0"
+
+
+def calls_http(context: OrchestrationContext, _: Any) -> Steps:
+    """Call as the context of 2.x does, and an activity behind it."""
+    answer = yield context.call_sub_orchestrator(HTTP_ORCHESTRATION, input={"method": "GET", "uri": "http://a"})
+    return [answer, (yield context.call_activity("act"))]
+
+
+def test_the_answer_to_a_call_of_http_is_that_of_2_x() -> None:
+    """Whether it came before the change of the SDK or comes after it."""
+    answer = {"statusCode": 200, "headers": {"a": "b"}, "content": "hello"}
+    call = event(0, taskScheduled={"name": "BuiltIn::HttpActivity"})
+    answered = event(taskCompleted={"taskScheduledId": 0, "result": {"value": json.dumps(answer)}})
+
+    (asked,) = actions(calls_http, [*started(), copied(call)], copied(answered))
+    (ended,) = actions(calls_http, [*started(), call, answered, task(1)], completed(1))
+
+    assert asked.scheduleTask.name == "act"
+    result, _ = json.loads(ended.completeOrchestration.result.value)
+    stored = {"status_code": 200, "headers": {"a": "b"}, "content": "hello"}
+    assert result == {**HTTP_RESPONSE, "__data__": stored}
+
+
+def copied(message: pb.HistoryEvent) -> pb.HistoryEvent:
+    """An event that an episode may change."""
+    return pb.HistoryEvent.FromString(message.SerializeToString())
+
+
+def test_a_call_of_http_that_got_no_answer_fails_its_code() -> None:
+    """As the sub-orchestration of 2.x would."""
+    failed = {"taskScheduledId": 0, "failureDetails": {"errorType": "TaskFailed", "errorMessage": "refused"}}
+    past = [*started(), event(0, taskScheduled={"name": "BuiltIn::HttpActivity"})]
+
+    (ended,) = actions(calls_http, past, event(taskFailed=failed))
+
+    assert "refused" in ended.completeOrchestration.failureDetails.errorMessage
