@@ -72,6 +72,29 @@ class Execution(df.DurableOrchestrationContext):  # type: ignore[misc]  # the SD
         return super().call_sub_orchestrator_with_retry(name, retry_options, given, *others, **options)
 
 
+class LaterSdkError(Exception):
+    """The execution began under the SDK 2.x."""
+
+
+_REQUESTS = (
+    *(HistoryEventType.TASK_SCHEDULED, HistoryEventType.TIMER_CREATED, HistoryEventType.EVENT_SENT),
+    HistoryEventType.SUB_ORCHESTRATION_INSTANCE_CREATED,
+)
+
+
+def _check_began_here(execution: Execution) -> None:
+    """Raise `LaterSdkError` for numbers of 2.x, which begin with 1: a result would go to another task.
+
+    A rewind takes the request 0 away and leaves its number.
+    """
+    has_requests = any(event.event_type in _REQUESTS for event in execution.histories)
+    if has_requests and all(event.event_id != 0 for event in execution.histories):
+        raise LaterSdkError(
+            "This execution began under the Durable Functions SDK 2.x, and SDK 1.7 cannot go on with it. "
+            "Take 2.x again until it has ended, or start it again."
+        )
+
+
 def naming(handle: Callable[..., str]) -> Callable[..., str]:
     """Return the handler of an orchestrator, which then has an `Execution` as its context."""
     orchestrator = handle.orchestrator_function  # type: ignore[attr-defined]  # the SDK's name for what it wraps
@@ -79,6 +102,7 @@ def naming(handle: Callable[..., str]) -> Callable[..., str]:
     @functools.wraps(handle)
     def named(context: func.OrchestrationContext) -> str:
         execution = Execution.from_json(getattr(context, "body", context))
+        _check_began_here(execution)
         execution.input_type = getattr(handle, "_df_input_type", None)
         answer: str = df.Orchestrator(orchestrator).handle(execution)
         return answer

@@ -1,6 +1,7 @@
 """Executions of the SDK 1.7 as the local host has stored them, and the app that they are of.
 
-`python -m tests.hosting.functions.durable_2.earlier_app` records them anew; it needs 1.7.
+`python -m tests.hosting.functions.durable_2.earlier_app` records them anew; it needs 1.7. With 2.x it records the
+execution `later`, which is for 1.7 to read.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from hosting.features.schedules.clock import CLOCK
 from tests.support.clerk import clerk
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import FastClock
+from tests.support.instances import SPEAKS_PROTOBUF
 from tests.support.made_app import app_of
 from tests.support.observed_store import GUARD_SECONDS
 
@@ -92,7 +94,7 @@ def make_app(acted: list[str]) -> AgentFunctionApp:
         answer = yield context.call_http("GET", context.get_input())
         yield context.wait_for_external_event("go")
         two = yield context.call_activity("double", 1)
-        return [answer["content"] if isinstance(answer, dict) else answer.content, two]
+        return [answer["content"] if isinstance(answer, dict) else (answer.status_code, answer.content), two]
 
     for activity in (double, flaky):
         app.activity_trigger(input_name="number")(activity)
@@ -190,14 +192,14 @@ async def _record() -> None:
             await _record_until(name, given, results)
 
 
-async def _record_until(name: str, given: object, results: int) -> None:
+async def _record_until(name: str, given: object, results: int, file: str = "") -> None:
     """Record an execution that waits for its event behind so many results of activities."""
     with tempfile.TemporaryDirectory() as folder:
         inner = SqliteStore(Path(folder))
         async with engine_app(make_app([]), clock=FastClock(), inner=inner) as running:
             await running.start(name, "i", given)
             await running.store.until(lambda: _has(running, results))
-        await _write(name, inner, Path(folder))
+        await _write(file or name, inner, Path(folder))
 
 
 async def _has(running: EngineApp, results: int) -> bool:
@@ -234,4 +236,4 @@ async def _write(name: str, store: SqliteStore, folder: Path) -> None:
 
 if __name__ == "__main__":
     RECORDED.mkdir(exist_ok=True)
-    asyncio.run(_record())
+    asyncio.run(_record_until("backwards", None, 2, "later") if SPEAKS_PROTOBUF else _record())
