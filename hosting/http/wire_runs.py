@@ -17,7 +17,8 @@ from hosting.core.outcome import usage_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, Completed, Event, Joined, RunEvent, Terminal
-from hosting.core.thread.run import Run
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Ended, Run, keeps_words
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread.thread_events import Deleted, Imported, Reset, Rewound
 from hosting.core.thread.usage import CACHED, REASONING
@@ -210,6 +211,18 @@ def waited_calls(run: Run) -> dict[str, str]:
                 waiting.remove(approval)
                 break
     return approval_ids
+
+
+def is_kept(run: Run) -> bool:
+    """Return whether the model sees the run from its end on."""
+    state = run.state
+    return isinstance(state, Ended) and (isinstance(state.end, Completed) or keeps_words(state.end))
+
+
+def finish_of(end: Terminal | None, reason_name: str) -> dict[str, Any]:
+    """Return why the model ended its answer, under that name, and whether it is incomplete; empty without a reason."""
+    reason = finish_reason(end)
+    return {} if reason is None else {reason_name: reason, "incomplete": is_incomplete(end)}
 
 
 def camel_usage(end: Terminal | None) -> dict[str, int]:

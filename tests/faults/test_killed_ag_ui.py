@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.faults.planned_app import Note, PlannedApp, points
-from tests.support.ag_ui import Events, events_of, folded, wanted
+from tests.support.ag_ui import Events, events_of, folded, states, wanted
 from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
@@ -30,7 +30,7 @@ RUN = "/api/ag-ui/Speaker"
 SHOWING = "/api/ag-ui/Steered"
 CONTEXT = [{"description": "The open order.", "value": "A-17"}]
 PAINTING = "/api/ag-ui/Painter"
-RED, BLUE = {"color": "red"}, {"color": "blue"}
+RED, BLUE = ({"color": color, "shapes": [*range(20)]} for color in ("red", "blue"))
 # The first answer with its tool's begin, the result, the same of the second round, the end.
 APPENDS_OF_ROUNDS = 5
 
@@ -172,6 +172,7 @@ def test_a_kill_loses_no_change_of_the_shared_state(painted: dict[str, tuple[Eve
     """The tool after the kill sees it, the page gets it once, and the thread keeps it."""
     ended, following = painted[point]
 
-    assert folded(ended)[-1]["content"] == 'painted blue | {"color": "blue"}'
-    assert [event["snapshot"] for event in ended if event["type"] == "STATE_SNAPSHOT"] == [RED, BLUE]
-    assert [event["snapshot"] for event in following if event["type"] == "STATE_SNAPSHOT"] == [BLUE]
+    assert folded(ended)[-1]["content"] == f"painted blue | {json.dumps(BLUE)}"
+    assert [event["type"] for event in ended if event["type"].startswith("STATE")] == ["STATE_SNAPSHOT", "STATE_DELTA"]
+    assert states(ended) == [RED, BLUE]
+    assert states(following) == [BLUE]

@@ -142,3 +142,32 @@ def _named(messages: Events, name: str) -> dict[str, Any]:
             return message
     messages.append({"id": name, "role": "assistant"})
     return messages[-1]
+
+
+def states(events: Events) -> list[Any]:
+    """Return each state that a client has during these events, of whole ones and of changes."""
+    had: list[Any] = []
+    for event in events:
+        match event:
+            case {"type": "STATE_SNAPSHOT", "snapshot": state}:
+                had.append(state)
+            case {"type": "STATE_DELTA", "delta": changes}:
+                had.append(_changed(had[-1], changes))
+    return had
+
+
+def _changed(state: Any, changes: list[dict[str, Any]]) -> Any:
+    changed = json.loads(json.dumps(state))
+    for change in changes:
+        *path, last = [name.replace("~1", "/").replace("~0", "~") for name in change["path"].split("/")[1:]]
+        place = changed
+        for name in path:
+            place = place[int(name) if isinstance(place, list) else name]
+        key: Any = int(last) if isinstance(place, list) else last
+        if change["op"] == "remove":
+            del place[key]
+        elif change["op"] == "add" and isinstance(place, list):
+            place.insert(key, change["value"])
+        else:
+            place[key] = change["value"]
+    return changed

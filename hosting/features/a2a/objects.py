@@ -14,7 +14,6 @@ from hosting.core.outcome import approval_fields, completed_value
 from hosting.core.request.contents import ModelInputs
 from hosting.core.request.strict_json import parse_json
 from hosting.core.thread.events import Accepted, Completed, Terminal
-from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
 from hosting.errors import HostingError
@@ -22,6 +21,7 @@ from hosting.features.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
 from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
+from hosting.http.wire_runs import finish_of
 from hosting.model_options import IGNORED
 from hosting.plan import AgentPlan, Plan
 
@@ -57,8 +57,7 @@ def task_metadata(end: Terminal | None, ignored: Sequence[str]) -> dict[str, Any
 
     That is the reason of an incomplete answer, and the parts of the request that have no effect.
     """
-    reason = finish_reason(end)
-    metadata: dict[str, Any] = {} if reason is None else {"finish_reason": reason, "incomplete": is_incomplete(end)}
+    metadata: dict[str, Any] = {**finish_of(end, "finish_reason")}
     if ignored:
         metadata[IGNORED] = [*ignored]
     return {"metadata": metadata} if metadata else {}

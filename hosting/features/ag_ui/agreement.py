@@ -17,12 +17,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from hosting.core.thread.events import Completed, Event, Joined
-from hosting.core.thread.run import Ended, Over, Run, keeps_words
+from hosting.core.thread.events import Event, Joined
+from hosting.core.thread.run import Over, Run
 from hosting.features.ag_ui.fold import RunFold
 from hosting.features.ag_ui.messages import Message, asked_messages, conversation_mark, mark
 from hosting.features.ag_ui.requests import RunInput, own_prefix
-from hosting.http.wire_runs import fold_runs, waited_calls
+from hosting.http.wire_runs import fold_runs, is_kept, waited_calls
 from hosting.names import Address
 
 MOST_TURNS = 200
@@ -64,8 +64,7 @@ class Turn(Struct, frozen=True):
     @property
     def is_kept(self) -> bool:
         """Whether the model sees it from then on."""
-        state = self.run.state
-        return isinstance(state, Ended) and (isinstance(state.end, Completed) or keeps_words(state.end))
+        return is_kept(self.run)
 
     @property
     def is_of_wire(self) -> bool:

@@ -33,15 +33,15 @@ from hosting.core.thread.events import (
     TimedOut,
     ToolResult,
 )
-from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval
 from hosting.errors import HostingError
 from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
+from hosting.http.json_patch import shorter_patch
 from hosting.http.wire import object_schema
-from hosting.http.wire_runs import ItemFold, camel_usage
+from hosting.http.wire_runs import ItemFold, camel_usage, finish_of
 from hosting.ports import iso
 from hosting.shared_state import text_in
 from hosting.visible import visible_line
@@ -97,7 +97,8 @@ class RunFold(ItemFold[WireEvent]):
 
     def start(self) -> list[WireEvent]:
         """Return the events before all others. A client that has messages of this run already is to forget them."""
-        self._events = [{"type": "RUN_STARTED", **self._ids, "protocolVersion": VERSION}]
+        parent = {"parentRunId": self._run_input.parent} if self._run_input.parent else {}
+        self._events = [{"type": "RUN_STARTED", **self._ids, **parent, "protocolVersion": VERSION}]
         if len(self._history) < len(self._run_input.sent):
             self._restate()
         return self._events
@@ -134,11 +135,14 @@ class RunFold(ItemFold[WireEvent]):
         return events
 
     def share(self, text: str | None) -> list[WireEvent]:
-        """Return the event with the shared state, unless the client has that already."""
+        """Return the event with what changed of the shared state, or with all of it; none if the client has that."""
         if text is None or text == self._state:
             return []
+        patch = None if self._state is None else shorter_patch(self._state, text)
         self._state = text
-        return [{"type": "STATE_SNAPSHOT", "snapshot": json.loads(text)}]
+        if patch is None:
+            return [{"type": "STATE_SNAPSHOT", "snapshot": json.loads(text)}]
+        return [{"type": "STATE_DELTA", "delta": patch}] if patch else []
 
     def broken(self, error: HostingError) -> list[WireEvent]:
         """Return the last events of a stream that cannot continue."""
@@ -319,8 +323,8 @@ def _answer_schema(approval: PendingApproval) -> dict[str, Any]:
 
 def _result(end: Terminal) -> dict[str, Any]:
     """Return the member that says why the model ended its answer: the protocol has no word for a success in part."""
-    reason = finish_reason(end)
-    return {} if reason is None else {"result": {"finishReason": reason, "incomplete": is_incomplete(end)}}
+    finish = finish_of(end, "finishReason")
+    return {"result": finish} if finish else {}
 
 
 def _usage(end: Terminal) -> dict[str, Any]:

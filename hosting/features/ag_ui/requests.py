@@ -38,16 +38,30 @@ from hosting.http.wire_requests import (
 from hosting.model_options import ChosenOptions
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
-SERVED = frozenset(("threadId", "runId", "messages", "tools", "context", "state", "resume", "protocolVersion"))
 _FORWARDED = "forwardedProps"
-WITHOUT_EFFECT = frozenset((_FORWARDED, "availableInterrupts"))
-"""Fields for an application's own server, of which the options alone count, and fields of the last run."""
+WITHOUT_EFFECT = ("availableInterrupts", _FORWARDED)
+"""Fields that an older client repeats, and fields for an application's own server, of which the options alone count."""
 
-REFUSED: Mapping[str, str] = {
-    "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
+_TEXT: Schema = {"type": "string"}
+_REFUSED = object_schema({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code")
+_USERS = {"id": _TEXT, "role": {"const": "user"}, "content": dict(NOT_BLANK)}
+_MESSAGE: Schema = {
+    "anyOf": [object_schema(_USERS, "id", "role", "content"), object_schema({"id": _TEXT, "role": _TEXT}, "id", "role")]
 }
-_NOTHING: tuple[Any, ...] = (None, [], {})
-_SPELLINGS = spellings_of((*SERVED, *WITHOUT_EFFECT, *REFUSED))
+FIELDS: dict[str, Schema] = {
+    **{name: {} for name in WITHOUT_EFFECT},
+    "threadId": {"type": "string", "pattern": f"^{id_pattern(32)}$"},
+    "runId": {"type": "string", "pattern": f"^{id_pattern(64)}$"},
+    "parentRunId": {"type": ["string", "null"]},
+    "protocolVersion": _TEXT,
+    "messages": {"type": "array", "items": _MESSAGE},
+    "resume": {"type": ["array", "null"], "items": {"type": "object"}},
+    "tools": {"type": ["array", "null"], "items": {"type": "object"}},
+    "context": CONTEXT_SCHEMA,
+    "state": {},
+}
+"""All fields of a request."""
+_SPELLINGS = spellings_of(FIELDS)
 _OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
 _MEDIA = ("image", "audio", "video", "document")
 
@@ -61,7 +75,7 @@ class RunInput(Struct, frozen=True):
 
     `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the
     agent's last one, and `fresh` the new ones. `is_versioned`: the client says which version of the protocol it speaks,
-    which none before 1.0 did.
+    which none before 1.0 did. The `parent` is the client's own run that began this one; the first event names it again.
     """
 
     thread_id: str
@@ -78,6 +92,7 @@ class RunInput(Struct, frozen=True):
     state: str | None = None
     resumed: frozenset[str] = frozenset()
     chosen: ChosenOptions = ChosenOptions()
+    parent: str = ""
 
     def without_first(self, count: int) -> RunInput:
         """Return the same without that many of its new messages."""
@@ -111,9 +126,6 @@ def without_own(sent: Iterable[Mapping[str, Any]], own: str | tuple[str, ...]) -
 def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
     """Return the run that a body asks for; raises `HostingError`s that name the field."""
     fields = spelled_fields(call, _SPELLINGS, limits.body_bytes)
-    for name, sentence in REFUSED.items():
-        if fields.get(name) not in _NOTHING:
-            raise UnservedInputError(sentence)
     thread_id = check_thread_id(read_text("threadId", fields.get("threadId")), agent, owner)
     run_id = read_text("runId", fields.get("runId"))
     if not is_id(run_id):
@@ -151,6 +163,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         state=read_shared(fields.get("state")),
         resumed=decided,
         chosen=chosen_within({_FORWARDED: fields.get(_FORWARDED)}, limits.options),
+        parent=read_text("parentRunId", fields.get("parentRunId") or ""),
     )
 
 
@@ -257,27 +270,10 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
     return read_decision({**members, "id": approval_id, "arguments": payload.get("editedArgs")})
 
 
-_TEXT: Schema = {"type": "string"}
-_REFUSED = object_schema({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code")
-_USERS = {"id": _TEXT, "role": {"const": "user"}, "content": dict(NOT_BLANK)}
-_MESSAGE: Schema = {
-    "anyOf": [object_schema(_USERS, "id", "role", "content"), object_schema({"id": _TEXT, "role": _TEXT}, "id", "role")]
-}
-_INPUT: dict[str, Schema] = {
-    **{name: {} for name in sorted(WITHOUT_EFFECT)},
-    "threadId": {"type": "string", "pattern": f"^{id_pattern(32)}$"},
-    "runId": {"type": "string", "pattern": f"^{id_pattern(64)}$"},
-    "protocolVersion": _TEXT,
-    "messages": {"type": "array", "items": _MESSAGE},
-    "resume": {"type": ["array", "null"], "items": {"type": "object"}},
-    "tools": {"type": ["array", "null"], "items": {"type": "object"}},
-    "context": CONTEXT_SCHEMA,
-    "state": {},
-}
 _OPERATION = WireOperation(
     RUN,
     None,
-    object_schema(_INPUT, "threadId", "runId", "messages", additionalProperties=False),
+    object_schema(FIELDS, "threadId", "runId", "messages", additionalProperties=False),
     streams=True,
     limited=(200, *COUNTED),
 )

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from hosting.core.archiving import Archiver
 from hosting.core.request.contents import limits_of
 from hosting.core.thread.commands import Continuation
-from hosting.core.thread.events import Completed, Joined
+from hosting.core.thread.events import Joined
 from hosting.core.thread.head import Head
-from hosting.core.thread.run import Ended, Run, keeps_words
+from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.threads import Threads
 from hosting.errors import RunNotNewestError, UnknownThreadError
@@ -26,7 +26,7 @@ from hosting.http.rewinding import Rewinding
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed, with_ignored
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import Answers, record_answers, waited_calls
+from hosting.http.wire_runs import Answers, is_kept, record_answers, waited_calls
 from hosting.names import Address, check_thread_id
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
@@ -122,7 +122,7 @@ class AiSdkVerbs:
                 f"The thread has no message {chat.message_id!r} that can be asked again. Send a new message."
             )
         view = await self._threads.view(address, request.caller.client)
-        answered = [run.run_id for run in runs if run.first >= first.first and _is_kept(run)]
+        answered = [run.run_id for run in runs if run.first >= first.first and is_kept(run)]
         event = self._rewinding.before(view, first.run_id, answered, self._wire.log.clocks.wall())
         return Continuation.of(head, event)
 
@@ -184,11 +184,6 @@ class AiSdkVerbs:
 def _is_there(head: Head) -> bool:
     """Return whether the thread has been begun, and is not deleted."""
     return head.position > 0 and head.state == "open"
-
-
-def _is_kept(run: Run) -> bool:
-    """Return whether the model sees the run from then on."""
-    return isinstance(run.state, Ended) and (isinstance(run.state.end, Completed) or keeps_words(run.state.end))
 
 
 async def _ended(frames: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

@@ -79,6 +79,13 @@ await ask(painted, "look, paint blue");
 const beside = agent("Painter", "painted");
 await ask(beside, "look");
 got.state = [painted.state, beside.state, painted.messages.at(-1).content];
+const large = agent("Painter", "large");
+const changes = [];
+large.setState({ color: "red", shapes: [...Array(50).keys()] });
+await ask(large, "paint blue", {});
+large.subscribe({ onStateDeltaEvent: ({ event }) => void changes.push(event.delta) });
+await ask(large, "paint green, paint ~/");
+got.changes = [large.state.color, large.state.shapes.length, changes.map(([change]) => [change.op, change.path, change.value])];
 
 const slow = agent("Joker", "slow");
 const outcomes = [];

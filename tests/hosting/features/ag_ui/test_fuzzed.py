@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hosting.features.ag_ui.requests import REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.ag_ui.requests import FIELDS
 from tests.support.ag_ui import Wired, events_of, wanted
 from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
 
 pytestmark = pytest.mark.behaviour("ag-ui.fuzzed")
 
-FIELDS = sorted([*SERVED, *WITHOUT_EFFECT, *REFUSED, "thread_id", "run_id"])
+ROOT_NAMES = sorted([*FIELDS, "thread_id", "run_id"])
 TEXTS = (
     " hello t r r_1 1.0 user assistant system tool activity reasoning text image document binary data url file "
     "image/png iVBORw0KGgo= //a resolved cancelled ü😀 \u0000 \ud800"
@@ -37,7 +37,7 @@ def body(chance: random.Random, number: int) -> dict[str, Any]:
         fields["messages"][0]["content"][0] |= ANY.members(chance, 2, 2)
     elif part < 0.8:
         fields |= {"messages": [], "resume": [ANY.members(chance, 4, 2)]}
-    return {**fields, **{chance.choice(FIELDS): ANY.value(chance) for _ in range(chance.randrange(2))}}
+    return {**fields, **{chance.choice(ROOT_NAMES): ANY.value(chance) for _ in range(chance.randrange(2))}}
 
 
 @pytest.mark.slow

@@ -71,6 +71,7 @@ async def test_the_client_does_all_that_the_wire_serves(
         "pending": 0,
         "hands": hands,
         "state": [blue, blue, '{"color": "red", "shapes": [1]} | painted blue'],
+        "changes": ["~/", 50, [["replace", "/color", "green"], ["replace", "/color", "~/"]]],
         "cancelled": [cancelled],
         "failed": ["run_failed"],
         "refused": [400, "RUN_ERROR", "not_served"],

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from hosting.features.ag_ui.requests import REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.ag_ui.requests import FIELDS
 from tests.support.ag_ui import Wired, cancelled, events_of, folded, joined, kinds, text_of, wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, triggers
-from tests.support.page_tables import refused_fields
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "ag-ui.md").read_text(encoding="utf-8")
 IDS = {"threadId": "t", "runId": "r"}
@@ -182,25 +181,19 @@ async def test_pythons_spelling_of_the_fields_is_taken(wired: Wired) -> None:
 
 @pytest.mark.behaviour("ag-ui.refused")
 def test_every_field_has_its_row_on_the_page() -> None:
-    """The row of a field that is not served says that it is refused."""
-    assert [name for name in (*SERVED, *WITHOUT_EFFECT, *REFUSED) if f"`{name}`" not in PAGE] == []
-    assert refused_fields(PAGE) >= set(REFUSED)
+    """With what it does."""
+    assert [name for name in FIELDS if f"`{name}`" not in PAGE] == []
 
 
-@pytest.mark.behaviour("ag-ui.refused")
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("parentRunId", "r-0"),
-    ],
-)
-async def test_a_field_that_is_not_served_is_refused_by_its_name(wired: Wired, field: str, value: Any) -> None:
-    """Before anything begins, in the protocol's shape."""
-    status, error = await wired.refused(wanted("hello", **{field: value}))
+async def test_the_first_event_names_the_run_that_began_this_one(wired: Wired) -> None:
+    """It is the client's own, of another agent: nothing of the thread follows from it."""
+    events = await wired.run(wanted("hello", parentRunId="r-0"))
+    again = await wired.run(wanted("hello", parentRunId=None))
+    status, error = await wired.refused(wanted("hello", run="r-2", parentRunId=5))
 
-    assert status == 400
-    assert error == {"type": "RUN_ERROR", "message": REFUSED[field], "code": "not_served"}
-    assert text_of(await wired.run(wanted("hello", **{field: None}))) == "echo: hello"
+    assert (events[0]["parentRunId"], text_of(events)) == ("r-0", "echo: hello")
+    assert (again[0].get("parentRunId"), text_of(again)) == (None, "echo: hello")
+    assert (status, error["code"]) == (400, "invalid_field")
 
 
 GIVEN = {"id": "m", "role": "user", "content": "x"}

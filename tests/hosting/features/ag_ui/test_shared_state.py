@@ -10,7 +10,7 @@ import pytest
 from agent_framework import AgentSession, ContextProvider
 
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
-from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, text_of, wanted
+from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, states, text_of, wanted
 from tests.support.flows import FLOWS
 from tests.support.painter import painter
 from tests.support.shown_page import Shown, contents_of, shown_by
@@ -62,6 +62,29 @@ async def test_the_thread_keeps_it_for_a_page_that_brings_none(page: Shown, noth
     assert kinds(following)[:2] == ["RUN_STARTED", "STATE_SNAPSHOT"]
     assert kinds(other)[:4] == ["RUN_STARTED", *["MESSAGES_SNAPSHOT"] * 2, "STATE_SNAPSHOT"]
     assert text_of(other) == '{"color": "blue", "shapes": [1, 2]}'
+
+
+async def test_a_page_that_has_a_large_state_gets_what_changed(page: Shown) -> None:
+    """Whole first, then as a patch, which is shorter; a page that has nothing of the thread gets it whole."""
+    large = {**RED, "shapes": [*range(50)]}
+    events = await page.run(wanted("paint blue, look", state=large))
+    other = await page.run(wanted("look", run="r-2"))
+
+    assert [event for event in events if event["type"].startswith("STATE")] == [
+        {"type": "STATE_SNAPSHOT", "snapshot": large},
+        {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/color", "value": "blue"}]},
+    ]
+    assert snapshots(other) == [{**large, "color": "blue"}]
+
+
+async def test_a_large_state_of_a_run_that_fails_is_put_back(page: Shown) -> None:
+    """By a patch too."""
+    large = {**RED, "shapes": [*range(50)]}
+    events = await page.run(wanted("paint blue, ", state=large))
+
+    assert events[-1]["type"] == "RUN_ERROR"
+    assert kinds(events).count("STATE_DELTA") == 2
+    assert states(events) == [large, {**large, "color": "blue"}, large]
 
 
 async def test_of_two_pages_the_newest_run_has_its_own(page: Shown) -> None:

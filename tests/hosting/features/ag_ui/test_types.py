@@ -14,6 +14,7 @@ from tests.support.ag_ui import Events, Wired, answer, cancelled, folded, interr
 core: Any = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
 pytestmark = pytest.mark.behaviour("ag-ui.types")
 
+LARGE = {"color": "red", "shapes": [*range(50)]}
 EVENT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(core.Event)
 
 
@@ -32,6 +33,7 @@ async def streams(wired: Wired) -> dict[str, Events]:
         "answered": [*asking, *await wired.run(resume(*answers, thread="a"), "Clerk")],
         "failed": await wired.run(wanted("fail", thread="d")),
         "state": await wired.run(wanted("paint blue, look", thread="e", state={"color": "red"}), "Painter"),
+        "changes": await wired.run(wanted("paint blue, look", thread="f", state=LARGE, parentRunId="r-0"), "Painter"),
         "cancelled": await asyncio.wait_for(cancelled(wired, wanted("sleep 60")), 20),
     }
 
@@ -45,7 +47,7 @@ async def test_every_event_is_one_of_the_protocols_types(wired: Wired) -> None:
 
 async def test_a_refusal_is_the_protocols_error(wired: Wired) -> None:
     """As the body of an HTTP error."""
-    _, error = await wired.refused(wanted("hello", parentRunId="r-0"))
+    _, error = await wired.refused(wanted("hello", parentRunId=5))
 
     assert list(unknown(core.RunErrorEvent.model_validate(error))) == []
 
