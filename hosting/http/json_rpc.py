@@ -38,21 +38,30 @@ class RpcRequest(Struct, frozen=True):
         return methods[self.method]
 
 
-def read_rpc(raw: RawRequest, most_bytes: int) -> RpcRequest:
-    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
+def read_members(raw: RawRequest, most_bytes: int) -> dict[str, Any]:
+    """Return the members of the message in a body; raises `HostingError`s for a body that is no JSON-RPC message.
+
+    It has a method or an id; the other members are for the caller to check.
+    """
     if body_form(raw, most_bytes) != "json":
-        raise UnsupportedMediaTypeError("A JSON-RPC request is JSON. Send the header Content-Type: application/json.")
+        raise UnsupportedMediaTypeError("A JSON-RPC message is JSON. Send the header Content-Type: application/json.")
     fields = parse_json(raw.body)
     if not isinstance(fields, dict):
-        raise InvalidRequestError(f"The body is a JSON {json_type(fields)}. Send one JSON-RPC request, an object.")
-    method, request_id = fields.get("method"), fields.get("id")
-    if fields.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise InvalidRequestError(
-            'The body is not a JSON-RPC request. Send "jsonrpc": "2.0", "id", "method" and "params".'
-        )
+        raise InvalidRequestError(f"The body is a JSON {json_type(fields)}. Send one JSON-RPC message, an object.")
+    method, request_id = fields.get("method", ""), fields.get("id")
+    if fields.get("jsonrpc") != "2.0" or not isinstance(method, str) or not (method or "id" in fields):
+        raise InvalidRequestError('The body is no JSON-RPC message. Send "jsonrpc": "2.0", "id", "method", "params".')
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
         raise InvalidRequestError("The member 'id' must be a text or a whole number.")
-    return RpcRequest(request_id, method, fields.get("params"))
+    return fields
+
+
+def read_rpc(raw: RawRequest, most_bytes: int) -> RpcRequest:
+    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
+    fields = read_members(raw, most_bytes)
+    if "method" not in fields:
+        raise InvalidRequestError("The body is an answer, without the member 'method'. Send a JSON-RPC request.")
+    return RpcRequest(fields.get("id"), fields["method"], fields.get("params"))
 
 
 def envelope(request_id: RequestId, **member: object) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from hosting.core.thread.events import Completed
 from hosting.core.thread.run import Run
@@ -21,6 +21,12 @@ Block = dict[str, Any]
 def thread_uri(agent: str, thread_id: str, *more: str) -> str:
     """Return the address of a thread, or of what is in it."""
     return f"{SCHEME}://" + "/".join(quote(part, safe="@:") for part in (agent, thread_id, *more))
+
+
+def read_thread_uri(uri: str) -> list[str] | None:
+    """Return the agent, the thread and what is in it of an address; None for an address of something else."""
+    scheme, _, path = uri.partition("://")
+    return [unquote(part) for part in path.split("/")] if scheme == SCHEME else None
 
 
 def files_of(run: Run) -> list[Mapping[str, Any]]:

@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "mcp-endpoint.typed-tools": "A workflow that takes a value is a tool with the schema of that value.",
     "mcp-endpoint.contents": "Pictures, sound, files and links of an answer are content of the result.",
     "mcp-endpoint.resources": "The caller's threads and the files of their runs are resources.",
+    "mcp-endpoint.completion": "The arguments of a thread's address are completed, from threads of the caller alone.",
+    "mcp-endpoint.subscriptions": "A client of 2026-07-28 that listens is told when a thread of its caller changes.",
     "mcp-endpoint.progress": "A call with a progress token gets the agent's words and tools as they come.",
     "mcp-endpoint.cancel": "A client cancels the run of its call, by a notification or by closing a stateless stream.",
     "mcp-endpoint.once": "The same request of a session, or under the same Idempotency-Key, is one run.",

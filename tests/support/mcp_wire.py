@@ -118,6 +118,15 @@ class Session:
             yield live_events(answer)
 
     @asynccontextmanager
+    async def listening(self, *uris: str, **more: Any) -> AsyncIterator[AsyncIterator[Event]]:
+        """Open a stream of changes of these resources; its events come one by one."""
+        filters = {"resourceSubscriptions": [*uris], **more}
+        request = self.request("subscriptions/listen", {"notifications": filters}, "listen")
+        async with self.http.stream("POST", "", json=request, headers=self.headers_of(request)) as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream"), await answer.aread()
+            yield live_events(answer)
+
+    @asynccontextmanager
     async def resuming(self, last: str) -> AsyncIterator[AsyncIterator[Event]]:
         """Open the rest of a stream."""
         async with self.http.stream("GET", "", headers={**self.headers, "last-event-id": last}) as answer:

@@ -62,11 +62,13 @@ class McpEndpointFeature(WireFeature):
         from hosting.features.mcp_endpoint.calls import Calls
         from hosting.features.mcp_endpoint.requests import MCP_DOCUMENT
         from hosting.features.mcp_endpoint.resources import Resources
+        from hosting.features.mcp_endpoint.subscriptions import Subscriptions
         from hosting.features.mcp_endpoint.verbs import McpVerbs
         from hosting.http.wire_requests import operation_of
 
         calls = Calls(self.verbs, self.care, self.draining, self.newest_threads)
         resources = Resources(self.verbs, self.threads, self.newest_threads, self.reads, self.by_tool)
-        reply = McpVerbs(self.verbs, calls, resources).reply
+        subscriptions = Subscriptions(resources, self.care, self.verbs.log, self.draining)
+        reply = McpVerbs(self.verbs, calls, subscriptions).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/mcp-endpoint.md")
         return Wire(names.CALL.function, names.PATH, MCP_DOCUMENT, route_of, reply, names.mcp_refusal)

@@ -38,7 +38,7 @@ SESSION = "mcp-session-id"
 LAST_EVENT = "last-event-id"
 _IN_META = "io.modelcontextprotocol/"
 META_VERSION, META_CAPABILITIES = f"{_IN_META}protocolVersion", f"{_IN_META}clientCapabilities"
-META_SERVER = f"{_IN_META}serverInfo"
+META_SERVER, META_SUBSCRIPTION = f"{_IN_META}serverInfo", f"{_IN_META}subscriptionId"
 SERVER: Mapping[str, str] = {"name": "durable-agents", "version": "1.0.0"}
 
 _TEXT = {"type": "string"}

@@ -6,17 +6,18 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.core.request.strict_json import json_type, parse_json, parse_text
-from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
+from hosting.core.request.fields import read_text
+from hosting.core.request.strict_json import json_type, parse_text
+from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.mcp_endpoint import names
-from hosting.http.json_rpc import InvalidRequestError, RequestId
-from hosting.http.run_call import RawRequest, body_form, read_idempotency_key
+from hosting.http.json_rpc import InvalidRequestError, RequestId, read_members
+from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.names import is_id
 
@@ -112,15 +113,9 @@ def read_event_id(text: str) -> Cursor:
 
 def read_client_message(raw: RawRequest, most_bytes: int) -> ClientMessage:
     """Return the message in a body; raises `HostingError`s for what is none of the protocol."""
-    if body_form(raw, most_bytes) != "json":
-        raise UnsupportedMediaTypeError("A JSON-RPC message is JSON. Send the header Content-Type: application/json.")
-    fields = parse_json(raw.body)
-    if not isinstance(fields, dict):
-        raise InvalidRequestError(f"The body is a JSON {json_type(fields)}. Send one JSON-RPC message, an object.")
+    fields = read_members(raw, most_bytes)
     method, request_id, params = fields.get("method", ""), fields.get("id"), fields.get("params")
-    if fields.get("jsonrpc") != "2.0" or not isinstance(method, str) or not (method or "id" in fields):
-        raise InvalidRequestError('The body is no JSON-RPC message. Send "jsonrpc": "2.0", "id", "method", "params".')
-    if "id" in fields and (isinstance(request_id, bool) or not isinstance(request_id, str | int)):
+    if "id" in fields and request_id is None:
         raise InvalidRequestError("The member 'id' must be a text or a whole number.")
     if params is not None and not isinstance(params, dict):
         raise InvalidRequestError(f"The member 'params' is a JSON {json_type(params)}. Send an object.")
@@ -173,6 +168,19 @@ def members(fields: _Members, name: str) -> _Members:
     """Return a member that is an object; an empty one in place of whatever else is there."""
     value = fields.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def read_completion(params: _Members, templates: Sequence[str]) -> tuple[str, str, str]:
+    """Return the argument of one of these templates that is to be completed, its text so far, and the agent before it.
+
+    Raises `InvalidFieldError`.
+    """
+    ref, argument = members(params, "ref"), members(params, "argument")
+    if ref.get("type") != "ref/resource" or ref.get("uri") not in templates:
+        raise InvalidFieldError(f"params.ref is no resource template of this app. Templates: {', '.join(templates)}.")
+    agent = members(members(params, "context"), "arguments").get("agent", "")
+    name, value = (read_text(f"params.argument.{name}", argument.get(name)) for name in ("name", "value"))
+    return name, value, read_text("params.context.arguments.agent", agent)
 
 
 def takes_forms(capabilities: object) -> bool:

@@ -1,6 +1,6 @@
 """The caller's threads as resources: their conversations, and the files that runs answered with.
 
-Nothing is kept for them: a thread is listed by its last change, and read where it is. So there is no subscription.
+Nothing is kept for them: a thread is listed by its last change, and read where it is.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from msgspec import Struct
 
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.errors import HostingError, InvalidFieldError, UnknownRunError, UnknownThreadError
-from hosting.features.mcp_endpoint.requests import ClientMessage
-from hosting.http.mcp_content import SCHEME, file_resource, files_of, thread_uri
+from hosting.features.mcp_endpoint.requests import ClientMessage, read_completion
+from hosting.http.mcp_content import file_resource, files_of, read_thread_uri, thread_uri
 from hosting.http.parameters import read_cursor
 from hosting.http.request import HttpRequest
 from hosting.http.thread_replies import messages_reply
@@ -30,7 +29,8 @@ from state.portable import data_uri_parts
 _MOST = 50
 """Threads on a page, and entries of a conversation: the newest."""
 _JSON = "application/json"
-_BEGIN = f"{SCHEME}://"
+_THREAD = "thread://{agent}/{thread_id}"
+_FILE = f"{_THREAD}/{{run_id}}/{{number}}"
 _Result = Mapping[str, Any]
 
 
@@ -80,40 +80,48 @@ class Resources(Struct, frozen=True, eq=False):
 
     async def templates(self, request: HttpRequest, message: ClientMessage) -> _Result:
         """Return the forms of the addresses."""
-        thread, file = "thread://{agent}/{thread_id}", "A file that a run answered with, counted from 0."
-        return {
-            "resourceTemplates": [
-                {
-                    "uriTemplate": thread,
-                    "name": "thread",
-                    "description": f"The newest {_MOST} entries of a conversation.",
-                    "mimeType": _JSON,
-                },
-                {"uriTemplate": f"{thread}/{{run_id}}/{{number}}", "name": "file", "description": file},
-            ]
-        }
+        newest = f"The newest {_MOST} entries of a conversation."
+        templates = [
+            {"uriTemplate": _THREAD, "name": "thread", "description": newest, "mimeType": _JSON},
+            {"uriTemplate": _FILE, "name": "file", "description": "A file of an answer, counted from 0."},
+        ]
+        return {"resourceTemplates": templates}
+
+    async def complete(self, request: HttpRequest, message: ClientMessage) -> _Result:
+        """Return how an argument of such an address may go on: an agent, or one of the caller's newest threads."""
+        name, value, agent = read_completion(message.params, (_THREAD, _FILE))
+        plan = self._agent(agent)
+        values, has_more = [each.name for each in self.tools.values()] if name == "agent" else [], False
+        if name == "thread_id" and plan is not None:
+            newest = await self.newest_threads(plan.name, ThreadQuery(_MOST), request.caller)
+            values, has_more = [address.thread_id for address, _ in newest.threads], newest.cursor is not None
+        shown = [each for each in values if each.lower().startswith(value.lower())]
+        return {"completion": {"values": shown, "hasMore": has_more, **({} if has_more else {"total": len(shown)})}}
 
     async def read(self, request: HttpRequest, message: ClientMessage) -> _Result:
         """Return a conversation, or a file; raises `UnknownResourceError`."""
         uri = message.params.get("uri")
         if not isinstance(uri, str):
             raise InvalidFieldError("params.uri is no text. Send the uri of a resource.")
-        address, more = self._address(uri, request.caller.owner)
+        address, more = self.place(uri, request.caller.owner)
         try:
             contents = await (self._file if more else self._conversation)(request, uri, address, *more)
         except (UnknownThreadError, UnknownRunError):
             raise _unknown(uri) from None
         return {"contents": [contents]}
 
-    def _address(self, uri: str, owner: str) -> tuple[Address, list[str]]:
-        """Return the thread of an address, and its run and number if it is a file's."""
-        name, *parts = map(unquote, uri.removeprefix(_BEGIN).split("/"))
+    def place(self, uri: str, owner: str) -> tuple[Address, list[str]]:
+        """Return the thread of an address, and its run and number if it is a file's; raises `UnknownResourceError`."""
+        name, *parts = read_thread_uri(uri) or [""]
         thread_id, more = "".join(parts[:1]), parts[1:]
-        agent = next((agent for agent in self.tools.values() if agent.name.lower() == name.lower()), None)
+        agent = self._agent(name)
         is_file = len(more) == 2 and is_id(more[0]) and more[1].isascii() and more[1].isdigit() and len(more[1]) < 4
-        if agent is None or not uri.startswith(_BEGIN) or not may_be_stored(thread_id, owner) or (more and not is_file):
+        if agent is None or not may_be_stored(thread_id, owner) or (more and not is_file):
             raise _unknown(uri)
         return Address.of(agent.name, thread_id, owner), more
+
+    def _agent(self, name: str) -> AgentPlan | None:
+        return next((agent for agent in self.tools.values() if agent.name.lower() == name.lower()), None)
 
     async def _conversation(self, request: HttpRequest, uri: str, address: Address) -> _Result:
         async with self.reads.turn(address.owner):

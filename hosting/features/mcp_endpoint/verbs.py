@@ -26,7 +26,7 @@ from hosting.features.mcp_endpoint.requests import (
     read_event_id,
     takes_forms,
 )
-from hosting.features.mcp_endpoint.resources import Resources
+from hosting.features.mcp_endpoint.subscriptions import Subscriptions
 from hosting.features.mcp_endpoint.tools import tool_of
 from hosting.http.json_rpc import MethodNotFoundError, result_reply
 from hosting.http.mcp_tool import CallResult
@@ -37,7 +37,7 @@ from hosting.names import Address, is_id, may_be_stored
 
 _CACHED: Mapping[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
 _ANEW: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
-_CAPABILITIES: Mapping[str, Any] = {"tools": {}, "resources": {}}
+_CAPABILITIES: Mapping[str, Any] = {"tools": {}, "resources": {}, "completions": {}}
 _KEPT = {
     "tools/list": _CACHED,
     "resources/templates/list": _CACHED,
@@ -52,9 +52,10 @@ _Result = Mapping[str, Any] | Streamed
 
 
 class McpVerbs:
-    """The methods of an app's MCP wire. The `resources` have the agents by their tools' names in lower case."""
+    """The methods of an app's MCP wire. The resources have the agents by their tools' names in lower case."""
 
-    def __init__(self, verbs: WireVerbs, calls: Calls, resources: Resources) -> None:
+    def __init__(self, verbs: WireVerbs, calls: Calls, subscriptions: Subscriptions) -> None:
+        resources = subscriptions.resources
         self._wire, self._calls, self._tools = verbs, calls, resources.tools
         self._methods: dict[str, Callable[[HttpRequest, ClientMessage], Awaitable[_Result]]] = {
             "ping": self._ping,
@@ -63,8 +64,13 @@ class McpVerbs:
             "resources/list": resources.page,
             "resources/templates/list": resources.templates,
             "resources/read": resources.read,
+            "completion/complete": resources.complete,
         }
-        self._stateless = {"server/discover": self._discover, **self._methods}
+        self._stateless = {
+            "server/discover": self._discover,
+            **self._methods,
+            "subscriptions/listen": subscriptions.listen,
+        }
         del self._stateless["ping"]
 
     async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
@@ -107,7 +113,10 @@ class McpVerbs:
         return Reply(reply.status, reply.body, reply.media_type, {**reply.headers, names.SESSION: session})
 
     async def _discover(self, request: HttpRequest, message: ClientMessage) -> _Result:
-        served = {"supportedVersions": [*names.VERSIONS], "capabilities": _CAPABILITIES}
+        served = {
+            "supportedVersions": [*names.VERSIONS],
+            "capabilities": {**_CAPABILITIES, "resources": {"subscribe": True}},
+        }
         return {**served, "instructions": _INSTRUCTIONS, **_CACHED}
 
     async def _ping(self, request: HttpRequest, message: ClientMessage) -> _Result:
