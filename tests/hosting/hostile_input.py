@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from types import SimpleNamespace
 from typing import Any, cast
 
 import re2
@@ -35,13 +36,15 @@ from hosting.features.chat_completions.calls import read_results
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp_endpoint.names import session_traits
 from hosting.features.mcp_endpoint.questions import read_question_id
-from hosting.features.mcp_endpoint.requests import read_client_message, read_event_id
+from hosting.features.mcp_endpoint.requests import read_client_message, read_completion, read_event_id
+from hosting.features.mcp_endpoint.resources import Resources
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
+from hosting.http.json_patch import shorter_patch
 from hosting.http.mcp_tool import parse_call
 from hosting.http.parameters import (
     OWNER,
@@ -53,7 +56,7 @@ from hosting.http.parameters import (
 from hosting.http.request import HttpRequest, Received, joined
 from hosting.http.routes import RUN
 from hosting.http.run_call import RawRequest, parse_run
-from hosting.names import Address
+from hosting.names import APP, Address
 from hosting.offline.model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
@@ -76,6 +79,7 @@ OF_WORKFLOW = replace(LIMITS, workflow=WorkflowInput(takes_messages=True, takes_
 CHARACTERS = " \t\n/;,.:=&%+-_\"'\\[]{}()<>@?*0aZ\x00\u00e9\u2028"
 NUMBERS = count()
 NO_CLIENT: Any = None
+RESOURCES = Resources(*[NO_CLIENT] * 4, {"joker": cast(Any, SimpleNamespace(name="Joker"))})
 REFUSALS = (HostingError, UnreadableDocumentError, BadSchemaError, UnreadableAnswerError, EOFError)
 
 Inputs = Mapping[str, Callable[[int], Any]]
@@ -413,6 +417,19 @@ PARSERS: Mapping[str, Parser] = {
     "an MCP tool's arguments": Parser(lambda text: parse_call({"query": text, "threadId": text}, "Joker"), runs("a")),
     "an MCP message": Parser(
         lambda text: read_client_message(call(text.encode(), "application/json"), LARGEST), BODIES
+    ),
+    "an MCP resource's address": Parser(
+        lambda text: RESOURCES.place(text, APP),
+        {**runs("thread://", "thread://Joker/", "thread://Joker/t/r/"), **repeated("a/", "%41", begin="thread://")},
+    ),
+    "the cursor of MCP's resources": Parser(lambda text: RESOURCES.begin_of(text, ["Joker"]), runs("Joker", "Joker:")),
+    "an MCP completion": Parser(
+        lambda text: read_completion({"ref": {"type": "ref/resource", "uri": text}, "argument": {}}, ("thread://",)),
+        runs("thread://"),
+    ),
+    "a changed state": Parser(
+        lambda text: shorter_patch(f'{{"a":{text}}}', f'{{"a":[5,{text[1:]}}}'),
+        repeated("[],", "#,", '"a#",', '{"#":0},', "[[[[[[[[0]]]]]]]],", begin="[", end="0]"),
     ),
     "an MCP event's id": Parser(read_event_id, {**runs("WzFd"), **repeated("W1tb", "MDAw")}),
     "the JSON of an MCP event's id": Parser(

@@ -50,7 +50,7 @@ class Resources(Struct, frozen=True, eq=False):
     async def page(self, request: HttpRequest, message: ClientMessage) -> _Result:
         """Return a page of the caller's threads with one agent, the newest change first, and where the next begins."""
         agents = [agent.name for agent in self.tools.values()]
-        name, cursor = self._place(message.params.get("cursor"), agents)
+        name, cursor = self.begin_of(message.params.get("cursor"), agents)
         if name is None:
             return {"resources": []}
         newest = await self.newest_threads(name, ThreadQuery(_MOST, cursor), request.caller)
@@ -69,7 +69,7 @@ class Resources(Struct, frozen=True, eq=False):
         return {"resources": resources, **({} if following is None else {"nextCursor": following})}
 
     @staticmethod
-    def _place(cursor: object, agents: list[str]) -> tuple[str | None, str | None]:
+    def begin_of(cursor: object, agents: list[str]) -> tuple[str | None, str | None]:
         """Return the agent of a page, None without any, and the cursor among its threads."""
         if cursor is None:
             return (agents[0] if agents else None), None
