@@ -71,16 +71,19 @@ async def test_the_client_for_python_does_all_that_the_wire_serves(host: Running
     assert ends == {"success", "cancelled"}
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
-async def test_the_client_for_typescript_does_the_same(
-    host: RunningHost, pytestconfig: pytest.Config, version: str
-) -> None:
-    """Its first major version, and its second."""
+@pytest.fixture(scope="module")
+def packages(pytestconfig: pytest.Config) -> Path:
+    """The folder with the clients for TypeScript; a test that needs it is skipped without npm's registry."""
     try:
-        folder = install(LOCK, Path(pytestconfig.cache.mkdir("mcp-node")))
+        return install(LOCK, Path(pytestconfig.cache.mkdir("mcp-node")))
     except RegistryUnreachableError:
         pytest.skip("npm's registry cannot be reached, and the cache has no copy of the MCP tools")
-    script = Path(shutil.copy(HERE / "client.mjs", folder))
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+async def test_the_client_for_typescript_does_the_same(host: RunningHost, packages: Path, version: str) -> None:
+    """Its first major version, and its second."""
+    script = Path(shutil.copy(HERE / "client.mjs", packages))
     got = await printed_by(script, host.origin + PATH, version)
     ends = await statuses(host)
 
@@ -94,3 +97,31 @@ async def test_the_client_for_typescript_does_the_same(
         "left": "cancelled",
     }
     assert ends == {"success", "cancelled"}
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+async def test_the_client_for_typescript_reads_completes_and_listens(
+    host: RunningHost, packages: Path, version: str
+) -> None:
+    """What it does not get is refused by itself or by the app; the second version listens."""
+    script = Path(shutil.copy(HERE / "features.mjs", packages))
+    got = await printed_by(script, host.origin + PATH, version)
+    listening = {
+        "version": "2026-07-28",
+        "honored": {"resourceSubscriptions": ["thread://Joker/ts-watched"]},
+        "told": ["thread://Joker/ts-watched"],
+        "closed": "local",
+    }
+
+    assert got == {
+        "server": ["durable-agents", ["completions", "resources", "tools"], True],
+        "ping": {},
+        "templates": ["thread", "file"],
+        "agents": ["Clerk"],
+        "threads": [f"ts-{version}"],
+        "listed": True,
+        "read": True,
+        "prompts": -32601,
+        "subscribed": -32601,
+        **(listening if version == "2" else {}),
+    }
