@@ -113,11 +113,11 @@ async def test_another_owners_thread_of_that_name_is_another_thread(ada: Session
 
 @pytest.mark.parametrize(
     "uri",
-    ["thread://Nobody/t", "other://Joker/t", "thread://Joker", "thread://Joker/t/RUN/0", "", "thread://Joker/a b"],
+    ["thread://Nobody/t", "other://Joker/t", "thread://Joker", "thread://Joker/f/RUN/0", "", "thread://Joker/a b"],
 )
 async def test_what_never_changes_or_is_no_thread_is_left_out(ada: Session, uri: str) -> None:
     """The client is told which are watched; lists that never change are not."""
-    run_id = (await ada.call("hello", "t"))["structuredContent"]["run_id"]
+    run_id = (await ada.call("hello", "f"))["structuredContent"]["run_id"]
     uris = [uri.replace("RUN", run_id), THREAD]
     async with ada.listening(*uris, toolsListChanged=True, resourcesListChanged=True) as events:
         agreed = (await following(events))["params"]["notifications"]
