@@ -58,12 +58,12 @@ async def ended(client: Any, task_id: str) -> Any:
     """Return a task once it is over, by reading it."""
     from a2a.types import GetTaskRequest, TaskState
 
+    states = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+    task = await client.get_task(GetTaskRequest(id=task_id))
     async with asyncio.timeout(GUARD_SECONDS):
-        while (task := await client.get_task(GetTaskRequest(id=task_id))).status.state in (
-            TaskState.TASK_STATE_SUBMITTED,
-            TaskState.TASK_STATE_WORKING,
-        ):
+        while task.status.state in states:
             await asyncio.sleep(0)
+            task = await client.get_task(GetTaskRequest(id=task_id))
     return task
 
 

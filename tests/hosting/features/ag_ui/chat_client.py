@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from agent_framework import Content, Message, tool
-from agent_framework_ag_ui import AGUIChatClient
+from agent_framework_ag_ui import AGUIChatClient, state_carrier
 
 
 @tool
@@ -41,6 +41,14 @@ async def main(origin: str) -> dict[str, Any]:
         got["approved"] = made.text
         hands: Any = {"metadata": {"thread_id": "hands"}, "tools": [where]}
         got["hands"] = (await clerk.get_response([Message("user", ["call where 7"])], options=hands)).text
+    async with AGUIChatClient(endpoint=f"{origin}/api/ag-ui/Painter") as painter:
+        shared = Message("user", [state_carrier({"color": "red"})])
+        got["state"] = (await painter.get_response([Message("user", ["look"]), shared])).text
+    async with AGUIChatClient(endpoint=f"{origin}/api/ag-ui/Joker") as joker:
+        agent = joker.as_agent(name="remote")
+        session = agent.create_session()
+        session.state["any"] = "thing"
+        got["agent"] = (await agent.run("hello", session=session)).text
     return got
 
 

@@ -36,4 +36,6 @@ async def test_it_chats_streams_approves_and_gets_errors(packages: Path, tmp_pat
         "failed": ["error"],
         "approved": "told: refunded 7",
         "hands": "One moment.\n\ntold: at 7",
+        "state": '{"color": "red"}',
+        "agent": "echo: hello",
     }

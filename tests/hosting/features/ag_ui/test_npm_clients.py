@@ -77,3 +77,31 @@ async def test_the_client_does_all_that_the_wire_serves(
         "refused": [400, "RUN_ERROR", "not_served"],
         "options": {"temperature": 0.5, "max_tokens": 20},
     }
+
+
+@pytest.mark.parametrize("package", ["@ag-ui/client", "client-before"])
+async def test_each_feature_of_the_client_is_served(
+    host: RunningHost, pytestconfig: pytest.Config, package: str
+) -> None:
+    """What it is made with, copies, subscribers, middleware, leaving and coming back, and answers of each kind."""
+    features = with_packages(HERE / "features.mjs", Path(pytestconfig.cache.mkdir("ag-ui-node")))
+    got = await printed_by(features, package, host.origin)
+
+    assert got == {
+        "made": ['{"color": "red"}', {"color": "red"}, ["assistant", "tool", "assistant"]],
+        "sent": [["home", "made-1", {"any": "thing"}]],
+        "copy": ["blue", "red", 4],
+        "kinds": [
+            *("RUN_FINISHED", "RUN_STARTED"),
+            *("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_START"),
+        ],
+        "calls": ["user", "initialized", "assistant", "finalized"],
+        "middleware": "echo: changed",
+        "aborted": 1,
+        "again": "echo: sleep 0.5",
+        "detached": 1,
+        "detached_again": "echo: sleep 0.5",
+        "nowhere": 404,
+        "asked": ["May refund be called?", ["approved", "editedArgs", "reason"]],
+        "decided": ["The call was not approved, so it was not made.", "refunded 9"],
+    }
