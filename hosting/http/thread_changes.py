@@ -1,6 +1,6 @@
 """Which of several threads have changed, for a client that keeps what it has read of them.
 
-A client reads a thread again when it is told to, so changes that come while it is not listening are one.
+A client reads a changed thread again, so changes that come while it is not listening are one.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Subscriptions(Struct, frozen=True, eq=False):
     draining: asyncio.Event
 
     async def listen(self, request: HttpRequest, message: ClientMessage) -> Streamed:
-        """Return the stream that tells of changes of the caller's threads; what else is wished for is left out."""
+        """Return the stream of changes of the caller's threads; what else the client wishes for is left out."""
         wished = members(message.params, "notifications").get("resourceSubscriptions") or []
         if not isinstance(wished, list) or not all(isinstance(uri, str) for uri in wished):
             raise InvalidFieldError("params.notifications.resourceSubscriptions is no list of addresses.")

@@ -247,5 +247,11 @@ async def test_agent_frameworks_agent_gets_files_and_is_a_tool(plain: httpx.Asyn
         seen = await joker.run(Message("user", [Content.from_text("see"), linked]))
         asked = await joker.as_tool(name="joker", arg_name="task").invoke(arguments={"task": "hello"})
 
+        session = joker.create_session()
+        await joker.run("my name is Ada", session=session)
+        later = joker.get_session(session.service_session_id)
+        recalled = await joker.run("recall", session=later)
+
+    assert recalled.text == "my name is Ada | recall"
     assert (joker.name, seen.text) == ("Joker", "user text:see uri:https://example.com/b.jpg")
     assert [content.text for content in asked] == ["echo: hello"]

@@ -151,6 +151,23 @@ async def test_what_it_tells_of_itself_is_taken(host: RunningHost) -> None:
 
 
 @MODES
+async def test_its_handler_of_messages_gets_progress(host: RunningHost, mode: Any) -> None:
+    """As each notification that the server sends."""
+    got: list[str] = []
+
+    async def note(message: Any) -> None:
+        got.append(message.method)
+
+    async def follow(progress: float, total: float | None, message: str | None) -> None:
+        pass
+
+    async with Client(host.origin + PATH, mode=mode, message_handler=note) as client:
+        await client.call_tool("Joker", {"query": "hello"}, progress_callback=follow)
+
+    assert set(got) == {"notifications/progress"}
+
+
+@MODES
 async def test_what_an_agent_does_not_have_is_refused_as_no_method(host: RunningHost, mode: Any) -> None:
     """Prompts and a log's level, in every version; subscriptions by a request."""
     async with Client(host.origin + PATH, mode=mode) as client:
