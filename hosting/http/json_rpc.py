@@ -38,7 +38,7 @@ class RpcRequest(Struct, frozen=True):
         return methods[self.method]
 
 
-def read_members(raw: RawRequest, most_bytes: int) -> dict[str, Any]:
+def read_rpc_members(raw: RawRequest, most_bytes: int) -> dict[str, Any]:
     """Return the members of the message in a body; raises `HostingError`s for a body that is no JSON-RPC message.
 
     It has a method or an id; the other members are for the caller to check.
@@ -58,7 +58,7 @@ def read_members(raw: RawRequest, most_bytes: int) -> dict[str, Any]:
 
 def read_rpc(raw: RawRequest, most_bytes: int) -> RpcRequest:
     """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
-    fields = read_members(raw, most_bytes)
+    fields = read_rpc_members(raw, most_bytes)
     if "method" not in fields:
         raise InvalidRequestError("The body is an answer, without the member 'method'. Send a JSON-RPC request.")
     return RpcRequest(fields.get("id"), fields["method"], fields.get("params"))

@@ -16,7 +16,7 @@ from hosting.core.request.fields import read_text
 from hosting.core.request.strict_json import json_type, parse_text
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.mcp_endpoint import names
-from hosting.http.json_rpc import InvalidRequestError, RequestId, read_members
+from hosting.http.json_rpc import InvalidRequestError, RequestId, read_rpc_members
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.names import is_id
@@ -113,7 +113,7 @@ def read_event_id(text: str) -> Cursor:
 
 def read_client_message(raw: RawRequest, most_bytes: int) -> ClientMessage:
     """Return the message in a body; raises `HostingError`s for what is none of the protocol."""
-    fields = read_members(raw, most_bytes)
+    fields = read_rpc_members(raw, most_bytes)
     method, request_id, params = fields.get("method", ""), fields.get("id"), fields.get("params")
     if "id" in fields and request_id is None:
         raise InvalidRequestError("The member 'id' must be a text or a whole number.")
