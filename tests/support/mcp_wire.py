@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from hosting.app import Principal, PrincipalRequest
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
@@ -23,6 +24,11 @@ HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
 HEADERS = {"accept": "application/json, text/event-stream"}
 ASKS: dict[str, Any] = {"elicitation": {}}
 _META = "io.modelcontextprotocol/"
+
+
+def signed_in(request: PrincipalRequest) -> Principal | None:
+    """Return whom the header names."""
+    return Principal("https://login.example", request.headers.get("x-user", "ada"))
 
 
 class Wired:

@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from hosting.app import Principal, PrincipalRequest
-from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired
+from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired, signed_in
 
 pytestmark = pytest.mark.behaviour("mcp-endpoint.completion")
 
 THREAD = "thread://{agent}/{thread_id}"
 FILE = f"{THREAD}/{{run_id}}/{{number}}"
-
-
-def signed_in(request: PrincipalRequest) -> Principal | None:
-    """Return whom the header names."""
-    return Principal("https://login.example", request.headers.get("x-user", "ada"))
 
 
 @pytest.fixture

@@ -13,18 +13,12 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents, methods
 
-from hosting.app import Principal, PrincipalRequest
 from tests.hosting.features.mcp_endpoint.painter import painter_flow
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Session, Wired
+from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Session, Wired, signed_in
 from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.behaviour("mcp-endpoint.resources")
-
-
-def signed_in(request: PrincipalRequest) -> Principal | None:
-    """Return whom the header names."""
-    return Principal("https://login.example", request.headers.get("x-user", "ada"))
 
 
 @pytest.fixture

@@ -9,18 +9,12 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from hosting.app import Principal, PrincipalRequest
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import STATELESS, Event, Session, Wired
+from tests.support.mcp_wire import STATELESS, Event, Session, Wired, signed_in
 
 pytestmark = pytest.mark.behaviour("mcp-endpoint.subscriptions")
 
 THREAD = "thread://Joker/t"
-
-
-def signed_in(request: PrincipalRequest) -> Principal | None:
-    """Return whom the header names."""
-    return Principal("https://login.example", request.headers.get("x-user", "ada"))
 
 
 @pytest.fixture
