@@ -6,12 +6,10 @@ An agent is what OpenAI's clients call a model.
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.core.outcome import usage_of
-from hosting.core.request.contents import Limits
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.events import Terminal
 from hosting.errors import HostingError, InvalidFieldError, UnknownAgentError
 from hosting.http.refusals import TRY_AGAIN, is_later
@@ -19,18 +17,10 @@ from hosting.http.replies import Reply
 from hosting.http.wire import Schema, object_schema
 from hosting.http.wire_replies import refusal_reply
 from hosting.http.wire_requests import inline_file, linked_file
-from hosting.model_options import TOOL_CHOICE, read_options
 from hosting.plan import AgentPlan, Plan
 
 _STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 _TEXT: Schema = {"type": "string"}
-_OUR_NAMES = {
-    **dict.fromkeys(("max_completion_tokens", "max_output_tokens"), "max_tokens"),
-    "reasoning.effort": "reasoning_effort",
-    "text.verbosity": "verbosity",
-}
-"""The options that have other names in OpenAI's protocols, by those."""
-
 REFUSAL: Schema = object_schema(
     {"error": object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")}, "error"
 )
@@ -83,40 +73,6 @@ def openai_refusal(error: HostingError, *, is_vain: bool = False) -> Reply:
     is_vain = is_vain or (not is_later(error) and error.status in (*TRY_AGAIN, 500))
     more = {"x-should-retry": "false"} if is_vain else None
     return refusal_reply(error, {"error": openai_error(error)}, is_later=is_later(error), more=more)
-
-
-def openai_options(fields: Mapping[str, Any], own: Iterable[str], limits: Limits) -> tuple[dict[str, Any], list[str]]:
-    """Return the members of a `RunRequest` for the model's options that a request has, and the fields to ignore.
-
-    `own` are the fields that are the agent's. A choice of no tools, or of any, is taken for every agent. Raises
-    `InvalidFieldError`, and `NotServedError` for another choice that the agent does not leave to its callers.
-    """
-    choice, choices = fields.get(TOOL_CHOICE), limits.options.get(TOOL_CHOICE, ())
-    choice = "auto" if choice is None else choice
-    if choice not in ("auto", "none", *choices):
-        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", TOOL_CHOICE)
-    sent = dict(_members(fields, own))
-    if choice in choices:
-        sent[TOOL_CHOICE] = choice
-    options, ignored = read_options(
-        ((place, _OUR_NAMES.get(place, place), value) for place, value in sent.items()), limits.options
-    )
-    return {"enable_tool_calls": choice != "none", **options}, ignored
-
-
-def _members(fields: Mapping[str, Any], own: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the agent's own fields and their values: of `reasoning` and `text` the members that are options."""
-    for name in sorted(own):
-        value = fields.get(name)
-        if name != "reasoning":
-            yield name, value
-        elif isinstance(value, dict):
-            yield from ((f"{name}.{member}", of_member) for member, of_member in value.items())
-        elif value is not None:
-            raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send an object.")
-    text = fields.get("text")
-    if isinstance(text, dict):
-        yield "text.verbosity", text.get("verbosity")
 
 
 def ignored_metadata(ignored: Sequence[str]) -> dict[str, str]:

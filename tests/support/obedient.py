@@ -26,7 +26,10 @@ _DEFAULTS = (None, "auto")
 
 
 class _ObedientModel(BaseChatClient[Any]):
-    """Answers with its options as JSON. Of "call NAME" it calls that tool first, once for each message."""
+    """Answers with its options as JSON. Of "call NAME" it calls that tool first, once for each message.
+
+    A tool that must be called it calls; the arguments are what the message says, if that is an object.
+    """
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -46,6 +49,11 @@ class _ObedientModel(BaseChatClient[Any]):
         word, _, name = newest.text.partition(" ")
         if newest.role == "user" and word == "call":
             call = Content.from_function_call(call_id=f"call-{len(messages)}", name=name, arguments="{}")
+            return ChatResponse(messages=Message("assistant", [call]))
+        choice = options.get("tool_choice")
+        if isinstance(choice, Mapping) and newest.role == "user":
+            arguments = newest.text if newest.text.startswith("{") else "{}"
+            call = Content.from_function_call("named", choice["required_function_name"], arguments=arguments)
             return ChatResponse(messages=Message("assistant", [call]))
         given = {name: value for name, value in options.items() if name not in _NOT_SAID and value not in _DEFAULTS}
         return ChatResponse(messages=Message("assistant", [json.dumps(given, sort_keys=True)]))

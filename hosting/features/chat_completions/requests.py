@@ -3,8 +3,8 @@
 Theory. The protocol's caller sends the whole conversation each time, so its thread is a temporary one, which goes with
 the answer. A request that names a thread continues that: the thread has the conversation, and the messages behind the
 last one of the assistant are new. A request that ends with results of the caller's tools answers the thread that called
-them. Every field that the protocol has is in one of four tables: served, the agent's own, without effect here, or
-refused. What an agent's author decides is ignored and named in the answer, because chat front ends send it unasked;
+them. Every field that the protocol has is in one of three tables: served, the agent's own, or refused. What an agent's
+author decides is ignored and named in the answer, because chat front ends send it unasked;
 what would change the meaning of the answer is refused.
 """
 
@@ -26,12 +26,12 @@ from hosting.core.thread.run_request import RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.chat_completions import names
 from hosting.features.chat_completions.calls import add_calls, read_content, read_results
-from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import THREAD_ID_HEADERS, RawRequest, one_thread_id, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_calls import OwnConversation, Result
-from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, openai_file, openai_options
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, openai_file
+from hosting.http.wire_options import TOOL_CHOICES, openai_options
 from hosting.http.wire_requests import inline_file, object_fields, read_message
 from hosting.names import check_thread_id
 from hosting.plan import AgentPlan, Plan
@@ -46,25 +46,18 @@ FIELDS: Mapping[str, Schema] = {
     "stream_options": {"type": ["object", "null"]},
     "response_format": {"type": ["object", "null"]},
     "metadata": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
-    "tool_choice": {"enum": ["auto", "none", "required", None]},
+    "tool_choice": TOOL_CHOICES,
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
 
 SERVED = FIELDS.keys()
-WITHOUT_EFFECT = frozenset(
-    {
-        *("parallel_tool_calls", "prediction", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-        *("safety_identifier", "service_tier", "user"),
-    }
-)
-"""Fields about billing, caches and speed: the answer is the same with and without them."""
-
 AGENTS_OWN = {
-    *("frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens", "presence_penalty"),
-    *("reasoning_effort", "seed", "temperature", "top_p", "verbosity"),
+    *("frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens", "parallel_tool_calls", "prediction"),
+    *("presence_penalty", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning_effort"),
+    *("safety_identifier", "seed", "service_tier", "store", "temperature", "top_p", "user", "verbosity"),
 }
-"""The options of a model, which its agent sets or leaves to callers. An answer names those that it ignores."""
+"""What an agent's author decides, or leaves to callers. An answer names those that it ignores."""
 
 _OLDER = "OpenAI has 'tools' in place of {!r}. Send functions as 'tools', if the agent takes any."
 REFUSED: Mapping[str, str] = {
@@ -75,7 +68,6 @@ REFUSED: Mapping[str, str] = {
     "top_logprobs": "Probabilities of tokens are not supported. Leave 'top_logprobs' out.",
     "moderation": "Moderation is not supported. Leave 'moderation' out.",
     "stop": "An answer is not cut off at a text. Leave 'stop' out.",
-    "store": "Completions are not kept by id. Leave 'store' out, and name a thread by 'metadata.thread_id'.",
 }
 _NOTHING: tuple[Any, ...] = (None, False, [], {}, "", 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
@@ -104,7 +96,7 @@ class Completion(Struct, frozen=True):
 
 def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: str) -> Completion:
     """Return the completion that a body asks for; raises `HostingError`s that name the field."""
-    known = {*SERVED, *WITHOUT_EFFECT, *AGENTS_OWN, *REFUSED, "n", "modalities"}
+    known = {*SERVED, *AGENTS_OWN, *REFUSED, "n", "modalities"}
     fields = object_fields(call, known, settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
@@ -119,8 +111,7 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent.name, owner)
     limits = limits_of(agent, settings)
-    tools = read_functions(fields.get("tools"), limits, "function")
-    options, ignored = openai_options(fields, AGENTS_OWN, limits)
+    options, ignored = openai_options(fields, AGENTS_OWN, limits, "function")
     messages = _objects(fields.get("messages"))
     results = read_results(messages)
     if results and thread_id not in (None, results[0].thread_id):
@@ -134,7 +125,6 @@ def parse_completion(call: RawRequest, plan: Plan, settings: Settings, owner: st
             **last.model_dump(),
             earlier=tuple(earlier),
             response_format=None if wanted is None else read_response_format(wanted),
-            client_tools=tools,
             **options,
         )
     streams, counts_usage = _stream(fields)
@@ -235,7 +225,7 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
-    others = {"n", "modalities", *WITHOUT_EFFECT, *AGENTS_OWN}
+    others = {"n", "modalities", *AGENTS_OWN}
     members = {**FIELDS, "model": {"enum": [*agents, None]}, **{name: {} for name in sorted(others)}}
     body = object_schema(members, "messages", additionalProperties=False)
     for route in (route for route in names.OPERATIONS if route not in names.NOT_SERVED):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from hosting.client_tools import result_text
@@ -15,12 +14,10 @@ from hosting.features.responses.names import conversation_id, response_id
 from hosting.http.client_tools import shown_functions
 from hosting.http.wire_calls import answer_id
 from hosting.http.wire_openai import openai_usage
+from hosting.http.wire_options import ONE_CALL, shown_choice
 from hosting.http.wire_replies import input_parts
 
 _OPTIONS = {name: name for name in ("instructions", "temperature", "top_p")} | {"max_output_tokens": "max_tokens"}
-_SAME: Mapping[str, Any] = {"parallel_tool_calls": True, "truncation": "disabled"}
-"""Members that are the same in every response."""
-
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
 
 
@@ -45,10 +42,11 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "previous_response_id": wire.get("previous_response_id"),
         "text": {"format": _format(accepted.request.response_format)},
         "tools": shown_functions(accepted.request.client_tools),
-        "tool_choice": options.get("tool_choice", "auto") if accepted.request.enable_tool_calls else "none",
+        "tool_choice": shown_choice(options) if accepted.request.enable_tool_calls else "none",
+        "parallel_tool_calls": options.get(ONE_CALL, True),
+        "truncation": "disabled",
         "usage": openai_usage(end, "input", "output", cache_write_tokens=0),
         **{member: options.get(name) for member, name in _OPTIONS.items()},
-        **_SAME,
     }
 
 

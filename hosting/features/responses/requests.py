@@ -1,7 +1,6 @@
 """A request of the protocol, parsed and checked before anything is started.
 
-Every field that the protocol has is in one of four tables: served, the agent's own, without effect here, or
-refused by a message.
+Every field that the protocol has is in one of four tables: served, the agent's own, silent, or refused by a message.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
 from hosting.features.responses.inputs import read_response_input
 from hosting.features.responses.names import IdParts
-from hosting.http.client_tools import read_functions
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, ignored_metadata, openai_options
+from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, ignored_metadata
+from hosting.http.wire_options import TOOL_CHOICES, openai_options
 from hosting.http.wire_requests import object_fields
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
@@ -49,23 +48,19 @@ FIELDS: Mapping[str, Schema] = {
     "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
     "metadata": _METADATA,
     "text": {"type": ["object", "null"]},
-    "tool_choice": {"enum": ["auto", "none", "required", None]},
+    "tool_choice": TOOL_CHOICES,
     "tools": {"type": ["array", "null"], "items": {"type": "object"}},
 }
 """The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
 
 SERVED = FIELDS.keys()
-WITHOUT_EFFECT = frozenset(
-    {
-        *("include", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-        *("safety_identifier", "service_tier", "stream_options", "truncation", "user"),
-    }
-)
-"""Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
+SILENT = frozenset({"stream_options"})
+"""The obfuscation of a stream, which has none."""
 
 AGENTS_OWN = {
-    *("context_management", "image", "instructions", "max_output_tokens", "max_tool_calls", "reasoning"),
-    *("temperature", "top_p"),
+    *("context_management", "image", "include", "instructions", "max_output_tokens", "max_tool_calls"),
+    *("parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning"),
+    *("safety_identifier", "service_tier", "temperature", "top_p", "truncation", "user"),
 }
 """What an agent's author decides, or leaves to callers. The response names those that it ignores."""
 
@@ -98,7 +93,7 @@ class Create(Struct, frozen=True):
 
 def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
     """Return the response that a body asks for; raises `HostingError`s that name the field."""
-    fields = _body_fields(call, SERVED | WITHOUT_EFFECT | AGENTS_OWN | REFUSED.keys(), settings.max_body_bytes)
+    fields = _body_fields(call, SERVED | SILENT | AGENTS_OWN | REFUSED.keys(), settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
             raise NotServedError(sentence, name)
@@ -154,7 +149,6 @@ def _request(fields: dict[str, Any], messages: Sequence[UserMessage], limits: Li
         **last.model_dump(),
         earlier=tuple(earlier),
         response_format=_format(fields.get("text")),
-        client_tools=read_functions(fields.get("tools"), limits),
     )
 
 
@@ -228,7 +222,7 @@ def _format(text: object) -> ResponseFormat | None:
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
-    others: dict[str, Schema] = {name: {} for name in sorted(WITHOUT_EFFECT | AGENTS_OWN)}
+    others: dict[str, Schema] = {name: {} for name in sorted(SILENT | AGENTS_OWN)}
     created = {**FIELDS, "model": {"enum": [*agents, None]}, **others}
     bodies = {
         names.CREATE: object_schema(created, "input", additionalProperties=False),

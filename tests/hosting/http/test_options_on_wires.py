@@ -6,20 +6,14 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import httpx
-import httpx2
 import pytest
 from agent_framework import Agent
 from agent_framework.openai import OpenAIChatClient
-from openai import AsyncOpenAI
 
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, served
-from tests.support.obedient import obedient
+from tests.support.openai_wires import Wires, completed, responded
 from tests.support.strictly import response
 
-ORIGIN = "http://app.example/api"
 DECLARED: Mapping[str, Any] = {
     "temperature": (0, 1),
     "top_p": (0, 1),
@@ -39,28 +33,6 @@ OBEYED = {
 }
 
 
-class Wires:
-    """An app of an agent that lets its callers choose, or not; over plain HTTP, and by the official client."""
-
-    def __init__(self, declared: Mapping[str, Any] | None) -> None:
-        app = app_of(wires=["responses", "chat-completions"])
-        app.add_agent(obedient(), options=declared)
-        asgi = DirectHost(app).asgi
-        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url=ORIGIN, timeout=GUARD_SECONDS)
-        same = httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi))
-        self.openai = AsyncOpenAI(api_key="unused", base_url=f"{ORIGIN}/openai/v1", http_client=same, max_retries=0)
-        self.chat = AsyncOpenAI(api_key="unused", base_url=f"{ORIGIN}/chat/v1", http_client=same, max_retries=0)
-
-    async def respond(self, **fields: Any) -> httpx.Response:
-        """Return the answer to a request by Responses."""
-        return await self.http.post("openai/v1/responses", json={"input": "hello", **fields})
-
-    async def complete(self, *messages: dict[str, Any], **fields: Any) -> httpx.Response:
-        """Return the answer to a request by Chat Completions."""
-        said = [*messages, {"role": "user", "content": "hello"}]
-        return await self.http.post("chat/v1/chat/completions", json={"messages": said, **fields})
-
-
 @pytest.fixture
 async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
     """The app whose agent declares options, or these."""
@@ -70,18 +42,6 @@ async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
 
 
 nothing_declared = pytest.mark.parametrize("wires", [None], indirect=True)
-
-
-def responded(answer: httpx.Response) -> dict[str, Any]:
-    """Return the options that the model of a response says it had."""
-    assert answer.status_code == 200, answer.text
-    return dict(json.loads(response(answer.json()).output_text))
-
-
-def completed(answer: httpx.Response) -> dict[str, Any]:
-    """Return the options that the model of a completion says it had."""
-    assert answer.status_code == 200, answer.text
-    return dict(json.loads(answer.json()["choices"][0]["message"]["content"]))
 
 
 @pytest.mark.behaviour("options.obeyed")
@@ -167,7 +127,8 @@ async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wire
         "The field 'reasoning.effort' is 'high' and must be 'low' or 'medium'.",
         "The field 'reasoning' is a JSON string. Send an object.",
         "The field 'text.verbosity' is 'high' and must be 'low'.",
-        "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
+        "A choice of tools names 'look', which is no function of the request's own 'tools'. The agent's tools are its "
+        "model's to choose.",
         "The field 'temperature' is '1.5' and must be a number from 0 to 1.",
         "The field 'max_tokens' has another value than the other field for it. Send one.",
         "The model chooses its tools. Send 'auto' or 'none', or leave it out.",

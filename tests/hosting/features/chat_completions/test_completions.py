@@ -13,7 +13,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsBas
 from pydantic import BaseModel
 
 from hosting.features.chat_completions.names import OPERATIONS
-from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED
 from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import signed_in
@@ -158,7 +158,7 @@ def test_every_field_of_the_protocol_is_in_one_table() -> None:
     """Of the official client, and no other; and each has its row on the page."""
     fields = {*CompletionCreateParamsBase.__annotations__, "stream"}
 
-    assert sorted([*SERVED, *WITHOUT_EFFECT, *AGENTS_OWN, *REFUSED, "n", "modalities"]) == sorted(fields)
+    assert sorted([*SERVED, *AGENTS_OWN, *REFUSED, "n", "modalities"]) == sorted(fields)
     assert [name for name in fields if f"`{name}`" not in PAGE] == []
     assert refused_fields(PAGE) >= set(REFUSED)
     operations = [f"`{route.method} {route.path.removeprefix('chat/v1/')}`" for route in OPERATIONS]

@@ -24,7 +24,6 @@ WHERE: Any = {
     "function": {"name": "where", "description": "Where the person is.", "parameters": SCHEMA, "strict": True},
 }
 NO_CALL = "which is no call of this app. Send the ids of its calls as they are."
-NAMED: Any = {"type": "function", "function": {"name": "where"}}
 
 
 @pytest.fixture
@@ -278,14 +277,6 @@ async def test_an_earlier_call_has_its_result(open_chats: Chats, messages: list[
         (
             {"tools": [{"type": "function", "function": {"name": "look"}}]},
             "tools[0].function.name is 'look', which is a tool of the agent. Rename it.",
-        ),
-        (
-            {"tools": [WHERE], "tool_choice": "required"},
-            "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
-        ),
-        (
-            {"tools": [WHERE], "tool_choice": NAMED},
-            "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
         ),
         (
             {"functions": [WHERE["function"]]},

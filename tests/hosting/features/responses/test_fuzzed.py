@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from hosting.features.responses.requests import AGENTS_OWN, REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.responses.requests import AGENTS_OWN, REFUSED, SERVED, SILENT
 from tests.hosting.features.responses.wired import Wired
 from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
 from tests.support.strictly import response
 
-FIELDS = sorted(SERVED | WITHOUT_EFFECT | AGENTS_OWN | REFUSED.keys())
+FIELDS = sorted(SERVED | SILENT | AGENTS_OWN | REFUSED.keys())
 TEXTS = (
     " hello joker resp_1~joker~t conv_joker~t user assistant message input_text input_image input_file text auto none "
     "mcp_approval_response json_schema data:, data:image/png;base64,iVBORw0KGgo= //a ü😀 \u0000"

@@ -15,7 +15,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsBa
 from hosting.assembly import WIRES
 from hosting.errors import ConfigurationError
 from hosting.features.responses.names import OPERATIONS
-from hosting.features.responses.requests import AGENTS_OWN, REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.responses.requests import AGENTS_OWN, REFUSED, SERVED, SILENT
 from tests.hosting.features.responses.wired import Wired
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, triggers
@@ -175,7 +175,7 @@ def test_every_field_of_the_protocol_is_served_without_effect_or_refused() -> No
     """Of the official client, and no other; and each has its row on the page."""
     fields = {*ResponseCreateParamsBase.__annotations__, "stream"}
 
-    assert sorted([*SERVED, *WITHOUT_EFFECT, *AGENTS_OWN, *REFUSED]) == sorted(fields)
+    assert sorted([*SERVED, *SILENT, *AGENTS_OWN, *REFUSED]) == sorted(fields)
     assert [name for name in fields if f"`{name}`" not in PAGE] == []
     assert refused_fields(PAGE) >= set(REFUSED)
     assert [
