@@ -19,9 +19,11 @@ from msgspec import Struct
 from hosting.core.request.fields import read_decision
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, UserMessage
+from hosting.core.transcript import arguments_text
 from hosting.errors import InvalidFieldError
 from hosting.http.client_tools import read_output
 from hosting.http.wire_openai import NotServedError
+from hosting.http.wire_replies import input_parts
 from hosting.names import is_id
 from state.convert import content_value
 
@@ -30,6 +32,12 @@ _ID = re.compile("call_([0-9a-f]{32})~(.{1,200})")
 
 _CALL, OUTPUT, _MADE = "function_call", "function_call_output", "mcp_call"
 """The types of items with a call, with its result, and with a call that the agent's own tool answered."""
+
+_ITEMS = {"functionCall": _CALL, "functionResult": OUTPUT}
+"""The types of items by the stored contents that they are made of."""
+
+_THOUGHT = "reasoning"
+"""The type of items that show what a model thought. The model does not get them again: they are no more than shown."""
 
 
 class Result(Struct, frozen=True):
@@ -149,9 +157,32 @@ def item_messages(
             error = item.get("error")
             text = output_text(where, {"output": item.get("output") or ""}) if error is None else str(error)
             conversation.result(where, member, item.get(member), text)
-        elif kind != _CALL:
+        elif kind not in (_CALL, _THOUGHT):
             conversation.add(read_message(number, item))
     return conversation.messages()
+
+
+def message_items(name: str, message: UserMessage) -> list[dict[str, Any]]:
+    """Return a message as items, whose ids have that name: one for each call or result that it has, else one."""
+    calls = [content for content in message.contents if content.get("$type") in _ITEMS]
+    items = [
+        {
+            "id": f"{'fc' if 'name' in content else 'fco'}_{name}_{number}",
+            "type": _ITEMS[content["$type"]],
+            "call_id": content["callId"],
+            **_members_of(content),
+            "status": "completed",
+        }
+        for number, content in enumerate(calls)
+    ]
+    parts = {"role": message.role, "status": "completed", "content": input_parts(message)}
+    return items or [{"id": f"msg_{name}", "type": "message", **parts}]
+
+
+def _members_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    if content["$type"] == "functionResult":
+        return {"output": str(content.get("result", ""))}
+    return {"name": content["name"], "arguments": arguments_text(content.get("arguments"))}
 
 
 def output_text(where: str, item: Mapping[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """The input of a response: messages, or answers to what the response before waits for.
 
-Theory. A response that is not stored has a conversation that its caller alone keeps, and sends whole each time: with
-the agent's messages and calls, as OpenAI's clients do. Its thread goes with the answer, but waits for the outputs of
-the caller's functions. Input that ends with those answers that thread, by the ids of the calls; the rest is a copy of
-what the thread has. The input of a response that is stored is new, and the thread has what came before.
+Theory. A response that names none before it, and no conversation, begins a thread: its input is the whole conversation
+so far, with the agent's messages and calls, as OpenAI's clients send it. The thread of one that is not stored goes with
+the answer, but waits for the outputs of the caller's functions. Input that ends with those answers the thread that
+waits, by the ids of the calls; the rest is a copy of what the thread has. The input of a response that names what came
+before is new.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Input(Struct, frozen=True):
 
 
 def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Input:
-    """Return the input of a response; it `is_whole` if its conversation is with the caller alone.
+    """Return the input of a response; it `is_whole` if it names no conversation that goes on.
 
     Raises `HostingError`s by their place.
     """
@@ -91,8 +92,8 @@ def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessag
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part in stored form; the reader of the stored form checks it."""
     kind = part.get("type")
-    if kind in ("input_text", "output_text"):
-        return {"$type": "text", "text": part.get("text")}
+    if kind in ("input_text", "output_text", "refusal"):
+        return {"$type": "text", "text": part.get("refusal" if kind == "refusal" else "text")}
     member = {"input_image": "image_url", "input_file": "file_data"}.get(str(kind))
     if member is None:
         detail = f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file."

@@ -12,10 +12,9 @@ from hosting.core.thread.run_request import Decision, PendingApproval, ResponseF
 from hosting.core.transcript import arguments_text
 from hosting.features.responses.names import conversation_id, response_id
 from hosting.http.client_tools import shown_functions
-from hosting.http.wire_calls import answer_id
+from hosting.http.wire_calls import answer_id, message_items
 from hosting.http.wire_openai import openai_usage
 from hosting.http.wire_options import ONE_CALL, shown_choice
-from hosting.http.wire_replies import input_parts
 
 _OPTIONS = {name: name for name in ("instructions", "temperature", "top_p")} | {"max_output_tokens": "max_tokens"}
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
@@ -111,16 +110,8 @@ def input_items(run: Run) -> list[dict[str, Any]]:
     request, run_id = run.accepted.request, run.run_id
     if request.decisions:
         return [_answer(f"{run_id}_{number}", decision, run) for number, decision in enumerate(request.decisions)]
-    return [
-        {
-            "id": f"msg_{run_id}_in{number}",
-            "type": "message",
-            "role": message.role,
-            "status": "completed",
-            "content": input_parts(message),
-        }
-        for number, message in enumerate((*request.earlier, request))
-    ]
+    messages = enumerate((*request.earlier, request))
+    return [item for number, message in messages for item in message_items(f"{run_id}_in{number}", message)]
 
 
 def _answer(name: str, decision: Decision, run: Run) -> dict[str, Any]:

@@ -23,6 +23,7 @@ WHERE: Any = {
     "parameters": {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False},
     "strict": True,
 }
+NOBODYS = f"call_{'0' * 32}~t"
 
 
 @pytest.fixture
@@ -140,10 +141,10 @@ async def test_functions_and_approvals_of_one_response_are_answered_together(ope
         ({"tools": [{**WHERE, "name": "look"}]}, "tools[0].name is 'look', which is a tool of the agent. Rename it."),
         (
             {"input": [{"type": "function_call_output", "call_id": "call_1", "output": "x"}]},
-            "An answer needs its conversation. Send 'previous_response_id' too.",
+            "input[0].call_id is 'call_1', which is no call of this app. Send the ids of its calls as they are.",
         ),
         (
-            {"input": [{"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_image"}]}]},
+            {"input": [{"type": "function_call_output", "call_id": NOBODYS, "output": [{"type": "input_image"}]}]},
             "input[0].output is neither a text nor a list of input_text. Send a text.",
         ),
     ],
@@ -172,28 +173,53 @@ def as_sent(response: Response) -> list[Any]:
     return [item.model_dump(exclude_unset=True) for item in response.output]
 
 
-async def own_conversation(openai: AsyncOpenAI, items: list[Any]) -> str:
-    """Run each function that is called, and keep the conversation, of which nothing is stored; return the last text."""
+async def own_conversation(openai: AsyncOpenAI, items: list[Any], **fields: Any) -> Response:
+    """Run each function that is called, and keep the conversation; return the last response."""
     while True:
-        response = await openai.responses.create(model="Clerk", input=items, tools=[WHERE], store=False)
+        response: Response = await openai.responses.create(model="Clerk", input=items, tools=[WHERE], **fields)
         items += as_sent(response)
         calls = calls_in(response)
         if not calls:
-            return response.output_text
+            return response
         items += [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
 
 
 @pytest.mark.behaviour("responses.functions")
-async def test_openais_client_runs_its_functions_without_a_stored_response_and_talks_on(open_wired: Wired) -> None:
-    """One, several at once beside the agent's own, and a message behind them: the client has the conversation."""
+@pytest.mark.parametrize("fields", [{"store": False}, {}], ids=["not stored", "stored"])
+async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_the_end(
+    open_wired: Wired, fields: dict[str, Any]
+) -> None:
+    """One, several at once beside the agent's own, and a message behind them: OpenAI's guide shows it so."""
     items: list[Any] = []
     texts = []
     for message in ("call where 1", "call where 2, look 3, where 4", "thanks"):
         items.append({"role": "user", "content": message})
-        texts.append(await own_conversation(open_wired.openai, items))
+        texts.append((await own_conversation(open_wired.openai, items, **fields)).output_text)
 
     assert texts == ["told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks"]
     assert open_wired.notes == ["look 3"]
+
+
+@pytest.mark.behaviour("responses.functions")
+async def test_a_conversation_that_was_sent_whole_is_stored_and_goes_on_by_its_id(open_wired: Wired) -> None:
+    """With its calls, which the next model call has, too, and is listed with them."""
+    items: list[Any] = [{"role": "user", "content": "call where 1"}]
+    await own_conversation(open_wired.openai, items)
+    items.append({"role": "user", "content": "thanks"})
+    whole = await own_conversation(open_wired.openai, items)
+    on = await open_wired.create("call where 2", "Clerk", previous_response_id=whole.id, tools=[WHERE])
+    last = await open_wired.create([output_of(*calls_in(on), "here")], "Clerk", previous_response_id=on.id)  # type: ignore[call-arg]
+    listed = (await open_wired.openai.responses.input_items.list(whole.id, order="asc")).data
+
+    assert (whole.output_text, last.output_text) == ("echo: thanks", "told: here")
+    assert [(item.type, getattr(item, "role", None)) for item in listed] == [
+        ("message", "user"),
+        ("message", "assistant"),
+        ("function_call", None),
+        ("function_call_output", None),
+        ("message", "assistant"),
+        ("message", "user"),
+    ]
 
 
 @pytest.mark.behaviour("responses.functions")
