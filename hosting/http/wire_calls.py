@@ -139,11 +139,11 @@ def item_results(param: str, items: Sequence[Mapping[str, Any]]) -> tuple[Result
 
 
 def item_messages(
-    param: str, items: Sequence[Mapping[str, Any]], read_message: Callable[[int, Mapping[str, Any]], UserMessage]
+    param: str, items: Sequence[Mapping[str, Any]], read_message: Callable[[int, Mapping[str, Any]], UserMessage | None]
 ) -> list[UserMessage]:
-    """Return the messages of a conversation that the caller alone has, in items; `read_message` returns one's own.
+    """Return the messages of a conversation that the caller alone has, in items.
 
-    Raises `HostingError`s by their place.
+    `read_message` returns that of an item, None for one to ignore. Raises `HostingError`s by their place.
     """
     conversation = OwnConversation(param)
     for number, item in enumerate(items):
@@ -157,8 +157,8 @@ def item_messages(
             error = item.get("error")
             text = output_text(where, {"output": item.get("output") or ""}) if error is None else str(error)
             conversation.result(where, member, item.get(member), text)
-        elif kind not in (_CALL, _THOUGHT):
-            conversation.add(read_message(number, item))
+        elif kind not in (_CALL, _THOUGHT) and (message := read_message(number, item)) is not None:
+            conversation.add(message)
     return conversation.messages()
 
 

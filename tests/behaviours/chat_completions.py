@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "chat.tools": "Where the agent takes tools of its caller, a completion has the model's calls of them; the request "
     "with all their results goes on with that run, once, in any process (issue 90).",
     "chat.agent": "agent-framework's OpenAIChatCompletionClient runs an agent's local tools to the end.",
+    "chat.langchain": "LangChain's ChatOpenAI talks, streams, runs its tools, chooses among them and makes structured "
+    "output, over Chat Completions and over Responses.",
     "chat.survives-kill": "A host killed around a call of the caller's tool, its result or its end loses none of them: "
     "the caller repeats what got no answer.",
     "chat.owners": "Each caller has threads of their own; another's are not there.",

@@ -8,8 +8,8 @@ BEHAVIOURS = {
     "options.declared": "What declares no option is refused at the start, by a sentence that says what to give.",
     "options.kept": "A run that goes on after an approval, and a repeated request, have the options of the first one.",
     "options.alone": "A message with options of its own joins no run that has others.",
-    "tools.chosen": "A caller with tools of its own may have one of them called, by its name or not, and one at a time. "
-    "The agent's tools are its model's to choose.",
+    "options.own-tools": "A caller with tools of its own may have one of them called, by its name or not, and one at a "
+    "time. The agent's tools are its model's to choose.",
     "options.nothing": "A run without options stores nothing for them.",
     "options.doors": "Options have one rule at every door: routes, protocols, tools, functions and orchestrations.",
     "options.default": "An app may have a default of the options that callers set; an agent's own replaces it.",

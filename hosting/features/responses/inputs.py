@@ -26,11 +26,15 @@ from hosting.http.wire_requests import read_message
 
 
 class Input(Struct, frozen=True):
-    """What a response is to answer: `messages`, or `decisions`. These answer `thread_id`, if their ids say so."""
+    """What a response is to answer: `messages`, or `decisions`. These answer `thread_id`, if their ids say so.
+
+    `ignored` are the places of messages to the model that the settings allow no caller.
+    """
 
     messages: tuple[UserMessage, ...] = ()
     decisions: tuple[Decision, ...] = ()
     thread_id: str | None = None
+    ignored: tuple[str, ...] = ()
 
 
 def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Input:
@@ -50,13 +54,23 @@ def read_response_input(value: object, limits: Limits, *, is_whole: bool) -> Inp
     answers = [(number, item) for number, item in enumerate(value) if str(item.get("type")) in _ANSWERS]
     if len(answers) == len(value):
         return Input(decisions=tuple(_ANSWERS[str(item["type"])](f"input[{number}]", item) for number, item in answers))
-    if is_whole:
-        # The agent's messages are taken whatever roles the settings allow: the caller could say the same as its own.
-        widened = replace(limits, roles=(*limits.roles, "assistant"))
-        return Input(tuple(item_messages("input", value, lambda number, item: _message(number, item, widened))))
-    if answers:
+    if answers and not is_whole:
         raise NotServedError("Answers to calls and a message need two responses. Send the answers first.", "input")
-    return Input(tuple(_message(number, item, limits) for number, item in enumerate(value)))
+    for number, item in enumerate(() if is_whole else value):
+        _refuse_step(f"input[{number}]", item)
+    ignored = [f"input[{number}]" for number, item in enumerate(value) if _is_ignored(item, limits)]
+    # The agent's messages are taken whatever roles the settings allow: the caller could say the same as its own.
+    widened = replace(limits, roles=(*limits.roles, "assistant")) if is_whole else limits
+    messages = item_messages("input", value, lambda number, item: _message(number, item, widened))
+    return Input(tuple(messages), ignored=tuple(ignored))
+
+
+def _is_ignored(item: Mapping[str, Any], limits: Limits) -> bool:
+    """Return whether a message is of the app's own role, which the settings leave to it."""
+    return item.get("role") in _SYSTEM and "system" not in limits.roles
+
+
+_SYSTEM = ("system", "developer")
 
 
 def _decision(where: str, item: Mapping[str, Any]) -> Decision:
@@ -78,15 +92,24 @@ _ANSWERS = {"mcp_approval_response": _decision, OUTPUT: _output}
 """The items that answer what a response waits for."""
 
 
-def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
+def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage | None:
+    """Return a message, None for one that is ignored; raises `HostingError`s by its place."""
     where = f"input[{number}]"
+    _refuse_step(where, item)
+    if _is_ignored(item, limits):
+        return None
+    role = "system" if item.get("role") in _SYSTEM else item.get("role")
+    return read_message(where, {**item, "role": role}, "input_text", _content, limits)
+
+
+def _refuse_step(where: str, item: Mapping[str, Any]) -> None:
+    """Raise `NotServedError` for an item that is no message."""
     if (kind := str(item.get("type", "message"))[:60]) != "message":
         raise NotServedError(
             f"{where} is of type {kind!r}, and only messages and {' or '.join(_ANSWERS)} are accepted: the app stores "
             "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
             "input",
         )
-    return read_message(where, item, "input_text", _content, limits)
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
         )
     limits = limits_of(agent, settings)
     given = read_response_input(fields.get("input"), limits, is_whole=place is None)
-    options, ignored = openai_options(fields, AGENTS_OWN, limits)
+    options, unread = openai_options(fields, AGENTS_OWN, limits)
+    ignored = [*unread, *given.ignored]
     request = _request(fields, given.messages, limits).model_copy(update=options)
     waiting = place if given.thread_id is None else IdParts(agent.name, given.thread_id)
     if given.decisions and waiting is None:

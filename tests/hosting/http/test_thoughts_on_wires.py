@@ -98,6 +98,22 @@ async def test_a_responses_events_say_where_a_thought_begins_and_ends() -> None:
 
 
 @pytest.mark.behaviour("reasoning.shown")
+async def test_a_caller_who_keeps_the_conversation_sends_the_thoughts_back(wires: Wires) -> None:
+    """As OpenAI's guide shows it, with all items as they were; the model is not given them as if it said so."""
+    items: list[Any] = [{"role": "user", "content": "look a"}]
+    for asked in ("look b", "thanks"):
+        made = await wires.openai.responses.create(model="Joker", input=items, store=False)
+        items += [item.model_dump(exclude_unset=True) for item in made.output]
+        items.append({"role": "user", "content": asked})
+    last = await wires.openai.responses.create(model="Joker", input=items)
+    kinds = [item.type for item in (await wires.openai.responses.input_items.list(last.id, limit=50)).data]
+
+    assert last.output_text == "thanks"
+    assert "reasoning" in [item["type"] for item in items if "type" in item]
+    assert "reasoning" not in kinds
+
+
+@pytest.mark.behaviour("reasoning.shown")
 async def test_chat_completions_have_reasoning_content(wires: Wires) -> None:
     """As front ends and SDKs of other models read it; thoughts about two calls are two paragraphs."""
     whole = (await wires.http.post("chat/v1/chat/completions", json=CHAT)).json()["choices"][0]["message"]

@@ -41,7 +41,7 @@ def some(mode: str, *names: str) -> tuple[Any, Any]:
     )
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
     """Over both protocols, by the official client; the response says the choice again."""
     flat, nested = named("when")
@@ -58,7 +58,7 @@ async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
     assert (nested_call.function.name, json.loads(nested_call.function.arguments)) == ("when", {"n": "2"})
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 async def test_a_call_goes_on_without_the_choice_that_made_it(wires: Wires) -> None:
     """Whoever sends the results with the same choice again gets an answer, and no second call."""
     fields = {"tools": FLAT, "tool_choice": named("when")[0]}
@@ -70,7 +70,7 @@ async def test_a_call_goes_on_without_the_choice_that_made_it(wires: Wires) -> N
     assert responded(last) == {}
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 async def test_some_functions_of_the_caller_are_all_that_the_model_has(wires: Wires) -> None:
     """It may be asked to call one of them; the response says which it had."""
     flat, nested = some("required", "when")
@@ -86,7 +86,7 @@ async def test_some_functions_of_the_caller_are_all_that_the_model_has(wires: Wi
     assert (made.json()["tool_choice"], free.json()["tool_choice"]) == ("required", "auto")
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tools(wires: Wires) -> None:
     """Without tools of the caller it is ignored, and named."""
     fields = {"tool_choice": "required", "parallel_tool_calls": False}
@@ -106,7 +106,7 @@ async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tool
     ]
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
@@ -138,7 +138,7 @@ async def test_a_choice_of_what_is_not_the_callers_is_refused(
         assert [answer.json()["error"]["message"] for answer in answers] == [said] * 2
 
 
-@pytest.mark.behaviour("tools.chosen")
+@pytest.mark.behaviour("options.own-tools")
 async def test_without_tools_of_the_caller_none_is_to_be_called(wires: Wires) -> None:
     """Neither by its name nor by the word."""
     answers = [await wires.respond(tool_choice=choice) for choice in (named("look")[0], "required")]
