@@ -98,8 +98,11 @@ class OwnConversation:
         self._open: dict[str, str] = {}
 
     def add(self, message: UserMessage) -> None:
-        """Take a message; raises `InvalidFieldError` if a call before it has no result, which no model takes."""
-        for where in self._open.values():
+        """Take a message; raises `InvalidFieldError` if a call before it has no result, which no model takes.
+
+        A text of the agent beside its calls stands before them; agent-framework's client sends it behind them.
+        """
+        for where in () if message.role == "assistant" and self._made else self._open.values():
             raise InvalidFieldError(f"{where} has no result. Send it before the next message.")
         self._messages.append(message)
 

@@ -15,6 +15,7 @@ BEHAVIOURS = {
     "responses.void": "The words of a lost attempt are an incomplete item and no output.",
     "responses.chat-client": "agent-framework's OpenAIChatClient chats, streams, waits in the background, approves and "
     "sends pictures and formats.",
+    "responses.client": "OpenAI's client for Python does all that the page's table names, and raises what is refused.",
     "responses.npm-client": "OpenAI's client for JavaScript chats, streams, resumes, cancels and approves.",
     "responses.killed": "A response of a killed host goes on elsewhere, and a reader that comes back gets the rest.",
     "responses.fuzzed": "Whatever body is sent, the answer is a response or an error of the protocol's shape.",

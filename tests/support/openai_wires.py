@@ -17,6 +17,16 @@ from tests.support.obedient import obedient
 from tests.support.strictly import response
 
 ORIGIN = "http://app.example/api"
+DECLARED_BY_EACH: Mapping[str, Any] = {
+    **dict.fromkeys(("temperature", "top_p"), (0, 1)),
+    **dict.fromkeys(("frequency_penalty", "presence_penalty"), (-1, 1)),
+    "seed": (0, 9),
+    "max_tokens": 200,
+    "reasoning_effort": ["low", "medium"],
+    "verbosity": ["low"],
+    "instructions": 20,
+}
+"""Options that callers may set, by each protocol in its own words."""
 
 
 class Wires:

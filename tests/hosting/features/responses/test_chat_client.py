@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
-from agent_framework import Agent, Content, Message
+from agent_framework import Agent, Content, Message, tool
 from agent_framework.exceptions import ChatClientException
 from agent_framework_openai import OpenAIChatClient
+from pydantic import BaseModel
 
 from tests.hosting.features.responses.wired import Wired
+from tests.support.openai_wires import DECLARED_BY_EACH, Wires
 
 pytestmark = pytest.mark.behaviour("responses.chat-client")
 
@@ -92,3 +95,81 @@ async def test_it_sends_a_picture_and_wants_a_format(wired: Wired) -> None:
 
     assert seen.text == "user text:see data:data:image/png;base64,iVBORw0KGgo="
     assert '"name": "it"' in formatted.text
+
+
+class Said(BaseModel):
+    """What an agent is to answer."""
+
+    n: int
+
+
+@pytest.mark.parametrize("store", [None, False])
+async def test_its_agent_runs_local_tools_over_several_turns(store: bool | None) -> None:
+    """Whether the conversation is here, or with the agent alone."""
+    places: list[str] = []
+
+    @tool
+    def where(n: str) -> str:
+        """Where the person is."""
+        places.append(n)
+        return f"at {n}"
+
+    wired = Wired(client_tools=True)
+    async with wired.http, wired.openai:
+        client = OpenAIChatClient(model="Clerk", async_client=wired.openai)
+        options: Any = {} if store is None else {"store": store}
+        agent = Agent(client, name="Local", tools=[where], default_options=options)
+        session = agent.create_session()
+        answers = [(await agent.run(text, session=session)).text for text in ("call where 1, where 2", "thanks")]
+        words = [update.text async for update in agent.run("call where 3", stream=True)]
+
+    assert answers[0].endswith("told: at 1 | at 2")
+    assert answers[1] == "echo: thanks"
+    assert "".join(words).endswith("told: at 3")
+    assert places == ["1", "2", "3"]
+
+
+async def test_it_parses_a_format_into_its_type(wired: Wired) -> None:
+    """And has the metadata of the request again."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+    options: Any = {"response_format": Said, "metadata": {"mine": "x"}}
+    parsed: Any = await client.get_response([Message("user", ['say {"n": 9}'])], options=options)
+
+    assert parsed.value == Said(n=9)
+    assert parsed.additional_properties["mine"] == "x"
+
+
+async def test_its_options_are_the_models() -> None:
+    """By agent-framework's names, as far as the agent lets callers choose."""
+    wires = Wires(DECLARED_BY_EACH, client_tools=True)
+
+    @tool
+    def where(n: str) -> str:
+        """Where the person is."""
+        return f"at {n}"
+
+    async with wires.http:
+        client = OpenAIChatClient(model="Joker", async_client=wires.openai)
+        options: Any = {
+            "temperature": 0.5,
+            "top_p": 0.5,
+            "max_tokens": 5,
+            "verbosity": "low",
+            "reasoning": {"effort": "low"},
+            "instructions": "Be brief.",
+            "tools": [where],
+            "tool_choice": "required",
+            "allow_multiple_tool_calls": False,
+        }
+        answer = await client.get_response([Message("user", ["hello"])], options=options)
+
+    assert json.loads(answer.text) == {
+        "allow_multiple_tool_calls": False,
+        "instructions": "Be brief.",
+        "max_tokens": 5,
+        "reasoning_effort": "low",
+        "temperature": 0.5,
+        "tool_choice": "required",
+        "top_p": 0.5,
+        "verbosity": "low",
+    }

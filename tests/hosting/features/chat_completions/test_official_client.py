@@ -1,0 +1,163 @@
+"""All that OpenAI's own client for Python can do with the wire; docs/reference/chat-completions.md has the table."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from agent_framework import Agent, Message, tool
+from agent_framework.openai import OpenAIChatCompletionClient
+from openai import BadRequestError
+from pydantic import BaseModel
+
+from tests.hosting.features.chat_completions.chats import Chats
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.openai_wires import DECLARED_BY_EACH, Wires
+
+pytestmark = pytest.mark.behaviour("chat.client")
+
+HELLO: Any = {"model": "Joker", "messages": [{"role": "user", "content": "hello"}]}
+IGNORED: dict[str, Any] = {
+    "logit_bias": {"50256": -100},
+    "parallel_tool_calls": False,
+    "prediction": {"type": "content", "content": "x"},
+    "prompt_cache_key": "k",
+    "prompt_cache_options": {"mode": "auto"},
+    "prompt_cache_retention": "24h",
+    "safety_identifier": "s",
+    "service_tier": "flex",
+    "store": True,
+    "user": "u",
+}
+USUAL: dict[str, Any] = {
+    "modalities": ["text"],
+    "n": 1,
+    "parallel_tool_calls": True,
+    "service_tier": "auto",
+    "store": False,
+    "tool_choice": "auto",
+}
+
+
+class Said(BaseModel):
+    """What an agent is to answer."""
+
+    n: int
+
+
+async def test_it_names_what_is_ignored_and_not_what_happens_anyway(chats: Chats) -> None:
+    """In a header, which the client gives with a raw response, and in the completion's metadata."""
+    completions = chats.openai.chat.completions
+    raw = await completions.with_raw_response.create(**HELLO, **IGNORED)
+    usual = await completions.with_raw_response.create(**HELLO, **USUAL)
+
+    assert raw.headers["x-ms-ignored"].split(", ") == sorted(IGNORED)
+    assert raw.parse().metadata == {"ignored": raw.headers["x-ms-ignored"]}  # type: ignore[attr-defined]
+    assert "x-ms-ignored" not in usual.headers
+
+
+async def test_it_streams_with_a_format_and_counts_tokens(chats: Chats) -> None:
+    """By the helper that accumulates, which parses the format."""
+    asked: Any = {"model": "Joker", "messages": [{"role": "user", "content": 'say {"n": 8}'}]}
+    async with chats.openai.chat.completions.stream(
+        **asked, response_format=Said, stream_options={"include_usage": True, "include_obfuscation": False}
+    ) as stream:
+        final = await stream.get_final_completion()
+
+    assert final.choices[0].message.parsed == Said(n=8)
+    assert final.usage is not None
+    assert final.usage.total_tokens == 7
+
+
+async def test_it_sends_what_the_client_has_no_word_for(chats: Chats) -> None:
+    """Headers, a query, a body of its own, and a limit of time."""
+    completions = chats.openai.chat.completions
+    fields: dict[str, Any] = {**HELLO, "timeout": GUARD_SECONDS, "extra_query": {"a": "b"}}
+    first = await completions.create(**fields, extra_headers={"Idempotency-Key": "k"})
+    again = await completions.create(**fields, extra_headers={"Idempotency-Key": "k"})
+    other = await completions.create(**HELLO, extra_body={"model": "Clerk"})
+    async with completions.with_streaming_response.create(**HELLO) as answer:
+        streamed = (await answer.parse()).choices[0].message.content
+
+    assert (first.id, other.model, streamed) == (again.id, "Clerk", "echo: hello")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("audio", {"voice": "alloy", "format": "mp3"}),
+        ("function_call", "auto"),
+        ("functions", [{"name": "where"}]),
+        ("logprobs", True),
+        ("modalities", ["text", "audio"]),
+        ("moderation", {"x": 1}),
+        ("n", 2),
+        ("stop", "."),
+        ("top_logprobs", 2),
+        ("web_search_options", {"search_context_size": "low"}),
+    ],
+)
+async def test_it_raises_what_is_refused_with_the_name_of_the_field(chats: Chats, field: str, value: Any) -> None:
+    """With our sentence, and no repeat."""
+    with pytest.raises(BadRequestError) as refused:
+        await chats.openai.chat.completions.create(**{**HELLO, field: value})
+
+    assert refused.value.param == field
+
+
+async def test_it_raises_what_is_no_operation_here(chats: Chats) -> None:
+    """Completions are not kept by id."""
+    completions = chats.openai.chat.completions
+    tries = (
+        completions.list(),
+        completions.retrieve("chatcmpl-1"),
+        completions.update("chatcmpl-1", metadata={"a": "b"}),
+        completions.delete("chatcmpl-1"),
+        completions.messages.list("chatcmpl-1"),
+        chats.openai.models.delete("Joker"),
+    )
+    answers = await asyncio.gather(*tries, return_exceptions=True)
+
+    assert [getattr(error, "code", None) for error in answers] == [
+        *["unsupported_parameter"] * 2,
+        *["method_not_allowed"] * 2,
+        "unknown_url",
+        "method_not_allowed",
+    ]
+
+
+async def test_agent_frameworks_client_streams_formats_and_sends_pictures(chats: Chats) -> None:
+    """By its own types."""
+    client = OpenAIChatCompletionClient(model="Joker", async_client=chats.openai)
+    parsed: Any = await client.get_response([Message("user", ['say {"n": 9}'])], options={"response_format": Said})
+    session = (agent := Agent(client, name="local")).create_session()
+    turns = [(await agent.run(text, session=session)).text for text in ("my name is Ada", "recall")]
+    stream = client.get_response([Message("user", ["say one two"])], stream=True)
+    words = "".join([update.text async for update in stream])
+    used = (await stream.get_final_response()).usage_details
+
+    assert (parsed.value, words) == (Said(n=9), "one two")
+    assert turns == ["echo: my name is Ada", "my name is Ada | recall"]
+    assert used is not None
+    assert used.get("total_token_count") == 7
+
+
+async def test_agent_frameworks_options_are_the_models() -> None:
+    """By its own names, as far as the agent lets callers choose."""
+    wires = Wires(DECLARED_BY_EACH, client_tools=True)
+    numbers = {"temperature": 0.5, "top_p": 0.5, "frequency_penalty": 0.5, "presence_penalty": 0.5, "seed": 3}
+
+    @tool
+    def where(n: str) -> str:
+        """Where the person is."""
+        return f"at {n}"
+
+    async with wires.http:
+        client = OpenAIChatCompletionClient(model="Joker", async_client=wires.chat)
+        options: Any = {**numbers, "max_tokens": 5, "verbosity": "low", "tools": [where]}
+        choice = {"tool_choice": "required", "allow_multiple_tool_calls": False}
+        answer = await client.get_response([Message("user", ["hello"])], options={**options, **choice})
+
+    assert json.loads(answer.text) == {**numbers, "max_tokens": 5, "verbosity": "low", **choice}

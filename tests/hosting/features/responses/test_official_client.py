@@ -1,0 +1,169 @@
+"""All that OpenAI's own client for Python can do with the wire; docs/reference/responses.md has the table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from openai import APIStatusError, BadRequestError
+from pydantic import BaseModel
+
+from tests.hosting.features.responses.wired import Wired
+from tests.support.carriers import GUARD_SECONDS
+
+pytestmark = pytest.mark.behaviour("responses.client")
+
+IGNORED: dict[str, Any] = {
+    "context_management": [{"type": "compaction", "compact_threshold": 1000}],
+    "image": {"detail": "low"},
+    "include": ["reasoning.encrypted_content"],
+    "max_tool_calls": 3,
+    "prompt_cache_key": "k",
+    "prompt_cache_options": {"mode": "auto"},
+    "prompt_cache_retention": "24h",
+    "safety_identifier": "s",
+    "service_tier": "flex",
+    "truncation": "auto",
+    "user": "u",
+}
+USUAL: dict[str, Any] = {
+    "parallel_tool_calls": True,
+    "service_tier": "auto",
+    "store": True,
+    "stream_options": {"include_obfuscation": False},
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "truncation": "disabled",
+}
+
+
+class Said(BaseModel):
+    """What an agent is to answer."""
+
+    n: int
+
+
+@pytest.fixture
+async def open_wired() -> AsyncIterator[Wired]:
+    """One process of the app, whose agents take functions of their callers."""
+    wired = Wired(client_tools=True)
+    async with wired.http, wired.openai:
+        yield wired
+
+
+async def test_it_parses_a_format_and_the_arguments_of_a_function(open_wired: Wired) -> None:
+    """Streamed or not."""
+    responses = open_wired.openai.responses
+    parsed = await responses.parse(model="Joker", input='say {"n": 7}', text_format=Said)
+    async with responses.stream(model="Joker", input='say {"n": 8}', text_format=Said) as stream:
+        streamed = await stream.get_final_response()
+
+    assert (parsed.output_parsed, streamed.output_parsed) == (Said(n=7), Said(n=8))
+
+
+async def test_it_names_what_is_ignored_and_not_what_happens_anyway(wired: Wired) -> None:
+    """In a header, which the client gives with a raw response, and in the metadata."""
+    raw = await wired.openai.responses.with_raw_response.create(model="Joker", input="hello", **IGNORED)
+    usual = await wired.openai.responses.with_raw_response.create(model="Joker", input="hello", **USUAL)
+
+    assert raw.headers["x-ms-ignored"].split(", ") == sorted(IGNORED)
+    assert raw.parse().metadata == {"ignored": raw.headers["x-ms-ignored"]}
+    assert "x-ms-ignored" not in usual.headers
+
+
+async def test_it_sends_what_the_client_has_no_word_for(wired: Wired) -> None:
+    """Headers, a query, a body of its own, and a limit of time."""
+    fields: dict[str, Any] = {"model": "Joker", "input": "hello", "timeout": GUARD_SECONDS, "extra_query": {"a": "b"}}
+    first = await wired.openai.responses.create(**fields, extra_headers={"Idempotency-Key": "k"})
+    again = await wired.openai.responses.create(**fields, extra_headers={"Idempotency-Key": "k"})
+    named = await wired.openai.responses.create(input="hello", extra_body={"model": "Clerk"})
+    async with wired.openai.responses.with_streaming_response.create(model="Joker", input="say it") as answer:
+        streamed = (await answer.parse()).output_text
+
+    assert (first.id, named.model, streamed) == (again.id, "Clerk", "it")
+
+
+async def test_it_reads_follows_cancels_and_deletes_a_response(wired: Wired) -> None:
+    """Of the background, with its metadata; a deleted one is not there."""
+    responses = wired.openai.responses
+    begun = await responses.create(model="Joker", input="say one two", background=True, metadata={"mine": "x"})
+    events = [event async for event in await responses.retrieve(begun.id, stream=True, include_obfuscation=False)]
+    read = await responses.retrieve(begun.id, include=["message.output_text.logprobs"])
+    rest = [event async for event in await responses.retrieve(begun.id, stream=True, starting_after=3)]
+    slow = await responses.create(model="Joker", input="sleep 60", background=True)
+    cancelled = await responses.cancel(slow.id)
+    listed = await responses.input_items.list(begun.id, limit=1, order="desc", include=["reasoning.encrypted_content"])
+    behind = await responses.input_items.list(begun.id, after=listed.data[0].id)  # type: ignore[arg-type]
+    await responses.delete(begun.id)
+
+    assert (events[-1].type, read.output_text, read.metadata) == ("response.completed", "one two", {"mine": "x"})
+    assert [event.sequence_number for event in rest] == [e.sequence_number for e in events if e.sequence_number > 3]
+    assert (cancelled.status, len(listed.data), behind.data) == ("cancelled", 1, [])
+    with pytest.raises(APIStatusError, match="was deleted with its thread"):
+        await responses.retrieve(begun.id)
+
+
+async def test_it_keeps_a_conversation(wired: Wired) -> None:
+    """Begun, changed, read, used and deleted, with its items."""
+    conversations = wired.openai.conversations
+    begun = await conversations.create(metadata={"agent_id": "Joker", "mine": "x"})
+    await wired.openai.responses.create(model="Joker", input="my name is Ada", conversation=begun.id)
+    second = await wired.openai.responses.create(model="Joker", input="recall", conversation={"id": begun.id})
+    await conversations.update(begun.id, metadata={"mine": "y"})
+    read = await conversations.retrieve(begun.id)
+    items = [item async for item in conversations.items.list(begun.id, order="asc", limit=2)]
+    item = await conversations.items.retrieve(str(items[-1].id), conversation_id=begun.id)
+    deleted = await conversations.delete(begun.id)
+
+    assert (second.output_text, second.conversation.id) == ("my name is Ada | recall", begun.id)  # type: ignore[union-attr]
+    assert (read.metadata, item, len(items), deleted.deleted) == ({"mine": "y"}, items[-1], 4, True)
+
+
+async def test_it_lists_and_reads_the_agents_as_models(wired: Wired) -> None:
+    """And deletes none."""
+    models = wired.openai.models
+    names = [model.id async for model in models.list()]
+
+    assert names == ["Joker", "Clerk"]
+    assert (await models.retrieve("Joker")).id == "Joker"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("access_programs", "x"),
+        ("background_options", {"x": 1}),
+        ("moderation", {"x": 1}),
+        ("prompt", {"id": "pmpt_1"}),
+        ("top_logprobs", 2),
+        ("tools", [{"type": "web_search"}]),
+    ],
+)
+async def test_it_raises_what_is_refused_with_the_name_of_the_field(wired: Wired, field: str, value: Any) -> None:
+    """With our sentence, and no repeat."""
+    with pytest.raises(BadRequestError) as refused:
+        await wired.openai.responses.create(**{"model": "Joker", "input": "hello", field: value})
+
+    assert field in refused.value.message
+
+
+async def test_it_raises_what_is_no_operation_here(wired: Wired) -> None:
+    """Items enter a conversation by responses, and tokens are counted by them."""
+    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    item: Any = {"role": "user", "content": "hello"}
+    tries = (
+        wired.openai.conversations.create(items=[item], metadata={"agent_id": "Joker"}),
+        wired.openai.conversations.items.create(begun.id, items=[item]),
+        wired.openai.conversations.items.delete("msg_1", conversation_id=begun.id),
+        wired.openai.responses.compact(model="Joker", input="hello"),
+        wired.openai.responses.input_tokens.count(model="Joker", input="hello"),
+        wired.openai.models.delete("Joker"),
+    )
+    answers = await asyncio.gather(*tries, return_exceptions=True)
+
+    assert [getattr(error, "code", None) for error in answers] == [
+        *["unsupported_parameter"] * 3,
+        *["method_not_allowed"] * 3,
+    ]
