@@ -1,6 +1,8 @@
 """What the documentation promises of itself."""
 
 BEHAVIOURS = {
+    "docs.clients": "The tables of what official clients can use name tests that there are, all that each client has, "
+    "and the figure that is counted.",
     "docs.error-codes": "Every error code stands in docs/reference/http-errors.md with its status, and no other.",
     "docs.commands-work": "Every command of a page exists, and needs no activated environment; "
     "commands.md has those of dev.py and of the library.",

@@ -19,6 +19,30 @@ stream.on("content", (delta) => (got.deltas += delta));
 got.streamed = (await stream.finalChatCompletion()).choices[0].message.content;
 got.tokens = (await stream.totalUsage()).total_tokens;
 
+const asked = (content) => [{ role: "user", content }];
+const schema = { name: "it", schema: { type: "object" } };
+const response_format = { type: "json_schema", json_schema: schema };
+const parsed = await client.chat.completions.parse({ model: "Joker", messages: asked('say {"n": 1}'), response_format });
+got.parsed = parsed.choices[0].message.parsed;
+const where = {
+  type: "function",
+  function: { name: "where", parameters: { type: "object" }, parse: JSON.parse, function: ({ n }) => `at ${n}` },
+};
+const runner = client.chat.completions.runTools({ model: "Clerk", messages: asked("call where 1, where 2"), tools: [where] });
+got.ran = await runner.finalContent();
+const streamer = client.chat.completions.runTools({ model: "Clerk", messages: asked("call where 3"), tools: [where], stream: true });
+got.ranStreamed = await streamer.finalContent();
+const raw = await client.chat.completions.create({ model: "Joker", messages: asked("hello"), user: "u" }).withResponse();
+got.ignored = raw.response.headers.get("x-ms-ignored");
+got.model = (await client.models.retrieve("Joker")).id;
+
+const methodsOf = (resource) => Object.getOwnPropertyNames(Object.getPrototypeOf(resource)).filter((name) => name !== "constructor");
+got.methods = {
+  "chat.completions": methodsOf(client.chat.completions),
+  "chat.completions.messages": methodsOf(client.chat.completions.messages),
+  models: methodsOf(client.models),
+};
+
 try {
   await client.chat.completions.create({ model: "Joker", messages, n: 2 });
 } catch (error) {

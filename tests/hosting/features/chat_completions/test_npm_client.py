@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.client_tables import table_of
 from tests.support.npm_client import printed_by, with_packages
 from tests.support.running_host import RunningHost
 
@@ -20,13 +21,22 @@ async def test_the_client_does_all_that_the_wire_serves(pytestconfig: pytest.Con
     script = with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("openai-node-chat")))
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
         got = await printed_by(script, f"{host.origin}/api/chat/v1")
+    methods = got.pop("methods")
 
     assert got == {
-        "models": ["Joker"],
+        "models": ["Joker", "Clerk"],
         "turns": ["echo: my name is Ada", "my name is Ada | recall"],
         "deltas": "one two three",
         "streamed": "one two three",
         "tokens": 7,
+        "parsed": {"n": 1},
+        "ran": "told: at 1 | at 2",
+        "ranStreamed": "told: at 3",
+        "ignored": "user",
+        "model": "Joker",
         "refused": ["BadRequestError", 400, "unsupported_parameter", "n"],
         "failed": ["APIError", "run_failed"],
     }
+    named = {f"{resource}.{method}" for resource, names in methods.items() for method in names}
+    assert len(named) >= 12
+    assert table_of("clients-chat-completions.md", "openai for JavaScript").unnamed(named) == []

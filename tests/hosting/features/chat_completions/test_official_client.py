@@ -84,6 +84,38 @@ async def test_it_sends_what_the_client_has_no_word_for(chats: Chats) -> None:
     assert (first.id, other.model, streamed) == (again.id, "Clerk", "echo: hello")
 
 
+async def test_it_sends_pictures_files_and_sound() -> None:
+    """As data, each in its own part."""
+    chats = Chats({"AGENT_MODEL_INPUTS": "image/*, application/pdf, audio/*"})
+    parts: Any = [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    ]
+    async with chats.http, chats.openai:
+        made = await chats.openai.chat.completions.create(model="Joker", messages=[{"role": "user", "content": parts}])
+
+    seen = str(made.choices[0].message.content)
+    assert [word.split(",")[0].partition("data:")[2] for word in seen.split()[2:]] == [
+        "data:image/png;base64",
+        "a.pdf:data:application/pdf;base64",
+        "data:audio/wav;base64",
+    ]
+
+
+async def test_it_continues_a_thread_that_its_metadata_names(chats: Chats) -> None:
+    """With what is new alone."""
+    texts = []
+    for text in ("my name is Ada", "recall"):
+        made = await chats.openai.chat.completions.create(
+            model="Joker", messages=[{"role": "user", "content": text}], metadata={"thread_id": "t"}
+        )
+        texts.append(made.choices[0].message.content)
+
+    assert texts == ["echo: my name is Ada", "my name is Ada | recall"]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

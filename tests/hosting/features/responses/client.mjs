@@ -44,6 +44,44 @@ for await (const item of client.conversations.items.list(conversation.id, { orde
 got.items = items;
 got.deleted = (await client.conversations.delete(conversation.id)).deleted;
 
+const format = { type: "json_schema", name: "it", schema: { type: "object" } };
+const parsed = await client.responses.parse({ model: "Joker", input: 'say {"n": 1}', text: { format } });
+got.parsed = parsed.output_parsed;
+const raw = await client.responses.create({ model: "Joker", input: "hello", truncation: "auto" }).withResponse();
+got.ignored = raw.response.headers.get("x-ms-ignored");
+const inputs = [];
+for await (const item of client.responses.inputItems.list(first.id)) inputs.push(item.type);
+got.inputs = inputs;
+const kept = await client.conversations.create({ metadata: { agent_id: "Joker", mine: "x" } });
+await client.conversations.update(kept.id, { metadata: { mine: "y" } });
+got.metadata = (await client.conversations.retrieve(kept.id)).metadata;
+const held = await client.responses.create({ model: "Joker", input: "one", conversation: kept.id });
+const [item] = (await client.conversations.items.list(kept.id, { limit: 1 })).data;
+got.item = (await client.conversations.items.retrieve(item.id, { conversation_id: kept.id })).type;
+await client.responses.delete(held.id);
+got.model = (await client.models.retrieve("Joker")).id;
+
+const where = { type: "function", name: "where", parameters: { type: "object" }, strict: false };
+let conversation_items = [{ role: "user", content: "call where 1" }];
+for (;;) {
+  const answer = await client.responses.create({ model: "Clerk", input: conversation_items, tools: [where] });
+  conversation_items.push(...answer.output);
+  const calls = answer.output.filter((item) => item.type === "function_call");
+  got.told = answer.output_text;
+  if (!calls.length) break;
+  for (const { call_id } of calls) conversation_items.push({ type: "function_call_output", call_id, output: "here" });
+}
+
+const methodsOf = (resource) => Object.getOwnPropertyNames(Object.getPrototypeOf(resource)).filter((name) => name !== "constructor");
+got.methods = {
+  responses: methodsOf(client.responses),
+  "responses.inputItems": methodsOf(client.responses.inputItems),
+  "responses.inputTokens": methodsOf(client.responses.inputTokens),
+  conversations: methodsOf(client.conversations),
+  "conversations.items": methodsOf(client.conversations.items),
+  models: methodsOf(client.models),
+};
+
 try {
   await client.responses.create({ model: "Joker", input: "x", top_logprobs: 1 });
 } catch (error) {

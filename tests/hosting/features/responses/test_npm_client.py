@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.client_tables import table_of
 from tests.support.npm_client import printed_by, with_packages
 from tests.support.running_host import RunningHost
 
@@ -32,7 +33,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, script: Path) -> None:
     """Chats, streams, resumes, cancels, shows a picture, approves, keeps a conversation, and gets an error."""
     got = await printed_by(script, f"{host.origin}/api/openai/v1")
-    said = got["deltas"]
+    said, methods = got["deltas"], got.pop("methods")
 
     assert said.startswith("tool said agent-tool")
     assert got == {
@@ -48,5 +49,15 @@ async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, scrip
         "approved": "told: refunded 7",
         "items": ["message", "message"],
         "deleted": True,
+        "parsed": {"n": 1},
+        "ignored": "truncation",
+        "inputs": ["message"],
+        "metadata": {"mine": "y"},
+        "item": "message",
+        "model": "Joker",
+        "told": "told: here",
         "error": ["BadRequestError", 400, "unsupported_parameter", "top_logprobs"],
     }
+    named = {f"{resource}.{method}" for resource, names in methods.items() for method in names}
+    assert len(named) >= 18
+    assert table_of("clients-responses.md", "openai for JavaScript").unnamed(named) == []

@@ -10,7 +10,7 @@ import pytest
 from openai import APIStatusError, BadRequestError
 from pydantic import BaseModel
 
-from tests.hosting.features.responses.wired import Wired
+from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.carriers import GUARD_SECONDS
 
 pytestmark = pytest.mark.behaviour("responses.client")
@@ -83,6 +83,34 @@ async def test_it_sends_what_the_client_has_no_word_for(wired: Wired) -> None:
         streamed = (await answer.parse()).output_text
 
     assert (first.id, named.model, streamed) == (again.id, "Clerk", "it")
+
+
+async def test_it_sends_pictures_and_files_and_asks_for_a_format() -> None:
+    """A file as data; a format as the protocol's one object."""
+    wired = Wired({"AGENT_MODEL_INPUTS": "image/*, application/pdf"})
+    picture: Any = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"}
+    file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
+    content: Any = [{"type": "input_text", "text": "see"}, picture, file]
+    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"]}
+    wanted: Any = {"type": "json_schema", "name": "it", "schema": schema, "strict": True}
+    async with wired.http, wired.openai:
+        seen = await wired.openai.responses.create(model="Joker", input=[{"role": "user", "content": content}])
+        formatted = await wired.openai.responses.create(model="Joker", input="formatted", text={"format": wanted})
+
+    assert seen.output_text.startswith("user text:see data:data:image/png;base64,iVBORw0KGgo= data:a.pdf:")
+    assert '"name": "it"' in formatted.output_text
+
+
+async def test_it_continues_a_response_and_answers_what_that_waits_for(wired: Wired) -> None:
+    """By the id of the one before."""
+    create = wired.openai.responses.create
+    first = await create(model="Joker", input="my name is Ada")
+    second = await create(model="Joker", input="recall", previous_response_id=first.id)
+    waits = await create(model="Clerk", input="call refund 7")
+    (asking,) = asked(waits)
+    made = await create(model="Clerk", input=[answer_to(asking)], previous_response_id=waits.id)  # type: ignore[list-item]
+
+    assert (second.output_text, made.output_text) == ("my name is Ada | recall", "told: refunded 7")
 
 
 async def test_it_reads_follows_cancels_and_deletes_a_response(wired: Wired) -> None:

@@ -44,6 +44,7 @@ class Client:
 
     def __init__(self, origin: str, wire: str) -> None:
         self._fields = {**WIRES[wire], "base_url": origin + WIRES[wire]["base_url"]}
+        self._is_responses = wire == "responses"
 
     def model(self, name: str, **fields: Any) -> ChatOpenAI:
         """Return the client of an agent; it never repeats a request by itself."""
@@ -117,9 +118,11 @@ class Client:
         joker = self.model("Joker")
         picture = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
         file = {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf", "filename": "a.pdf"}
-        options = {"temperature": 0.5, "max_tokens": 5, "reasoning_effort": "low"}
-        ignored = {"seed": 1, "service_tier": "flex", "metadata": {"mine": "x"}, "store": True, "top_p": 0.5}
-        answer = self.model("Joker", include_response_headers=True, **ignored_by(self._fields, ignored)).invoke("say f")
+        options: dict[str, Any] = {"temperature": 0.5, "top_p": 0.5, "max_tokens": 5, "verbosity": "low"}
+        of_chat = {"frequency_penalty": 0.5, "presence_penalty": 0.5, "seed": 3, "reasoning_effort": "low"}
+        options |= {"reasoning": {"effort": "low"}} if self._is_responses else of_chat
+        ignored = {"service_tier": "flex", "metadata": {"mine": "x"}, "store": True, "top_p": 0.5}
+        answer = self.model("Joker", include_response_headers=True, **ignored).invoke("say f")
         return {
             "picture": joker.invoke([HumanMessage([{"type": "text", "text": "see"}, picture])]).text,
             "file": joker.invoke([HumanMessage([{"type": "text", "text": "see"}, file])]).text,
@@ -130,7 +133,7 @@ class Client:
     async def meets_errors(self) -> dict[str, Any]:
         """Return what it raises."""
         joker, errors = self.model("Joker"), []
-        wanted = {"top_logprobs": 2} if "use_responses_api" in self._fields else {"logprobs": True}
+        wanted = {"top_logprobs": 2} if self._is_responses else {"logprobs": True}
         tries: Sequence[Any] = (
             lambda: self.model("nobody").invoke("hello"),
             lambda: self.model("Joker", **wanted).invoke("hello"),
@@ -148,17 +151,26 @@ class Client:
 
     async def continues(self) -> dict[str, Any]:
         """Return a turn that names the response before it alone."""
-        if "use_responses_api" not in self._fields:
+        if not self._is_responses:
             return {}
+        blocks = self.model("Joker", output_version="v1").invoke("say g").content
         joker = self.model("Joker", use_previous_response_id=True)
         messages: list[BaseMessage] = [HumanMessage("my name is Bob")]
         messages += [joker.invoke(messages), HumanMessage("recall")]
-        return {"continued": joker.invoke(messages).text}
+        return {"continued": joker.invoke(messages).text, "blocks": [block["type"] for block in blocks]}
+
+    async def is_configured(self) -> dict[str, Any]:
+        """Return whether a repeated key finds the answer, and what a body of its own says."""
+        headers = {"Idempotency-Key": f"k-{self._is_responses}"}
+        keyed = self.model("Joker", default_headers=headers, default_query={"a": "b"}, request_timeout=30)
+        first, again = keyed.invoke("say h"), keyed.invoke("say h")
+        clerk = self.model("Joker", extra_body={"model": "Clerk"}, streaming=True)
+        return {"repeated": ids_of(first) == ids_of(again), "body": clerk.invoke("hello").text}
 
 
-def ignored_by(fields: dict[str, Any], ignored: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the wire has."""
-    return {name: value for name, value in ignored.items() if name != "seed" or "use_responses_api" not in fields}
+def ids_of(message: Any) -> Any:
+    """Return what the answer is called on its wire."""
+    return message.response_metadata["id"]
 
 
 def usage_of(message: Any) -> int:
@@ -170,10 +182,11 @@ async def main(origin: str, wire: str) -> dict[str, Any]:
     """Return all that it got."""
     client, got = Client(origin, wire), {}
     parts = (client.talks, client.runs_tools, client.formats, client.sends, client.meets_errors, client.continues)
+    parts = (*parts, client.is_configured)
     for part in parts:
         got |= {f"{part.__name__}.{name}": value for name, value in (await part()).items()}
     return got
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(*sys.argv[1:]))))
+    print(json.dumps({**asyncio.run(main(*sys.argv[1:])), "fields": sorted(ChatOpenAI.model_fields)}))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.client_tables import table_of
 from tests.support.python_packages import installed, printed_with
 from tests.support.running_host import RunningHost
 
@@ -50,16 +51,20 @@ ON_EACH: dict[str, Any] = {
     "formats.json_mode": "10",
     "sends.picture": "user text:see data:data:image/png;base64,iVBORw0KGgo=",
     "sends.file": "user text:see data:a.pdf:data:application/pdf;base64,JVBERi0=",
-    "sends.options": {"max_tokens": 5, "reasoning_effort": "low", "temperature": 0.5},
+    "is_configured.repeated": True,
+    "is_configured.body": "echo: hello",
 }
 NEVER = [[404, "unknown_agent"], [400, "unsupported_parameter"]]
+OPTIONS = {"max_tokens": 5, "reasoning_effort": "low", "temperature": 0.5, "top_p": 0.5, "verbosity": "low"}
 ON_ONE: dict[str, dict[str, Any]] = {
     "chat-completions": {
-        "sends.ignored": "seed, service_tier, store, top_p",
+        "sends.options": {**OPTIONS, "frequency_penalty": 0.5, "presence_penalty": 0.5, "seed": 3},
+        "sends.ignored": "service_tier, store, top_p",
         # For a built-in tool LangChain goes to the other protocol, which this address does not have.
         "meets_errors.errors": [*NEVER, [404, "unknown_url"], [500, "run_failed"]],
     },
     "responses": {
+        "sends.options": OPTIONS,
         "sends.ignored": "service_tier, top_p",
         "meets_errors.errors": [
             *NEVER,
@@ -67,6 +72,7 @@ ON_ONE: dict[str, dict[str, Any]] = {
             ["ValueError", "ResponseError(code='server_error', messa"],
         ],
         "continues.continued": "my name is Bob | recall",
+        "continues.blocks": ["text"],
     },
 }
 
@@ -80,4 +86,10 @@ async def test_langchains_client_does_all_that_the_wire_serves(
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app"), environ=TAKES_FILES) as host:
         got = await printed_with(packages, HERE / "client.py", host.origin, wire)
 
+    import json
+
+    print("GOT", json.dumps(got))
+    fields = got.pop("fields")
+    assert len(fields) > 40
+    assert table_of(f"clients-{wire}.md", "ChatOpenAI of LangChain").unnamed(fields) == []
     assert got == {**ON_EACH, **ON_ONE[wire]}

@@ -15,4 +15,6 @@ from tests.support.clerk import clerk
 hosting.functions.answering.PING_SECONDS = 0.005
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["responses"])
+app = hosting.app.AgentFunctionApp(
+    agents=[scripted_agent("Joker"), clerk(print)], wires=["responses"], client_tools=True
+)

@@ -1,0 +1,125 @@
+"""The tables of what official clients can use say what is tried, and name all that each client has."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework.openai import OpenAIChatCompletionOptions, OpenAIChatOptions
+from openai import OpenAI
+
+from tests.support.client_tables import (
+    BY_DESIGN,
+    COLUMNS,
+    MISSING,
+    WORKS,
+    ClientTable,
+    is_test,
+    pages,
+    table_of,
+    tables_of,
+)
+
+TABLES = [(page, table) for page in pages() for table in tables_of(page)]
+AIM = 0.9
+each_table = pytest.mark.parametrize(
+    ("page", "table"), TABLES, ids=[f"{page.stem}-{table.client}" for page, table in TABLES]
+)
+
+
+@pytest.mark.behaviour("docs.clients")
+def test_the_wires_of_openai_and_the_ai_sdk_have_tables() -> None:
+    """Of each client that is tried."""
+    names = {page.name for page, _ in TABLES}
+
+    assert names >= {"clients-responses.md", "clients-chat-completions.md", "ai-sdk.md"}
+    assert [len(tables_of(page)) for page in pages() if page.name.startswith("clients-")][:2] == [4, 4]
+
+
+@pytest.mark.behaviour("docs.clients")
+@each_table
+def test_each_row_says_how_it_stands_and_names_the_tests_that_try_it(page: Path, table: ClientTable) -> None:
+    """What works has tests that there are; what does not has a reason."""
+    wrong = [
+        row.feature
+        for row in table.rows
+        if row.here not in (WORKS, BY_DESIGN, MISSING)
+        or not row.names
+        or not row.how
+        or (row.here == WORKS) != bool(row.tests)
+        or not all(map(is_test, row.tests))
+    ]
+
+    assert list(table.columns) == COLUMNS
+    assert wrong == []
+
+
+@pytest.mark.behaviour("docs.clients")
+@each_table
+def test_the_figure_below_a_table_is_the_one_counted_and_the_aim_is_met(page: Path, table: ClientTable) -> None:
+    """Nine of ten features that apply to a hosted agent work."""
+    works, applies = table.counted()
+
+    assert table.figure == (works, applies)
+    assert works >= AIM * applies
+
+
+def methods(resource: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the methods of a client's resource under their whole names."""
+    for name in dir(resource):
+        method = getattr(resource, name)
+        if not name.startswith("_") and inspect.ismethod(method):
+            yield f"{path}.{name}", method
+
+
+def names_of(table: ClientTable, *paths: str) -> set[str]:
+    """Return the names that OpenAI's client for Python has: its methods, and the parameters of those that are served."""
+    names, client = set[str](), OpenAI(api_key="unused")
+    served = {name for row in table.rows if row.here == WORKS for name in row.names}
+    for path in paths:
+        resource: Any = client
+        for part in path.split("."):
+            resource = getattr(resource, part)
+        for name, method in methods(resource, path):
+            names |= {name, *(inspect.signature(method).parameters if name in served else ())}
+    return names
+
+
+@pytest.mark.behaviour("docs.clients")
+@pytest.mark.parametrize(
+    ("page", "paths"),
+    [
+        (
+            "clients-responses.md",
+            ("responses", "responses.input_items", "responses.input_tokens", "conversations", "conversations.items"),
+        ),
+        ("clients-chat-completions.md", ("chat.completions", "chat.completions.messages", "models")),
+    ],
+)
+def test_no_method_or_parameter_of_openais_client_is_left_out(page: str, paths: tuple[str, ...]) -> None:
+    """Of the version that is installed."""
+    table = table_of(page, "openai for Python")
+    names = names_of(table, *paths)
+
+    assert len(names) > 40
+    assert table.unnamed(names) == []
+
+
+@pytest.mark.behaviour("docs.clients")
+@pytest.mark.parametrize(
+    ("page", "client", "options"),
+    [
+        ("clients-responses.md", "OpenAIChatClient of agent-framework", OpenAIChatOptions),
+        ("clients-chat-completions.md", "OpenAIChatCompletionClient of agent-framework", OpenAIChatCompletionOptions),
+    ],
+)
+def test_no_option_of_agent_frameworks_client_is_left_out(page: str, client: str, options: Any) -> None:
+    """Of the version that is installed."""
+    names = set(typing.get_type_hints(options))
+
+    assert len(names) > 20
+    assert table_of(page, client).unnamed(names) == []
