@@ -118,19 +118,19 @@ def _word(word: object, tools: Sequence[ClientTool], declared: Iterable[str]) ->
 
 def _named(items: Sequence[object], member: str, tools: Sequence[ClientTool]) -> list[ClientTool]:
     """Return the caller's tools that these items name, in OpenAI's form; raises `NotServedError` for another one."""
-    names = []
+    own = {tool.name: tool for tool in tools}
+    chosen: dict[str, ClientTool] = {}
     for item in items:
         function = item.get(member) if member and isinstance(item, dict) else item
-        names.append(function.get("name") if isinstance(function, dict) else None)
-    own = {tool.name: tool for tool in tools}
-    for name in names:
+        name = function.get("name") if isinstance(function, dict) else None
         if not isinstance(name, str) or name not in own:
             raise NotServedError(
                 f"A choice of tools names {name!r:.80}, which is no function of {_OWN}. The agent's tools are its "
                 "model's to choose.",
                 TOOL_CHOICE,
             )
-    return [own[name] for name in dict.fromkeys(names)]
+        chosen[name] = own[name]
+    return list(chosen.values())
 
 
 def shown_choice(options: Mapping[str, Any]) -> str | dict[str, str]:

@@ -77,7 +77,7 @@ def methods(resource: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def names_of(table: ClientTable, *paths: str) -> set[str]:
-    """Return the names that OpenAI's client for Python has: its methods, and the parameters of those that are served."""
+    """Return the names that OpenAI's client for Python has: methods, and the parameters of those that are served."""
     names, client = set[str](), OpenAI(api_key="unused")
     served = {name for row in table.rows if row.here == WORKS for name in row.names}
     for path in paths:

@@ -17,7 +17,7 @@ from tests.support.running_host import RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("chat.langchain")]
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "langchain"
 LANGCHAIN = (
     *("langchain-openai==1.7.4", "langchain-core==1.8.3", "langchain-protocol==0.0.20", "langsmith==0.15.1"),
     *(
