@@ -247,11 +247,12 @@ async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_i
 
 
 @pytest.mark.behaviour("responses.owners")
-async def test_a_call_of_a_response_that_is_not_stored_is_answered_by_its_own_caller_alone() -> None:
+@pytest.mark.parametrize("store", [False, True])
+async def test_a_call_of_a_response_is_answered_by_its_own_caller_alone(store: bool) -> None:
     """Its id does not say whose it is: of another caller it is unknown."""
     wired = Wired(client_tools=True, principal=signed_in)
     async with wired.http:
-        body = {"model": "Clerk", "tools": [WHERE], "store": False}
+        body = {"model": "Clerk", "tools": [WHERE], "store": store}
         ada, bob = [{"x-user": user} for user in ("ada", "bob")]
         first = (await wired.http.post("responses", json={**body, "input": "call where 1"}, headers=ada)).json()
         outputs = [{"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "here"}]
