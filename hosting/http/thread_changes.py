@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from hosting.core.care import Care, Pace
-from hosting.core.thread.events import TERMINALS, Accepted, Deleting, Reset
+from hosting.core.thread.events import TERMINALS, Accepted
 from hosting.core.thread.head import Head
+from hosting.core.thread.thread_events import Deleting, Reset
 from hosting.core.thread_log import ThreadLog
 from hosting.names import Address
 
