@@ -18,6 +18,7 @@ from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.background.feature import BackgroundFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.chat_completions.feature import ChatCompletionsFeature
+from hosting.features.feedback.feature import FeedbackFeature
 from hosting.features.files.feature import FilesFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
@@ -54,6 +55,7 @@ FEATURES: Sequence[type[Feature]] = (
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
+    FeedbackFeature,
     FilesFeature,
     BackgroundFeature,
     InstancesFeature,
@@ -138,8 +140,18 @@ def make_features(
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     promised, reads, rotation = services.promised, services.large_reads, services.rotation("overview")
+    feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
     overview = OverviewFeature(
-        cells, log, holders, promised, plan, threads=threads, reads=reads, rotation=rotation, most_bytes=most_bytes
+        cells,
+        log,
+        holders,
+        promised,
+        plan,
+        threads=threads,
+        reads=reads,
+        rotation=rotation,
+        most_bytes=most_bytes,
+        feedback=feedback.of_days,
     )
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
@@ -156,6 +168,7 @@ def make_features(
         ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
+        feedback,
         FilesFeature(cells, stores, log, holders.held, plan),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),

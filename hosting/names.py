@@ -253,7 +253,9 @@ def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
-def store_space(hub: str, holds: Literal["log", "not-taken", "deleted", "promised", "swept", "files"]) -> str:
+def store_space(
+    hub: str, holds: Literal["log", "not-taken", "deleted", "promised", "swept", "files", "feedback", "feedback-noted"]
+) -> str:
     """Return the space of the object stores in which the app of that task hub keeps such data."""
     return f"{hub}.{holds}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -134,3 +134,51 @@ class NotifiesReceivers(Protocol):
 
     async def remove(self, address: Address, begun_by: str, receiver_id: str) -> None:
         """Remove a receiver of the task."""
+
+
+class RunNews(Struct, frozen=True):
+    """What receivers are sent of an ended run besides its end: the `event`, its time, and what they are told of it."""
+
+    event: str
+    at: float
+    fields: Mapping[str, Any]
+
+
+class NotifiesOfNews(Protocol):
+    """Notifies the agent's own receiver of news of a run, as it is notified of ends.
+
+    `news_of` is for the feature to set that has news: what there is under a name now, or None.
+    """
+
+    news_of: Callable[[Run, str], Awaitable[RunNews | None]] | None
+
+    async def notify_of(self, address: Address, run_id: str, name: str, client: EntityClient) -> None:
+        """Have the news of that name delivered, once however often it is called; raises `EngineUnavailableError`."""
+
+
+class FeedbackDay(Struct, frozen=True):
+    """The feedback that was given on one day: how often, the sum of the scores, and how often with each label."""
+
+    count: int = 0
+    total: float = 0.0
+    labels: Mapping[str, int] = {}
+
+    def plus(self, other: FeedbackDay) -> FeedbackDay:
+        """Return the sum of both."""
+        labels = {
+            name: self.labels.get(name, 0) + other.labels.get(name, 0) for name in {**self.labels, **other.labels}
+        }
+        return FeedbackDay(self.count + other.count, self.total + other.total, labels)
+
+
+NO_FEEDBACK = FeedbackDay()
+
+
+class CountsFeedback(Protocol):
+    """The figures of feedback, for those who show figures."""
+
+    async def __call__(self, agent: str, owner: str, days: Collection[str]) -> Mapping[str, FeedbackDay]:
+        """Return those of the owner's runs on these days (`2026-01-31`, UTC) on which any was given.
+
+        Raises `AttachmentsUnavailableError`.
+        """

@@ -20,7 +20,7 @@ from hosting.core.turns import LargeReads
 from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.overview.routes import ROUTES
 from hosting.http.request import Bound, late
-from hosting.http.verbs import FoundThreads, ThreadQuery
+from hosting.http.verbs import CountsFeedback, FoundThreads, ThreadQuery
 from hosting.plan import Plan
 from hosting.principal import Caller
 
@@ -46,11 +46,16 @@ class OverviewFeature(Feature):
         reads: LargeReads,
         rotation: Rotation,
         most_bytes: int,
+        feedback: CountsFeedback,
     ) -> None:
-        """`rotation` is the turn order of the agents in the upkeep. A body has `most_bytes` at most."""
+        """`rotation` is the turn order of the agents in the upkeep. A body has `most_bytes` at most.
+
+        `feedback` has the figures of feedback.
+        """
         self._cells, self._log, self._threads, self._reads = cells, log, threads, reads
         self._seen_by_operators = holders, promised
         self._plan, self._rotation, self._most_bytes = plan, rotation, most_bytes
+        self._feedback = feedback
 
     @cached_property
     def _overview(self) -> Overview:
@@ -74,9 +79,9 @@ class OverviewFeature(Feature):
         from hosting.features.overview.search import ThreadSearch
 
         holders, promised = self._seen_by_operators
-        view = OperatorsView(self._log, holders, self._overview, promised)
+        view = OperatorsView(self._log, holders, self._overview, promised, self._feedback)
         search = ThreadSearch(self._overview, self._log, self._threads, self._reads)
-        of_owners = OverviewHandlers(self._overview, search, self._threads, self._log)
+        of_owners = OverviewHandlers(self._overview, search, self._threads, self._log, self._feedback)
         labels = LabelHandlers(self._threads, self._log, self._most_bytes)
         return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log).bound()
 

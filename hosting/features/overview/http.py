@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from hosting.amounts import cost_text
 from hosting.core.agent.held_run import read_run
@@ -37,7 +38,7 @@ from hosting.http.parameters import (
 )
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.verbs import FoundThreads, ThreadQuery
+from hosting.http.verbs import NO_FEEDBACK, CountsFeedback, FeedbackDay, FoundThreads, ThreadQuery
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 
@@ -47,11 +48,14 @@ _WORDS_CHARACTERS = 2000
 class OverviewHandlers:
     """The handlers of the routes about all threads of a caller."""
 
-    def __init__(self, overview: Overview, search: ThreadSearch, threads: Threads, log: ThreadLog) -> None:
+    def __init__(
+        self, overview: Overview, search: ThreadSearch, threads: Threads, log: ThreadLog, feedback: CountsFeedback
+    ) -> None:
         self._overview = overview
         self._search = search
         self._threads = threads
         self._log = log
+        self._feedback = feedback
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
@@ -72,7 +76,10 @@ class OverviewHandlers:
     async def _figures(self, request: HttpRequest) -> Reply:
         agent, days = request.agent.name, read_number(DAYS, request.query)
         figures = await self._overview.figures(agent, days, request.caller)
-        return figures_reply(agent, figures)
+        today = datetime.fromtimestamp(self._log.clocks.wall(), tz=UTC).date()
+        asked = {(today - timedelta(days=before)).isoformat() for before in range(-1, days)}
+        feedback = await self._feedback(agent, request.caller.owner, asked | {date for date, _ in figures.days})
+        return figures_reply(agent, figures, feedback, days)
 
     async def _waiting(self, request: HttpRequest) -> Reply:
         wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query))
@@ -105,15 +112,17 @@ def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor:
     return json_reply(200, body)
 
 
-def figures_reply(agent: str, figures: AgentFigures) -> Reply:
-    """Return an agent's figures by day, the oldest day first."""
-    days = [day_fields(date, day) for date, day in figures.days]
+def figures_reply(agent: str, figures: AgentFigures, feedback: Mapping[str, FeedbackDay], most: int) -> Reply:
+    """Return an agent's figures by day, the oldest day first: the last ones on which there was anything."""
+    runs = dict(figures.days)
+    dates = sorted({*runs, *feedback})[-most:]
+    days = [day_fields(date, runs.get(date, Day()), feedback.get(date, NO_FEEDBACK)) for date in dates]
     body: Figures = {"agent": agent, "as_of": iso(figures.seen_until), "days": days}
     return json_reply(200, body)
 
 
-def day_fields(date: str, day: Day) -> DayFigures:
-    """Return the figures of the runs of one day."""
+def day_fields(date: str, day: Day, feedback: FeedbackDay) -> DayFigures:
+    """Return the figures of the runs of one day, and of the feedback that was given on it."""
     mean = day.seconds / day.runs if day.runs else 0.0
     median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
     figures: DayFigures = {
@@ -131,6 +140,9 @@ def day_fields(date: str, day: Day) -> DayFigures:
     }
     if day.cost:
         figures["cost"] = cost_text(day.cost)
+    if feedback.count:
+        mean_score = round(feedback.total / feedback.count, 3)
+        figures["feedback"] = {"count": feedback.count, "mean_score": mean_score, "labels": dict(feedback.labels)}
     return figures
 
 

@@ -95,5 +95,5 @@ def _agent(plan: AgentPlan, survey: Survey, now: float, calls: StoreCalls) -> Ag
         "attempts": sum(run.attempts for run in opened),
         "taken_over": sum(run.lost for run in opened),
         "store_calls_here": calls,
-        "today": day_fields(iso(now)[:10], survey.today),
+        "today": day_fields(iso(now)[:10], survey.today, survey.feedback),
     }

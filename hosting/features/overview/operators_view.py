@@ -25,6 +25,7 @@ from hosting.core.thread_log import ThreadLog
 from hosting.features.overview.figures import Day
 from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview, gathered
 from hosting.features.overview.routes import StuckCode
+from hosting.http.verbs import NO_FEEDBACK, CountsFeedback, FeedbackDay
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import ClockClient, EntityClient, read_utc
@@ -58,8 +59,8 @@ class Stuck(Struct, frozen=True):
 class Survey(Struct, frozen=True):
     """One agent now: its threads with their heads, the newest change first.
 
-    `is_complete`: it has all threads that changed, and all owners' figures are in `today`. `held_here` is how many of
-    the runs this process holds.
+    `is_complete`: it has all threads that changed, and all owners' figures are in `today` and `feedback`. `held_here`
+    is how many of the runs this process holds.
     """
 
     agent: str
@@ -68,6 +69,7 @@ class Survey(Struct, frozen=True):
     held_here: int
     today: Day
     stuck: tuple[Stuck, ...]
+    feedback: FeedbackDay = NO_FEEDBACK
 
     @property
     def open_runs(self) -> list[OpenRun]:
@@ -89,6 +91,7 @@ class OperatorsView:
         holders: HeldRuns,
         overview: Overview,
         promised: PromisedRuns,
+        feedback: CountsFeedback,
         *,
         most_named: int = MOST_NAMED,
         most_heads: int = MOST_HEADS,
@@ -98,6 +101,7 @@ class OperatorsView:
         self._holders = holders
         self._overview = overview
         self._promised = promised
+        self._feedback = feedback
         self._most_named = most_named
         self._most_heads = most_heads
         self._most_owners = most_owners
@@ -127,9 +131,12 @@ class OperatorsView:
             self._today(agent, midnight.date().isoformat(), Caller(client, owner=one))
             for one in owners[: self._most_owners]
         )
-        today = Day()
+        today, feedback, date = Day(), NO_FEEDBACK, midnight.date().isoformat()
         for day in days:
             today = today.plus(day)
+        given = await gathered(self._feedback(agent, one, [date]) for one in owners[: self._most_owners])
+        for counted in given:
+            feedback = feedback.plus(counted.get(date, NO_FEEDBACK))
         return Survey(
             agent,
             threads,
@@ -137,6 +144,7 @@ class OperatorsView:
             sum(_is_of(address, agent, owner) for address in held),
             today,
             tuple(one for one in suspects if one is not None and one.run_id not in self._holders.held),
+            feedback,
         )
 
     async def _named(

@@ -77,10 +77,18 @@ class Latencies(TypedDict):
     max: float
 
 
+class FeedbackFigures(TypedDict):
+    """The feedback that was given on a day (UTC): count, mean score (0 to 1), and count by label."""
+
+    count: int
+    mean_score: float
+    labels: dict[str, int]
+
+
 class DayFigures(TypedDict):
     """The runs that ended on a day (UTC): count, failures by code, and tokens. Cancelled runs are no failures.
 
-    `cost` is set if the runs have a cost.
+    `cost` is set if the runs have a cost, `feedback` if any was given on that day.
     """
 
     day: str
@@ -90,6 +98,7 @@ class DayFigures(TypedDict):
     latency_seconds: Latencies
     usage: Usage
     cost: NotRequired[str]
+    feedback: NotRequired[FeedbackFigures]
 
 
 class Figures(TypedDict):
@@ -126,14 +135,16 @@ THREADS = Route(
     STORES,
     (LIMIT, CURSOR, SORT, SEARCH),
 )
-DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
+DAYS = number_in_query(
+    "days", "The number of days, of those on which runs ended or feedback was given; the newest first.", MOST_DAYS, 30
+)
 FIGURES = Route(
     "figures",
     "GET",
     places.AGENT.below("figures"),
     "Read the agent's runs by day: count, duration, failures and usage",
     ok(Figures),
-    STORES,
+    (*STORES, errors.AttachmentsUnavailableError),
     (DAYS,),
 )
 WAITING = Route(
@@ -243,7 +254,7 @@ OPERATIONS = Route(
     places.APP.below("operations"),
     "Read the queued, running and stuck runs of all agents",
     ok(Operations),
-    STORES,
+    (*STORES, errors.AttachmentsUnavailableError),
     (HOURS,),
     needs="admin",
 )

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.core.hooks import ENTITY, key_of
 from hosting.features.webhooks.client import INSIDE, NOT_ALLOWED, SECONDS, Posted
-from hosting.features.webhooks.records import CLOCK_PREFIX, PUSH
+from hosting.features.webhooks.records import CLOCK_PREFIX, NEWS, PUSH
 from hosting.names import Address, is_id
 from hosting.ports import EntityClient
 
@@ -60,8 +60,9 @@ class Sleep(Struct, frozen=True):
 class WebhookOrder(Struct, frozen=True):
     """Which message is to be sent: of a run's end, to one receiver, after so many tries.
 
-    `target` is "agent" or "request", whose webhook it is, or `PUSH` with the id of one of the task's receivers. One
-    that is ordered `again` is sent whatever came of it before. `clock` is the number of the clock that orders it.
+    `target` is "agent" or "request", whose webhook it is, `PUSH` with the id of one of the task's receivers, or `NEWS`
+    with the id of what the agent's own receiver is sent besides. One that is ordered `again` is sent whatever came of
+    it before. `clock` is the number of the clock that orders it.
     """
 
     address: Address
@@ -79,7 +80,17 @@ class WebhookOrder(Struct, frozen=True):
     @property
     def sender(self) -> str:
         """Who has it sent: an agent, or the owner who named the address."""
-        return f"agent {self.address.agent}" if self.target == "agent" else f"owner {self.address.owner}"
+        return f"agent {self.address.agent}" if self.is_for_agent else f"owner {self.address.owner}"
+
+    @property
+    def is_for_agent(self) -> bool:
+        """Whether the agent's own receiver gets it."""
+        return self.target == "agent" or self.is_news
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it is about something else than the run's end."""
+        return self.target.startswith(NEWS)
 
     def key(self, operation: str = POST) -> str:
         """Return the key of the entity that does that: the same for all of a run, and none that calls callbacks."""
@@ -121,7 +132,8 @@ class WebhookOrder(Struct, frozen=True):
 
 def is_target(text: str) -> bool:
     """Whether a delivery may be to that."""
-    return text in ("agent", "request") or (text.startswith(PUSH) and is_id(text[len(PUSH) :]))
+    ids = [text.removeprefix(prefix) for prefix in (PUSH, NEWS) if text.startswith(prefix)]
+    return text in ("agent", "request") or any(map(is_id, ids))
 
 
 class _Record(BaseModel):

@@ -39,9 +39,9 @@ class ShownDeliveries(TypedDict):
 
 _RECEIVER = in_path(
     "receiver",
-    "The receiver: agent, request, or push- with the id of a task's receiver.",
+    "The receiver: agent, request, push- with the id of a task's receiver, or feedback- with an id.",
     UnknownDeliveryError,
-    pattern=f"(?:agent|request|push-{id_pattern()})",
+    pattern=f"(?:agent|request|(?:push|feedback)-{id_pattern()})",
 )
 OF_RUN = text_in_query("run_id", "Only deliveries of this run.", id_pattern(), "the id of a run.")
 _REFUSALS = (*LOG, errors.AttachmentsUnavailableError)

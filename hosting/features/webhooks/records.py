@@ -11,6 +11,9 @@ from hosting.core.outcome import RunIds
 RECORD = "webhook-"
 """How the names of records begin among the attachments of their thread."""
 
+NEWS = "feedback-"
+"""How the targets begin that are news of a run for the agent's receiver; the id of a change follows."""
+
 PUSH = "push-"
 """How the targets begin that are receivers of a task; the id of one follows."""
 

@@ -53,11 +53,11 @@ from hosting.features.webhooks.records import PUSH
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.features.webhooks.send_slots import PROMPT_SECONDS, SendSlots, Slot
 from hosting.http.run_text import status_of
-from hosting.http.verbs import Receiver
+from hosting.http.verbs import Receiver, RunNews
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient, utc
+from hosting.ports import ClockClient, EntityClient, utc
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]
 class _Message(Struct, frozen=True):
     """One message about a run's end, its delivery, and where to; None where nobody is to be notified any more.
 
-    `owner` is the owner of its thread: for an agent's own receiver alone.
+    `owner` is the owner of its thread: for an agent's own receiver alone. `news` is what it is about if not the end.
     """
 
     order: WebhookOrder
@@ -80,10 +80,13 @@ class _Message(Struct, frozen=True):
     owner: dict[str, str] | None
     to: Receiver | None
     record: Delivery
+    news: RunNews | None = None
 
 
 class Webhooks:
-    """The webhooks of one app, for one event loop."""
+    """The webhooks of one app, for one event loop. `news_of` is what there is to send besides ends of runs, by name."""
+
+    news_of: Callable[[Run, str], Awaitable[RunNews | None]] | None = None
 
     def __init__(
         self,
@@ -139,15 +142,20 @@ class Webhooks:
         run = await read_run(self._log, order.address, order.run_id, head)
         if not isinstance(run, Run) or not isinstance(run.state, Ended):
             return []
-        owner = await self._owner(run, head) if order.target == "agent" else None
+        owner = await self._owner(run, head) if order.is_for_agent else None
+        news = await self.news_of(run, order.target) if order.is_news and self.news_of is not None else None
         messages = list[_Message]()
-        for target, to in (await self._receivers(order, run, head.epoch)).items():
+        receivers = await self._receivers(order, run, head.epoch)
+        if order.is_news and news is None:  # it was replaced since, or taken back
+            receivers = dict.fromkeys(receivers)
+        for target, to in receivers.items():
             own = replace(order, target=target)
             record = await self.deliveries.read(own, head.epoch)
             if record is None and to is not None:
-                record = Delivery(run_id=run.run_id, target=target, event=event_of(run.state.end), url=to.url)
+                event = event_of(run.state.end) if news is None else news.event
+                record = Delivery(run_id=run.run_id, target=target, event=event, url=to.url)
             if record is not None:
-                messages.append(_Message(own, head.epoch, run, run.state.end, owner, to, record))
+                messages.append(_Message(own, head.epoch, run, run.state.end, owner, to, record, news))
         return messages
 
     async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, Receiver | None]:
@@ -155,12 +163,12 @@ class Webhooks:
         webhook, planned = run.accepted.request.webhook, self._agents.get(order.address.agent)
         url = None if planned is None else planned.options.webhook
         begun = run.accepted.request.task_run(run.run_id)
-        if order.target != "agent" and begun is not None:
+        if not order.is_for_agent and begun is not None:
             receivers = await self.receivers.store.of_task(order.address, epoch, begun)
             targets = [PUSH + id_ for id_ in receivers] if order.target == "request" else [order.target]
             served = {} if self.receivers.update_of is None else receivers
             return {target: served.get(target.removeprefix(PUSH)) for target in targets}
-        if order.target != "agent":
+        if not order.is_for_agent:
             url = None if webhook == url else webhook  # the agent's own is sent as such
         return {order.target: None if url is None else Receiver(id=order.target, url=url)}
 
@@ -270,6 +278,12 @@ class Webhooks:
         await self.deliveries.mark(message.order, message.epoch, message.record, record)
         return record
 
+    async def notify_of(self, address: Address, run_id: str, name: str, client: EntityClient) -> None:
+        """Have the news of that name delivered; see `NotifiesOfNews`."""
+        planned = self._agents.get(address.agent)
+        if planned is not None and planned.options.webhook is not None:
+            await WebhookOrder(address, run_id, name).signal(client)
+
     async def drain(self, seconds: float) -> None:
         """Begin no more waiting orders, and return once current tries are over and stored, or after so long."""
         self._slots.close()
@@ -292,7 +306,7 @@ class Webhooks:
         update_of = self.receivers.update_of if is_of_task else None
         text = self._text(message) if update_of is None else update_of(message.run, message.terminal)
         body = json.dumps(text, ensure_ascii=False, separators=(",", ":")).encode()
-        message_id = f"{record.run_id}-{record.event.replace('.', '-')}"
+        message_id = f"{record.run_id}-{message.order.target if message.news else record.event.replace('.', '-')}"
         headers = {
             "content-type": "application/json",
             "user-agent": "durable-agent-host",
@@ -322,6 +336,8 @@ class Webhooks:
         }
         if message.owner is not None:
             shown["owner"] = message.owner
+        if message.news is not None:
+            return {"type": message.news.event, "timestamp": utc(message.news.at), "data": shown | message.news.fields}
         if isinstance(terminal, Completed):
             shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
         if isinstance(terminal, Completed) and terminal.approvals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
 from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
+from hosting.http.verbs import FeedbackDay
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
@@ -44,10 +45,15 @@ def processes(engine: ListedEngine) -> Iterator[Processes]:
         process.loop.close()
 
 
+async def no_feedback(agent: str, owner: str, days: Collection[str]) -> dict[str, FeedbackDay]:
+    """Return that nobody gave any."""
+    return {}
+
+
 def view_of(process: Process, **bounds: int) -> OperatorsView:
     """Return what an operator asks this process."""
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
-    return OperatorsView(process.log, process.holders, overview, process.promised, **bounds)
+    return OperatorsView(process.log, process.holders, overview, process.promised, no_feedback, **bounds)
 
 
 async def survey(process: Process, owner: str | None = None, **bounds: int) -> Survey:

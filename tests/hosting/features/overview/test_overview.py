@@ -32,7 +32,7 @@ from hosting.features.overview.log import (
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.features.overview.routes import MOST_DAYS
-from hosting.http.verbs import ThreadQuery
+from hosting.http.verbs import NO_FEEDBACK, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
 from hosting.principal import Caller
@@ -167,8 +167,8 @@ async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: 
 
     figures = await app.overview().figures(AGENT, 30, Caller(app.engine))
 
-    days = json.loads(str(figures_reply(AGENT, figures).body))["days"]
-    both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]))
+    days = json.loads(str(figures_reply(AGENT, figures, {}, 30).body))["days"]
+    both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]), NO_FEEDBACK)
     ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
     assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
 

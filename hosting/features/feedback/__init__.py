@@ -1,0 +1,1 @@
+"""What people think of the answers of runs."""
