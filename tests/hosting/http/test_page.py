@@ -28,6 +28,10 @@ ELSEWHERE = re.compile(r"(?<![\w/])(?:https?:)?//(?!www\.w3\.org/2000/svg)[a-z]"
 COUNT_BY_HAND = re.compile(
     r"\$\{[^{}]*(?:toLocaleString\(\)|[cC]ount|length|size)\} [a-z ]*s\b|toLocaleString\(\)[^`\n]{0,9}\" [a-z]+s\""
 )
+OF_NO_TEXT = re.compile(
+    r"\\`|\"(?:[^\"\\\n]|\\.)*\"|(?:(?<=[(\[])|(?<=[(\[=,] ))/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\[\n])+/"
+)
+"""Of a line of a script: what is in quotes, and patterns."""
 PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
@@ -198,10 +202,20 @@ def test_a_script_is_sent_without_the_lines_of_its_comments_and_with_each_other_
     written = path.read_text(encoding="utf-8").split("\n")
 
     assert len(sent) == len(written)
-    assert not any(line.lstrip().startswith(("//", "/*")) for line in sent)
-    left_out = [line.lstrip() for line, other in zip(written, sent, strict=True) if line != other]
+    assert not any(line.startswith((" ", "//", "/*")) for line in sent)
+    left_out = [line.lstrip() for line, other in zip(written, sent, strict=True) if line.lstrip() != other]
     assert left_out
     assert all(line.startswith(("//", "/*", "*")) for line in left_out)
+
+
+@pytest.mark.behaviour("page.small")
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_text_of_a_script_goes_over_two_lines(path: Path) -> None:
+    """The blanks with which a line begins are not sent. In a pattern or in quotes a backtick begins no text."""
+    lines = (OF_NO_TEXT.sub("", line) for line in path.read_text(encoding="utf-8").split("\n"))
+    code = [line for line in lines if not line.lstrip().startswith(("//", "*", "/*"))]
+
+    assert [line for line in code if line.count("`") % 2] == []
 
 
 @pytest.mark.behaviour("page.files")
