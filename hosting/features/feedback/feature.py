@@ -108,7 +108,7 @@ class FeedbackFeature(Feature):
         from hosting.features.feedback.http import feedback_fields
 
         records = await self._feedbacks.exported(address, epoch)
-        return {"feedback": [feedback_fields(address.thread_id, record) for record in records]}
+        return {"feedback": [feedback_fields(address.thread_id, record, address.owner) for record in records]}
 
     async def _erase_thread(self, address: Address, epoch: int) -> None:
         await self._feedbacks.erase_thread(address, epoch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hosting.core.request.fields import read_text
@@ -29,6 +29,7 @@ from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.run_call import RawRequest
 from hosting.ports import iso
+from hosting.principal import owner_of
 
 _LABEL = re.compile(LABEL_PATTERN)
 
@@ -54,7 +55,7 @@ class FeedbackHandlers:
         address, run_id = request.address, request.run_id
         opinion = await request.parsed(lambda raw: parse_feedback(raw, self._most_bytes))
         given, is_first = await self._feedbacks.give(address, run_id, opinion, request.caller)
-        shown = feedback_fields(address.thread_id, given)
+        shown = feedback_fields(address.thread_id, given, given.author)
         return json_reply(201 if is_first else 200, shown, _headers(address.thread_id, run_id))
 
     async def _take_back(self, request: HttpRequest) -> Reply:
@@ -69,7 +70,7 @@ class FeedbackHandlers:
             **thread_ids(address.thread_id),
             "run_id": run_id,
             "correlation_id": run_id,
-            "feedback": [feedback_fields(address.thread_id, record) for record in records],
+            "feedback": _shown(request, records),
         }
         return json_reply(200, body, _headers(address.thread_id, run_id))
 
@@ -78,9 +79,14 @@ class FeedbackHandlers:
         records = await self._feedbacks.of_thread(request.address, request.caller)
         body: FeedbackOfThread = {
             **thread_ids(thread_id),
-            "feedback": [feedback_fields(thread_id, record) for record in records],
+            "feedback": _shown(request, records),
         }
         return json_reply(200, body, thread_headers(thread_id))
+
+
+def _shown(request: HttpRequest, records: Iterable[Feedback]) -> list[ShownFeedback]:
+    reader = owner_of(request.caller.principal)
+    return [feedback_fields(request.address.thread_id, record, reader) for record in records]
 
 
 def parse_feedback(call: RawRequest, most_bytes: int) -> Opinion:
@@ -121,8 +127,8 @@ def _read_comment(value: object) -> str | None:
     return comment.strip() or None
 
 
-def feedback_fields(thread_id: str, feedback: Feedback) -> ShownFeedback:
-    """Return a person's feedback as it is shown."""
+def feedback_fields(thread_id: str, feedback: Feedback, reader: str) -> ShownFeedback:
+    """Return a person's feedback as it is shown to the owner `reader`."""
     by = feedback.by
     return {
         **thread_ids(thread_id),
@@ -131,6 +137,7 @@ def feedback_fields(thread_id: str, feedback: Feedback) -> ShownFeedback:
         "score": feedback.score,
         "label": feedback.label,
         "comment": feedback.comment,
+        "own": feedback.author == reader,
         "by": None if by is None else {"issuer": by.issuer, "id": by.id, "name": by.name},
         "given_at": iso(feedback.at),
         "changed_at": iso(feedback.changed_at),
@@ -139,7 +146,7 @@ def feedback_fields(thread_id: str, feedback: Feedback) -> ShownFeedback:
 
 def given_fields(key: FeedbackKey, feedback: Feedback) -> GivenFeedback:
     """Return feedback on somebody else's thread as its author's export has it."""
-    shown = feedback_fields(key.address.thread_id, feedback)
+    shown = feedback_fields(key.address.thread_id, feedback, key.author)
     return {**shown, "agent": key.address.agent, "owner": key.address.owner}
 
 

@@ -28,11 +28,15 @@ class FeedbackAuthor(TypedDict):
 
 
 class ShownFeedback(RunIds):
-    """One person's feedback on a run; `by` is null where nobody signs in. Times are RFC 3339."""
+    """One person's feedback on a run: `own` is the caller's, and `by` is null where nobody signs in.
+
+    Times are RFC 3339.
+    """
 
     score: float
     label: str | None
     comment: str | None
+    own: bool
     by: FeedbackAuthor | None
     given_at: str
     changed_at: str

@@ -32,6 +32,7 @@ const ICONS = {
   share: "M12 15V4M8 8l4-4 4 4M6 12v8h12v-8",
   stop: "M7.5 7.5h9v9h-9z",
   theme: "M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16",
+  thumb: "M8 11v9h9l3-6v-3h-6l1-5-2-2-5 7zM8 20H4v-9h4",
   tool: "M14.5 6.5a4 4 0 0 0-5 5L4 17l3 3 5.5-5.5a4 4 0 0 0 5-5L15 12l-3-3z",
   trash: "M5 7h14M10 7V4.5h4V7M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.5",
 }

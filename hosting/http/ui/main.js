@@ -15,6 +15,7 @@ import { askForKey, confirmed, deleted, emptied, showReceipt } from "./dialogs.j
 import { download } from "./download.js"
 import { button, byId, el, icon, iconButton, pressed, worded } from "./dom.js"
 import { emptyThread, noAgents } from "./empty.js"
+import { ratings } from "./feedback.js"
 import { Figures } from "./figures.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { mcpClient } from "./mcp.js"
@@ -161,7 +162,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, again, forked, mayReplace })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, ratings: ratings(agent.name, failed), again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = Boolean(agent.isWithin)
   byId("used-up").hidden = true

@@ -280,6 +280,7 @@ export class Turn {
     const tokens = usage?.total_token_count
     this._say([tokens && plural(tokens, "token"), cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small copy"))
+    if (!asked && this.runId && !this.runId.startsWith("entry ")) this.foot.append(...this.rating())
     if (!this.fork || asked) return
     this.element.classList.add("forks")
     this.foot.append(this.regenerate, this._forkButton("Fork", "Continue from here in a new thread", "response"))

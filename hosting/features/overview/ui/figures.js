@@ -32,7 +32,7 @@ export class Figures {
 
   async _days() {
     const { days } = await read(paths.figures(this.agent, DAYS))
-    return days.map(({ day, runs, failures, cancelled, latency_seconds: took, usage, cost }) => ({
+    return days.map(({ day, runs, failures, cancelled, latency_seconds: took, usage, cost, feedback }) => ({
       label: new Date(day).toLocaleDateString(undefined, { month: "short", day: "numeric", timeZone: "UTC" }),
       title: day,
       runs,
@@ -44,6 +44,8 @@ export class Figures {
       taken: usage.input_token_count ?? 0,
       given: usage.output_token_count ?? 0,
       cost: Number(cost ?? 0),
+      rated: feedback?.count ?? 0,
+      scores: feedback ? feedback.count * feedback.mean_score : 0,
     }))
   }
 
@@ -78,6 +80,7 @@ export class Figures {
       [this.threadId ? "Slowest" : "Slowest day, p95", length(1000 * slowest)],
       ["Tokens", (sum("taken") + sum("given")).toLocaleString()],
       ...(hasCosts(points) ? [["Cost", money(sum("cost"))]] : []),
+      ...(sum("rated") ? [["Feedback, mean", `${sum("rated").toLocaleString()}, ${(sum("scores") / sum("rated")).toFixed(2)}`]] : []),
     ]
     const took = [{ name: this.threadId ? "run" : "p95", kind: "curve main", of: (point) => point.slow }]
     if (!this.threadId) took.push({ name: "p50", kind: "curve second", of: (point) => point.fast })

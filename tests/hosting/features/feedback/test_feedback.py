@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
 from agent_framework.observability import OBSERVABILITY_SETTINGS
 from opentelemetry import _logs
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
-from hosting.app import AgentFunctionApp
+from hosting.core.thread_log import epoch_store_key
 from hosting.features.feedback.feature import FeedbackFeature
-from hosting.names import StoreKey, store_space
+from hosting.functions.durable import enter_invocation
+from hosting.names import Address, StoreKey, store_space
+from tests.support.ag_ui import Wired, wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import SignalClient
 from tests.support.made_app import app_of, ask, served
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 from tests.support.receiver import WEBHOOKS, receiving
@@ -68,6 +70,14 @@ async def kept(owned: OwnedApp) -> list[tuple[str, str]]:
     spaces = [store_space(stores.hub, "feedback"), store_space(stores.hub, "feedback-noted")]
     keys = [(space, key) for space in spaces for _, key in await stores.attachments.put_between(space, 0, 1e12)]
     return [(key, name) for space, key in keys for name in await stores.attachments.names(StoreKey(space, key))]
+
+
+def move(monkeypatch: pytest.MonkeyPatch, owned: OwnedApp, ahead: timedelta) -> datetime:
+    """Set the clock by which the app dates what it writes ahead, and return its time."""
+    clocks = owned.app._services.log.clocks
+    later = datetime.fromtimestamp(clocks.wall(), tz=UTC) + ahead
+    monkeypatch.setattr(type(clocks), "wall", property(lambda self: later.timestamp))
+    return later
 
 
 @pytest.mark.behaviour("feedback.once")
@@ -224,10 +234,8 @@ async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
 @pytest.mark.behaviour("feedback.figures")
 async def test_a_day_with_feedback_alone_is_among_the_figures(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts on the day on which it was given first, however the months lie."""
-    path, clocks = await path_of(owned), owned.app._services.log.clocks
-    now = clocks.wall()
-    later = datetime.fromtimestamp(now, tz=UTC) + timedelta(days=40)
-    monkeypatch.setattr(type(clocks), "wall", property(lambda self: later.timestamp), raising=True)
+    path = await path_of(owned)
+    later = move(monkeypatch, owned, timedelta(days=40))
     await owned.ask("ada", "POST", path, json=GOOD)
     await owned.stored()
     days = (await owned.ask("ada", "GET", "/api/agents/Clerk/figures?days=1")).json()["days"]
@@ -269,7 +277,7 @@ async def test_feedback_is_an_event_of_the_runs_trace(
     """By the names of the GenAI conventions; what does not change is not reported again."""
     exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
-    monkeypatch.setattr(_logs, "get_logger", lambda name: provider.get_logger(name))
+    monkeypatch.setattr(_logs, "get_logger", provider.get_logger)
     monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_instrumentation", records_contents)
     monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_sensitive_data", records_contents)
     trace_id, span_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -332,29 +340,69 @@ async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: O
     assert not any(owner("bob") in key for key, _ in await kept(owned))
 
 
-def feedback_of(app: AgentFunctionApp) -> FeedbackFeature:
-    """Return the feature of an app."""
-    [feature] = (each for each in app._served.features if isinstance(each, FeedbackFeature))
-    return feature
+@pytest.mark.behaviour("feedback.erased")
+async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothing(
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread is there when the request is read, and gone when the record is put."""
+    path, attachments = await path_of(owned), owned.app._services.stores.attachments
+    put = attachments.put
+
+    async def put_late(store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
+        if any(name.startswith("feedback-") for name in objects):
+            monkeypatch.setattr(attachments, "put", put)
+            await owned.ask("ada", "DELETE", f"{THREADS}/t")
+            await owned.stored()
+        await put(store_key, objects)
+
+    monkeypatch.setattr(attachments, "put", put_late)
+    refused = await owned.ask("ada", "POST", path, json=GOOD)
+
+    assert (refused.status_code, refused.json()["code"]) == (410, "thread_deleted")
+    assert await kept(owned) == []
+    hub = owned.app._services.stores.hub
+    address = Address.of("Clerk", "t", owner("ada"))
+    assert await attachments.names(epoch_store_key(hub, address, 0)) == {}
+
+
+@pytest.mark.behaviour("feedback.ended")
+async def test_a_run_that_was_replaced_drops_its_feedback() -> None:
+    """A page sends a message again, changed, and the thread goes on from before it."""
+    wired = Wired()
+    async with wired.http:
+        question = {"id": "m", "role": "user", "content": "say one"}
+        await wired.run(wanted(question, run="r-1"))
+        [first] = (await wired.http.get("agents/Joker/threads/t/runs")).json()["runs"]
+        path = f"agents/Joker/threads/t/runs/{first['run_id']}/feedback"
+        given = await wired.http.post(path, json=GOOD)
+        await wired.run(wanted({**question, "content": "say two"}, run="r-2"))
+        shown = [
+            (await wired.http.get(place)).json()["feedback"] for place in (path, "agents/Joker/threads/t/feedback")
+        ]
+        refused = await wired.http.post(path, json=GOOD)
+
+    assert (given.status_code, shown) == (201, [[], []])
+    assert refused.json()["code"] == "run_taken_back"
 
 
 @pytest.mark.behaviour("feedback.told")
-async def test_a_change_without_its_signal_is_found_by_the_work_of_twice_a_day(owned: OwnedApp) -> None:
+async def test_a_change_without_its_signal_is_found_by_the_work_of_twice_a_day(
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The engine is away when it is signalled: the caller is told so, and the figures have it later all the same."""
     path = await path_of(owned)
     await owned.stored()
     owned.host.entities.refuse_signals = True
     refused = await owned.ask("ada", "POST", path, json=GOOD)
     owned.host.entities.refuse_signals = False
-    uncounted, noted = await figures(owned), await kept(owned)
-    feature = feedback_of(owned.app)
-    feature._feedbacks._log.clocks  # noqa: B018
-    await _repaired(owned, feature)
+    before, noted = await figures(owned), await kept(owned)
+    [work] = next(one for one in owned.app._served.features if isinstance(one, FeedbackFeature)).upkeep()
+    client = enter_invocation(SignalClient(owned.host.entities))  # type: ignore[arg-type]
+    await work.run(client)
+    young = await figures(owned)
+    move(monkeypatch, owned, timedelta(minutes=2))
+    await work.run(client)
 
-    assert (refused.status_code, uncounted, len(noted)) == (503, [], 1)
+    assert (refused.status_code, before, young, len(noted)) == (503, [], [], 1)
     assert await figures(owned) == [{"count": 1, "mean_score": 1.0, "labels": {"helpful": 1}}]
-    assert [key for key, _ in await kept(owned) if key.endswith("/0")] == []
-
-
-async def _repaired(owned: OwnedApp, feature: FeedbackFeature) -> httpx.Response | None:
-    return None
+    assert not {name for _, name in await kept(owned)} & {name for _, name in noted}
