@@ -139,20 +139,8 @@ def make_features(
     own, most_bytes = all_settings.of, settings.max_body_bytes
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
-    promised, reads, rotation = services.promised, services.large_reads, services.rotation("overview")
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
-    overview = OverviewFeature(
-        cells,
-        log,
-        holders,
-        promised,
-        plan,
-        threads=threads,
-        reads=reads,
-        rotation=rotation,
-        most_bytes=most_bytes,
-        feedback=feedback.of_days,
-    )
+    overview = _overview(services, plan, feedback, most_bytes)
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     forks = ForksFeature(forking, runs, most_bytes)
@@ -178,6 +166,22 @@ def make_features(
     )
     services.thread_data += thread_data_of(features)
     return (*features, _owners(services, plan, own(OwnersFeature.settings), resolver, features))
+
+
+def _overview(services: Services, plan: Plan, feedback: FeedbackFeature, most_bytes: int) -> OverviewFeature:
+    """Return the overviews; a body has `most_bytes` at most."""
+    return OverviewFeature(
+        services.cells,
+        services.log,
+        services.holders,
+        services.promised,
+        plan,
+        threads=services.threads,
+        reads=services.large_reads,
+        rotation=services.rotation("overview"),
+        most_bytes=most_bytes,
+        feedback=feedback.of_days,
+    )
 
 
 def _wires(

@@ -36,6 +36,7 @@ FRAMEWORK_READERS = {
     "hosting.core.hooks",
     "hosting.features.background.provider",
     "hosting.features.callbacks.callbacks",
+    "hosting.features.feedback.telemetry",
     "hosting.features.approvals.standing",
     "hosting.features.files.provider",
     "hosting.features.files.shared",

@@ -57,10 +57,10 @@ class FeedbackFeature(Feature):
 
     async def of_days(self, agent: str, owner: str, days: Collection[str]) -> Mapping[str, FeedbackDay]:
         """Return the figures of feedback on an owner's runs; see `CountsFeedback`."""
-        from hosting.features.feedback.figures import FeedbackFigures
+        from hosting.features.feedback.figures import FeedbackMarks
 
         stores = self._needs[1]
-        return await FeedbackFigures(stores.attachments, stores.hub).of_days(agent, owner, days)
+        return await FeedbackMarks(stores.attachments, stores.hub).of_days(agent, owner, days)
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of feedback."""
@@ -68,7 +68,7 @@ class FeedbackFeature(Feature):
 
     def durable(self) -> Sequence[EntityOperation]:
         """Return what has the rest follow from a change."""
-        return (EntityOperation("feedback_settle", self._carry_out),)
+        return (EntityOperation("feedback_apply", self._carry_out),)
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return the look for changes whose signal was lost."""

@@ -29,16 +29,16 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.thread_events import Rewound
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidFieldError, ThreadDeletedError
-from hosting.features.feedback.figures import FeedbackFigures
+from hosting.features.feedback.figures import FeedbackMarks
 from hosting.features.feedback.records import Author, Feedback, FeedbackKey, FeedbackRecords
 from hosting.features.feedback.refusals import RunNotEndedError, RunTakenBackError
-from hosting.features.feedback.telemetry import report
+from hosting.features.feedback.telemetry import report_feedback
 from hosting.http.verbs import NotifiesOfNews, RunNews
 from hosting.names import Address, StoreKey, new_id, store_space
 from hosting.ports import ClockClient, EntityClient
 from hosting.principal import Caller, owner_of
 
-SETTLE = "feedback_settle"
+APPLY = "feedback_apply"
 """The operation of the entity that makes the rest as the record is. Stored."""
 NEWS = "feedback-"
 """How the names of news begin that receivers are sent; the id of a change follows."""
@@ -55,7 +55,7 @@ class Opinion(Struct, frozen=True):
     comment: str | None
 
 
-class Change(Struct, frozen=True):
+class FeedbackChange(Struct, frozen=True):
     """A change of a person's feedback, by the `id` that it gave the record, and the `day` on which that counts."""
 
     key: FeedbackKey
@@ -67,13 +67,13 @@ class Change(Struct, frozen=True):
         return {**self.key.fields(), "id": self.id, "day": self.day}
 
     @classmethod
-    def of(cls, fields: Any) -> Change:
+    def of(cls, fields: Any) -> FeedbackChange:
         """Return the change with these fields; raises `InvalidFieldError` for other values."""
         key = FeedbackKey.of(fields)
         match fields:
             case {"id": str(id_), "day": str(day)} if key is not None:
                 return cls(key, id_, day)
-        raise InvalidFieldError(f"The operation {SETTLE!r} takes a change as `Change` writes it.")
+        raise InvalidFieldError(f"The operation {APPLY!r} takes a change as `FeedbackChange` writes it.")
 
 
 class Feedbacks:
@@ -88,7 +88,7 @@ class Feedbacks:
         self._log = log
         self._runs = runs
         self._records = FeedbackRecords(stores.attachments, stores.hub)
-        self._figures = FeedbackFigures(stores.attachments, stores.hub)
+        self._figures = FeedbackMarks(stores.attachments, stores.hub)
         self._attachments = stores.attachments
         self._notes = store_space(stores.hub, "feedback-noted")
         self._news = news
@@ -115,12 +115,12 @@ class Feedbacks:
         )
         if before is not None and before.says(given):
             given = before
-        change = Change(key, given.id, given.day)
+        change = FeedbackChange(key, given.id, given.day)
         await self._note(change)
         if given is not before:
             await self._records.put(key, given)
             await self._check_alive(change)
-            report(run, given)
+            report_feedback(run, given)
         await self._signal(change, caller.client)
         return given, before is None
 
@@ -162,9 +162,9 @@ class Feedbacks:
             await self._records.unlist(FeedbackKey(address, epoch, record.run_id, record.author))
         await self._attachments.erase(self._notes_of(address, epoch))
 
-    async def settle(self, fields: Any) -> Change:
+    async def apply(self, fields: Any) -> FeedbackChange:
         """Make the figures as the record is now; return the change. Raises `InvalidFieldError` for other fields."""
-        change = Change.of(fields)
+        change = FeedbackChange.of(fields)
         key, record = change.key, await self._records.read(change.key)
         head = await self._log.head(key.address)
         is_alive = _is_alive(head, key.epoch)
@@ -175,7 +175,7 @@ class Feedbacks:
 
     async def carry_out(self, fields: Any, client: ClockClient) -> None:
         """Carry out what follows from a change, and remove its note."""
-        change = await self.settle(fields)
+        change = await self.apply(fields)
         if self._news is not None and await self._of_change(change.key, change.id) is not None:
             await self._news.notify_of(change.key.address, change.key.run_id, NEWS + change.id, client)
         await self._forget(change)
@@ -196,7 +196,7 @@ class Feedbacks:
             store_key = StoreKey(self._notes, name)
             notes = await self._attachments.read(store_key, list(await self._attachments.names(store_key)))
             for note in notes.values():
-                await self._signal(Change.of(json.loads(note)), client)
+                await self._signal(FeedbackChange.of(json.loads(note)), client)
 
     async def _run(self, address: Address, run_id: str, client: EntityClient) -> Run:
         run = await self._runs.find(address, run_id, client)
@@ -230,7 +230,7 @@ class Feedbacks:
         rewinds = [(at, event.first) for at, event in events if isinstance(event, Rewound)]
         return {first for first in firsts if first < head.reset_at or any(since <= first < at for at, since in rewinds)}
 
-    async def _check_alive(self, change: Change) -> None:
+    async def _check_alive(self, change: FeedbackChange) -> None:
         """Raise `ThreadDeletedError`, after removing what was put, where the thread was deleted meanwhile."""
         key = change.key
         if not _is_alive(await self._log.head(key.address), key.epoch):
@@ -244,7 +244,7 @@ class Feedbacks:
         if record is None:
             await self._records.unlist(key)
             return
-        change = Change(key, new_id(), record.day)  # an operation for what was given removes no note of this
+        change = FeedbackChange(key, new_id(), record.day)  # an operation for what was given removes no note of this
         await self._note(change)
         await self._records.erase(key)
         await self._signal(change, client)
@@ -253,16 +253,16 @@ class Feedbacks:
         record = await self._records.read(key)
         return record if record is not None and record.id == id_ else None
 
-    async def _note(self, change: Change) -> None:
+    async def _note(self, change: FeedbackChange) -> None:
         store_key = self._notes_of(change.key.address, change.key.epoch)
         await self._attachments.put(store_key, {change.id: json.dumps(change.fields()).encode()})
 
-    async def _forget(self, change: Change) -> None:
+    async def _forget(self, change: FeedbackChange) -> None:
         store_key = self._notes_of(change.key.address, change.key.epoch)
         await self._attachments.erase(store_key, [change.id])
 
-    async def _signal(self, change: Change, client: EntityClient) -> None:
-        await client.signal(ENTITY, f"{SETTLE}-{key_of(change.key.run_id)}", SETTLE, change.fields())
+    async def _signal(self, change: FeedbackChange, client: EntityClient) -> None:
+        await client.signal(ENTITY, f"{APPLY}-{key_of(change.key.run_id)}", APPLY, change.fields())
 
     def _notes_of(self, address: Address, epoch: int) -> StoreKey:
         return StoreKey(self._notes, f"{address.key}/{epoch}")

@@ -38,7 +38,7 @@ class _Mark(Struct, frozen=True):
         return cls(f"{thread}-{one}", day, int(score), bytes.fromhex(label[1:]).decode())
 
 
-class FeedbackFigures:
+class FeedbackMarks:
     """The figures of the app whose task hub is `hub`. Each method raises `AttachmentsUnavailableError`."""
 
     def __init__(self, attachments: ObjectStore, hub: str) -> None:

@@ -18,7 +18,7 @@ NAME = "user_feedback"
 """The name of the evaluation."""
 
 
-def report(run: Run, feedback: Feedback) -> None:
+def report_feedback(run: Run, feedback: Feedback) -> None:
     """Report one feedback on a run; without an SDK it goes nowhere."""
     attributes: dict[str, str | float] = {
         "gen_ai.evaluation.name": NAME,

@@ -337,7 +337,11 @@ class Webhooks:
         if message.owner is not None:
             shown["owner"] = message.owner
         if message.news is not None:
-            return {"type": message.news.event, "timestamp": utc(message.news.at), "data": shown | message.news.fields}
+            return {
+                "type": message.news.event,
+                "timestamp": utc(message.news.at),
+                "data": {**shown, **message.news.fields},
+            }
         if isinstance(terminal, Completed):
             shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
         if isinstance(terminal, Completed) and terminal.approvals:

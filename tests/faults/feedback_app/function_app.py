@@ -13,7 +13,7 @@ from typing import Any
 from scripted import scripted_agent
 
 from hosting.features.feedback import feedback
-from hosting.features.feedback.figures import FeedbackFigures
+from hosting.features.feedback.figures import FeedbackMarks
 from hosting.features.feedback.records import FeedbackRecords
 from hosting.features.webhooks.webhooks import Webhooks
 
@@ -43,7 +43,7 @@ for owner, method, name in (
     (FeedbackRecords, "put", "put"),
     (FeedbackRecords, "erase", "erase"),
     (feedback.Feedbacks, "_signal", "signal"),
-    (FeedbackFigures, "count", "count"),
+    (FeedbackMarks, "count", "count"),
     (Webhooks, "notify_of", "notify"),
     (feedback.Feedbacks, "_forget", "forget"),
 ):

@@ -16,7 +16,7 @@ from hosting.app import Budget, Limit
 from hosting.assembly import FEATURES
 from hosting.feature import Feature
 from hosting.names import store_space
-from tests.support.owned_app import OwnedApp, owner, signed_in
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, signed_in
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
@@ -37,6 +37,8 @@ SPACES = {
     "not-taken": "runs",
     "swept": "timers",
     "files": "owners",
+    "feedback": "owners",
+    "feedback-noted": "threads",
 }
 """The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py),
 and what is an owner's with the cells."""
@@ -109,12 +111,18 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         schedule = {"cron": "0 9 * * 1-5", "message": "Report"}
         created = await app.ask("ada", "POST", "/api/agents/Clerk/schedules", json=schedule)
         await app.ask("ada", "GET", "/api/agents/Clerk/figures")
+        run_id = (await app.say("bob", "hello"))["run_id"]
+        grant = {"issuer": ISSUER, "id": "ada", "access": "read"}
+        given = (await app.ask("bob", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
+        feedback = {"score": 1, "comment": "Found by Ada"}
+        await app.ask("ada", "POST", f"/api/shared/{given}/runs/{run_id}/feedback", json=feedback)
         written = await kept_of(app, "ada")
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")
         left = await kept_of(app, "ada")
         stores = app.app._services.stores
         contents = await stores.attachments.put_between(store_space(stores.hub, "files"), 0, 1e12)
+        rated = (await app.ask("bob", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
         nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
 
     assert created.status_code == 201, created.text
@@ -123,5 +131,6 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
     members = {name for name, value in export.items() if value and name not in ("owner", "next_cursor")}
     assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
     assert ("Likes tea" in json.dumps(export), "Drinks it green" in json.dumps(export)) == (True, True)
-    assert contents == []
+    assert "Found by Ada" in json.dumps(export)
+    assert (contents, rated) == ([], [])
     assert [value for name, value in nothing.items() if name != "owner" and value] == []
