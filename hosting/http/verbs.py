@@ -137,7 +137,7 @@ class NotifiesReceivers(Protocol):
 
 
 class RunNews(Struct, frozen=True):
-    """What receivers are sent of an ended run besides its end: the `event`, its time, and what they are told of it."""
+    """What receivers are sent of an ended run besides its end: the `event`, its time, and its `fields`."""
 
     event: str
     at: float

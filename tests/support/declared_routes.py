@@ -8,6 +8,7 @@ from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
 from hosting.features.approvals import standing
+from hosting.features.feedback import routes as feedback
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
 from hosting.features.metering.http import BUDGET
@@ -35,6 +36,7 @@ ROUTES = [
     *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
     *routes_in(approvals),
     *routes_in(standing),
+    *routes_in(feedback),
     *routes_in(forks),
     *routes_in(health),
     routes.export_route(Export),
