@@ -33,6 +33,7 @@ from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import parse_decision
 from hosting.features.chat_completions.calls import read_results
+from hosting.features.feedback.http import read_label
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp_endpoint.names import session_traits
 from hosting.features.mcp_endpoint.questions import read_question_id
@@ -379,6 +380,7 @@ PARSERS: Mapping[str, Parser] = {
     "an MCP session": Parser(
         session_traits, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
     ),
+    "a label of feedback": Parser(read_label, runs("a", "a ", "a:/"), ("hosting.features.feedback.http._LABEL",)),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),

@@ -116,6 +116,9 @@ async def live(lived: Lived) -> None:
     body = {"message": text, "thread_id": "deleted", "contents": [picture]}
     answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"Idempotency-Key": text})
     assert answer.status_code == 200, answer.text
+    rated = {"score": 0.5, "label": text, "comment": text}
+    place = f"{THREAD}/runs/{answer.json()['run_id']}/feedback"
+    assert (await api.http.post(place, json=rated)).status_code == 201
     order = {"message": f"{text} named", "correlationId": "named-by-another"}
     await api.http.post(f"{HOOKS}/entities/dafx-joker/deleted?op=run", json=json.dumps(order))
     for number in range(8):
@@ -205,8 +208,9 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
 
 
-ELSEWHERE = ("background-", "pause-", ".files/")
-"""The rows without a name here: this app has no background agents, questions and shared files. Tests of those have."""
+ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/")
+"""The rows without a name here: this app has no background agents, questions, shared files and other people, and a note
+of feedback is gone in a moment. Tests of those have."""
 
 
 async def forgotten(lived: Lived) -> None:

@@ -95,7 +95,7 @@ def parse_feedback(call: RawRequest, most_bytes: int) -> Opinion:
     label, comment = fields.get("label"), fields.get("comment")
     return Opinion(
         _read_score(fields),
-        None if label is None else _read_label(label),
+        None if label is None else read_label(label),
         None if comment is None else _read_comment(comment),
     )
 
@@ -109,7 +109,8 @@ def _read_score(fields: Mapping[str, Any]) -> float:
     return float(score)
 
 
-def _read_label(value: object) -> str:
+def read_label(value: object) -> str:
+    """Return the label of feedback; raises `InvalidFieldError` for another value."""
     label = read_text("label", value)
     if not _LABEL.fullmatch(label):
         raise InvalidFieldError(

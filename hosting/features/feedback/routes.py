@@ -95,7 +95,6 @@ TAKE_BACK = Route(
     "Take your feedback on a run back",
     (ResponseSpec(204, "Taken back, or not found."),),
     _REFUSALS,
-    needs="self",
 )
 OF_THREAD = Route(
     "thread_feedback",
