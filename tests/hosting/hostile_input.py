@@ -509,6 +509,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.start_up.line 123": "errors of the app's own start",
     "hosting.http.parameters.line 87": "it compiles the patterns of parameters, whose parsers are above",
     "hosting.http.page._COMMENT": "it reads the page's own scripts",
+    "hosting.http.page._INDENT": "it reads the page's own scripts",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
