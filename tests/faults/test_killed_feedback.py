@@ -28,7 +28,7 @@ pytestmark = [
 APP = Path(__file__).resolve().parent / "feedback_app" / "function_app.py"
 THREAD = "/api/agents/Joker/threads/t"
 GOOD = {"score": 1, "label": "helpful", "comment": "Yes."}
-UNRECORDED = ["before note 1", "after note 1", "before put 1"]
+UNRECORDED = ["after note 1", "before put 1"]
 """Before the record stands: there is none then."""
 RECORDED = ["before signal 1", "before count 1", "before notify 1", "before forget 1", "after forget 1"]
 MORE_POINTS = ["after signal 1", "after count 1", "after notify 1"]
@@ -99,7 +99,9 @@ async def test_feedback_that_is_recorded_counts_once_and_is_told_once_whatever_d
 
 
 @pytest.mark.behaviour("feedback.told")
-@pytest.mark.parametrize(("point", "stores"), kept_in(rest=UNRECORDED), indirect=["stores"])
+@pytest.mark.parametrize(
+    ("point", "stores"), kept_in(*KINDS, first="before note 1", rest=UNRECORDED), indirect=["stores"]
+)
 async def test_feedback_that_is_not_recorded_leaves_nothing(folder: AppFolder, point: str) -> None:
     """Its caller has no answer; when they send it again it is the first."""
     shutil.copy(APP, folder.path)
