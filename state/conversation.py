@@ -291,6 +291,18 @@ def with_end(conversation: Conversation, pause: Pause | None, session: Mapping[s
     return with_extension(conversation, {HOST: host, SESSION: to_json_value(session) if session else None})
 
 
+def with_session(conversation: Conversation, session: Mapping[str, Any] | None) -> Conversation:
+    """Return the conversation with this session state, or with none."""
+    return with_extension(conversation, {SESSION: to_json_value(session) if session else None})
+
+
+def without_pause(conversation: Conversation) -> Conversation:
+    """Return the conversation as waiting for nothing."""
+    if host_of(conversation).pause is None:
+        return conversation
+    return with_extension(conversation, {HOST: _members_without(conversation, "pause")})
+
+
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
     """Return the conversation that names how far the log has been applied."""
     value = {"epoch": mark.epoch, "position": mark.position, "since": mark.since}

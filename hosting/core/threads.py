@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -29,9 +29,10 @@ from hosting.core.signals import Signals
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.core.thread.conversation import Snapshot
-from hosting.core.thread.events import TERMINALS, Accepted, Event, RunEvent
+from hosting.core.thread.events import TERMINALS, Accepted, Completed, Event, RunEvent
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
+from hosting.core.thread.thread_events import Imported, Reset, Rewound, SessionWritten
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import Store
 from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDeletingError, UnknownThreadError
@@ -58,7 +59,8 @@ class ThreadView(Struct, frozen=True):
     first.
 
     `conversation` is what the document reads as with the log after it, and `stored` where that changes nothing.
-    `has_document`: the entity has stored one, or is about to.
+    `has_document`: the entity has stored one, or is about to. `written` are the sessions that no run left and that were
+    not taken back, with their positions.
     """
 
     address: Address
@@ -68,6 +70,17 @@ class ThreadView(Struct, frozen=True):
     conversation: Conversation
     has_document: bool
     runs: tuple[Run, ...]
+    written: tuple[tuple[int, SessionWritten], ...] = ()
+
+    def session_after(self, run_ids: Collection[str | None], before: float) -> dict[str, Any] | None:
+        """Return the session as the newest of these runs left it, or as it was written since, `before` that position.
+
+        None where the log has neither.
+        """
+        answered = ((run, run.end) for run in self.runs if run.run_id in run_ids)
+        left = next(((run.end_position, end.session) for run, end in answered if isinstance(end, Completed)), (0, None))
+        written = [event.session for position, event in self.written if left[0] < position < before]
+        return written[-1] if written else left[1]
 
 
 class MessagesPage(Struct, frozen=True):
@@ -173,15 +186,15 @@ class Threads:
         self, address: Address, head: Head, text: str | None, snapshot: Snapshot, events: Sequence[tuple[int, Event]]
     ) -> ThreadView:
         """Return the thread with the document that its entity stores once it has come by."""
-        runs = tuple(_folded(address, events))
+        runs, written = tuple(_folded(address, events)), _written(events)
         stored = None if text is None else snapshot.conversation
         followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
         ended = tuple(event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
         if stored is not None and followed.conversation is stored and not ended:
-            return ThreadView(address, head, text, stored, stored, True, runs)
+            return ThreadView(address, head, text, stored, stored, True, runs, written)
         document = following(stored, Store(followed, head, ended), self._ttls.get(address.agent))
         conversation = followed.conversation if document is None else document
-        return ThreadView(address, head, text, stored, conversation, document is not None, runs)
+        return ThreadView(address, head, text, stored, conversation, document is not None, runs, written)
 
     def size_bytes(self, view: ThreadView) -> int:
         """Return how many bytes the thread's document has, or will have once its entity has come by."""
@@ -366,6 +379,20 @@ def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
         elif event.run_id in runs:
             runs[event.run_id] = runs[event.run_id].after(position, event)
     return list(reversed(runs.values()))
+
+
+def _written(events: Iterable[tuple[int, Event]]) -> tuple[tuple[int, SessionWritten], ...]:
+    """Return the sessions that were written and still count, with their positions."""
+    written: list[tuple[int, SessionWritten]] = []
+    for position, event in events:
+        match event:
+            case SessionWritten():
+                written.append((position, event))
+            case Rewound():
+                written = [earlier for earlier in written if earlier[0] < event.first]
+            case Reset() | Imported():
+                written = []
+    return tuple(written)
 
 
 def _deleting(thread_id: str) -> ThreadDeletingError:

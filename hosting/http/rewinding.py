@@ -5,16 +5,15 @@ conversation has then; the run that goes on stands in the same append. So either
 made of the thread as it was read: where anything came between, the append is refused, and the thread is read again.
 
 Entries that are archived are never changed, because forks may refer to them. So a run is taken back only while what it
-left stands in the document, and would after the entity's next operation.
+left stands in the document, and would after the entity's next operation. Messages that were put in behind it, and a
+session that was written since, are taken back with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection
 
 from hosting.core.archiving import Archiver
-from hosting.core.thread.events import Completed
 from hosting.core.thread.thread_events import Rewound
 from hosting.core.threads import ThreadView
 from hosting.errors import RunNotNewestError
@@ -46,15 +45,9 @@ class Rewinding:
                 "That message is too far back: the entries after it are archived and cannot be replaced. Fork the "
                 "thread before it, or continue from the newest."
             )
-        return Rewound(at=now, first=first, entries=archived + length, session=_session(view, recent[:length]))
+        session = view.session_after(recent[:length], first)
+        return Rewound(at=now, first=first, entries=archived + length, session=session)
 
     def _archived_next(self, view: ThreadView) -> int:
         """Return how many entries are archived once the entity has come by."""
         return host_of(self._archiver.cut(view.conversation)).archived.entries
-
-
-def _session(view: ThreadView, runs: Sequence[str | None]) -> dict[str, Any] | None:
-    """Return the context providers' state after the last of these answers; None if no event has it."""
-    ends = {run.run_id: run.end for run in view.runs}
-    answers = (ends.get(name) for name in reversed(runs) if name is not None)
-    return next((end.session for end in answers if isinstance(end, Completed)), None)

@@ -16,7 +16,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run_request import Decision, GrantedAccess, InstanceOutcome
 from hosting.core.thread.sources import AssignedSource, ForkSource
-from hosting.core.thread.thread_events import DeleteReason, Rewound
+from hosting.core.thread.thread_events import DeleteReason, MessagesPut, Rewound
 from hosting.errors import HostingError
 from hosting.names import Busy
 from hosting.principal import Principal
@@ -54,7 +54,7 @@ class Continuation(Struct, frozen=True):
         """Return the seen state of a thread with this head."""
         imported_at = 0 if head.imported is None else head.imported.position
         open_runs = tuple(run.id for run in head.runs)
-        return cls(head.epoch, head.newest, head.reset_at, imported_at, open_runs, rewound)
+        return cls(head.epoch, head.continued, head.reset_at, imported_at, open_runs, rewound)
 
     def fits(self, head: Head) -> bool:
         """Return whether the thread is as it was seen."""
@@ -203,6 +203,28 @@ class WithdrawStanding(Command, frozen=True):
 
     at: float
     id: str
+
+
+class PutMessages(Command, frozen=True):
+    """Put messages into the conversation, or begin a thread with them.
+
+    `key` is the idempotency key of the request with that `fingerprint`, `row` its row as the caller has read it.
+    `epoch` as in `AcceptRun`.
+    """
+
+    put: MessagesPut
+    fingerprint: str
+    key: str | None = None
+    row: KeyRow | DeletedRow | None = None
+    epoch: int | None = None
+
+
+class WriteSession(Command, frozen=True):
+    """Give the agent this session, made of that which the thread had at that `position`; None: it has none."""
+
+    at: float
+    position: int
+    session: dict[str, Any] | None
 
 
 class ResetThread(Command, frozen=True):

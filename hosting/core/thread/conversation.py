@@ -28,6 +28,7 @@ from hosting.core.thread.messages import (
     request_messages,
     run_messages,
 )
+from hosting.core.thread.put import with_put
 from hosting.core.thread.run import keeps_words, stored_entry
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import UnreadableStateError
@@ -41,12 +42,14 @@ from state.conversation import (
     with_end,
     with_generation,
     with_log_mark,
+    with_session,
     without_pending,
 )
 from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
+from state.put import held_puts
 from state.standing import still_standing, with_giver, without_standing, without_strangers
 
 logger = logging.getLogger(__name__)
@@ -85,7 +88,9 @@ class Snapshot(Struct, frozen=True):
         open_runs: dict[str, Opened] = dict(self.open)
         if self.merges:
             ends = ((position, event) for position, event in following if isinstance(event, events.TERMINALS))
-            held = (position for position, event in ends if response_of(conversation, event.run_id) is not None)
+            held = [position for position, event in ends if response_of(conversation, event.run_id) is not None]
+            puts = held_puts(conversation)
+            held += [at for at, event in following if isinstance(event, thread_events.MessagesPut) and event.id in puts]
             last = max(held, default=last)
         applied = last
         for position, event in following:
@@ -102,12 +107,14 @@ class Snapshot(Struct, frozen=True):
                     conversation = as_left(up_to(conversation, event.entries), None, session)
                 case events.ApprovalAnswered(decision=Decision(always=str())) if is_new:
                     conversation = _with_giver(conversation, event)
-                case thread_events.StandingWithdrawn() if is_new:
-                    conversation = without_standing(conversation, event.id)
                 case thread_events.Deleted() if is_new:
                     conversation = read(None)
                 case thread_events.Imported() if is_new:
                     conversation = read(event.text)
+                case (
+                    thread_events.StandingWithdrawn() | thread_events.MessagesPut() | thread_events.SessionWritten()
+                ) if is_new:
+                    conversation = _written(conversation, event)
                 case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
                     if (run := open_runs.pop(event.run_id, None)) is not None and is_new:
                         conversation = with_run(conversation, run.accepted, event, run.joined)
@@ -197,6 +204,20 @@ def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[st
     left = with_end(ended, pause, session)
     closing = closing_message(left)
     return left if closing is not None and closing.contents else ended
+
+
+def _written(
+    conversation: Conversation,
+    event: thread_events.StandingWithdrawn | thread_events.MessagesPut | thread_events.SessionWritten,
+) -> Conversation:
+    """Return the conversation after a change that no run made."""
+    match event:
+        case thread_events.StandingWithdrawn():
+            return without_standing(conversation, event.id)
+        case thread_events.MessagesPut():
+            return with_put(conversation, event)
+        case thread_events.SessionWritten():
+            return with_session(conversation, event.session)
 
 
 def _with_giver(conversation: Conversation, event: events.ApprovalAnswered) -> Conversation:

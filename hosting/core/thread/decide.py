@@ -25,6 +25,7 @@ from hosting.core.thread.draft import (
     attach,
     end_without_agent,
     needs_signal,
+    refuse_reused_key,
     refuse_while_deleting,
     signal_failed,
 )
@@ -52,11 +53,7 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
         return commands.Refused(errors.ThreadDeletedError("The run was deleted with its thread."))
     if command.key is not None and command.key.run_id is not None:
         if command.key.fingerprint != accepted.fingerprint:
-            return commands.Refused(
-                errors.IdempotencyKeyReusedError(
-                    "This Idempotency-Key was used for another request. Use a new key for a new request."
-                )
-            )
+            return refuse_reused_key()
         return attach(head, commands.AttachToRun(accepted.at, command.key.run_id))
     if command.known is not None:
         return attach(head, commands.AttachToRun(accepted.at, accepted.run_id))
@@ -88,7 +85,7 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         return commands.Refused(
             errors.ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
-    if command.follows is not None and head.newest not in (0, command.follows):
+    if command.follows is not None and head.continued not in (0, command.follows):
         return commands.Refused(
             errors.RunNotNewestError("A later run already continues this thread. Continue from the newest.")
         )

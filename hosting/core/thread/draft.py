@@ -31,7 +31,7 @@ from hosting.core.thread.run import cancellation, unanswered
 from hosting.core.thread.run_request import Decision
 from hosting.core.thread.thread_events import Rewound
 from hosting.core.thread.usage import UNUSED, counted_in_all
-from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
+from hosting.errors import ApprovalsPendingError, HostingError, IdempotencyKeyReusedError, ThreadDeletingError
 from hosting.names import Busy
 from hosting.ports import MOST_ROWS
 from hosting.principal import Principal
@@ -260,3 +260,9 @@ def refuse_while_deleting() -> Refused:
     """Refuse, with a signal, so that the deletion comes to its end."""
     error = ThreadDeletingError("The thread is being deleted. Try again when that is done.")
     return Refused(error, signal=True)
+
+
+def refuse_reused_key() -> Refused:
+    """Refuse a request under the key of another one."""
+    sentence = "This Idempotency-Key was used for another request. Use a new key for a new request."
+    return Refused(IdempotencyKeyReusedError(sentence))

@@ -24,9 +24,11 @@ from hosting.core.thread.thread_events import (
     Granted,
     Imported,
     InstancesRecorded,
+    MessagesPut,
     ReceiverSet,
     Reset,
     Rewound,
+    SessionWritten,
     StandingWithdrawn,
     Trimmed,
     Withdrawn,
@@ -285,13 +287,13 @@ Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed
 NoAnswer = Failed | TimedOut | Cancelled | Joined
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
-OfConversation = Reset | Rewound | StandingWithdrawn | Imported
+OfConversation = Reset | Rewound | StandingWithdrawn | Imported | MessagesPut | SessionWritten
 OfThread = (
     OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
 )
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled, Joined)
-WITH_SESSION = (ToolResult, Completed, Rewound)
+WITH_SESSION = (ToolResult, Completed, Rewound, SessionWritten)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 _READABLE_LEVELS = 190  # so many every reader of JSON follows; pydantic's writer goes deeper than its reader
 

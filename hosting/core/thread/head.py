@@ -36,6 +36,7 @@ class Head(HeadPart):
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
     `newest` is the position of the newest `accepted`, `titled` that of the run with the message that is the title, and
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
+    `put` is that of the newest messages that no run made; they may have the title too.
     `name` and `pinned` are from its metadata: a title that was given stands in place of the first message.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
@@ -68,6 +69,7 @@ class Head(HeadPart):
     temporary: bool = False
     described: int = 0
     has_receivers: bool = Field(default=False, exclude_if=not_)
+    put: int = Field(default=0, exclude_if=not_)
     name: str = Field(default="", exclude_if=not_)
     pinned: bool = Field(default=False, exclude_if=not_)
 
@@ -88,6 +90,11 @@ class Head(HeadPart):
         for part in self.run_usage:
             used = used.plus(part.used)
         return used
+
+    @property
+    def continued(self) -> int:
+        """The position at which the conversation was last continued: by a run, or by messages that were put in."""
+        return max(self.newest, self.put)
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -162,12 +169,26 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         notifies=event.request.notifies,
         steers=event.steers,
     )
-    base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    base = _begun(head)
     is_temporary = head.temporary or event.temporary
     changed = _with(base, runs=(*head.runs, run), waiting=None, newest=head.position, temporary=is_temporary)
+    return _titled(changed, event.request.message)
+
+
+def _begun(head: Head) -> Head:
+    """Return the head of a thread that lives: another life begins where it was deleted."""
+    return _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+
+
+def _titled(head: Head, message: str) -> Head:
     if head.title:
-        return changed
-    return _with(changed, title=event.request.message.strip()[:TITLE_CHARACTERS], titled=head.position)
+        return head
+    return _with(head, title=message.strip()[:TITLE_CHARACTERS], titled=head.position)
+
+
+def _messages_put(head: Head, event: thread_events.MessagesPut) -> Head:
+    message = next((message.message for message in event.messages if message.role == "user" and message.message), "")
+    return _titled(_with(_begun(head), waiting=None, put=head.position), message)
 
 
 def _claimed(head: Head, event: events.Claimed) -> Head:
@@ -256,7 +277,7 @@ def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:
 
 
 def _imported(head: Head, event: thread_events.Imported) -> Head:
-    base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    base = _begun(head)
     return _with(base, imported=Import(source=event.source, position=head.position), title=event.title)
 
 
@@ -306,6 +327,8 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     thread_events.Rewound: _rewound,
     thread_events.StandingWithdrawn: lambda head, _: head,
     thread_events.Imported: _imported,
+    thread_events.MessagesPut: _messages_put,
+    thread_events.SessionWritten: lambda head, _: head,
     thread_events.Granted: _granted,
     thread_events.Withdrawn: lambda head, event: _with(
         head, grants=tuple(grant for grant in head.grants if grant.id != event.id)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from agent_framework import (
@@ -26,8 +27,9 @@ from msgspec.structs import replace
 from hosting.authorizations import Authorization
 from hosting.client_tools import Tools, refusal, result_text
 from hosting.core.thread.run_request import Decision, PauseKind, PendingApproval, RunRequest, UserMessage
+from state.codec import entry_value
 from state.conversation import response_of
-from state.convert import agent_response, content_values_to_framework
+from state.convert import agent_response, content_values_to_framework, request_entry, stored_response
 from state.extension import Pause, host_of
 from state.json_values import to_json_value
 from state.models import Conversation
@@ -124,6 +126,23 @@ def framework_messages(sent: Iterable[UserMessage]) -> list[Message]:
         text = [Content.from_text(message.message)] if message.message else []
         messages.append(Message(message.role, [*text, *content_values_to_framework(message.contents)]))
     return messages
+
+
+def exchange_entries(
+    messages: Sequence[Message], name: Callable[[int], str], created_at: str
+) -> Iterator[dict[str, Any]]:
+    """Yield entries in stored form: a request for messages of users, a response for those of the agent after them.
+
+    `name` returns the correlation id of both, by the number of the pair.
+    """
+    pair = 0
+    for is_answer, group in groupby(messages, lambda message: message.role == "assistant"):
+        pair += not is_answer
+        if is_answer:
+            response: AgentResponse[Any] = AgentResponse(messages=list(group))
+            yield stored_response(run_id=name(pair), created_at=created_at, response=response)
+        else:
+            yield entry_value(request_entry(run_id=name(pair), created_at=created_at, messages=list(group)))
 
 
 def run_messages(request: RunRequest, conversation: Conversation) -> list[Message]:

@@ -45,6 +45,27 @@ class Imported(LogEvent):
     title: str = ""
 
 
+class MessagesPut(LogEvent):
+    """A person put messages into the conversation, and no run made them: `principal`, None without a sign-in.
+
+    They stand there between the runs that ended before and those that were accepted after. `id` is of them together.
+    """
+
+    v: int = 12
+    kind: Literal["messages_put"] = "messages_put"
+    id: str
+    messages: tuple[parts.UserMessage, ...]
+    principal: Principal | None = None
+
+
+class SessionWritten(LogEvent):
+    """The agent's session is this one from now on, in serialized form; None: it has none. No run made the change."""
+
+    v: int = 12
+    kind: Literal["session_written"] = "session_written"
+    session: dict[str, Any] | None
+
+
 class Granted(LogEvent):
     """The owner shares the thread with `principal`: `access` is to `read` it, or to `run` its agent on it too."""
 

@@ -1,6 +1,6 @@
 """The rules for commands to a thread as a whole, by which `hosting.core.thread.decide` decides.
 
-A thread is imported, forked, shared, described, emptied, trimmed and deleted; none of this begins a run.
+A thread is imported, forked, shared, described, written to, emptied, trimmed and deleted; none of this begins a run.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Any
 
 from hosting import errors
 from hosting.core.thread import commands, thread_events
-from hosting.core.thread.draft import Draft, refuse_while_deleting
+from hosting.core.thread.draft import Draft, approvals_pending_error, refuse_reused_key, refuse_while_deleting
 from hosting.core.thread.head import Head
+from hosting.core.thread.rows import DeletedRow, KeyRow, RowChange
 from hosting.core.thread.sources import fork_source
 
 MOST_GRANTS = 16
@@ -57,6 +58,45 @@ def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
         return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another id, or none."))
     imported = thread_events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
     return Draft(head).add(imported).change(signal=True)
+
+
+def _put_messages(head: Head, command: commands.PutMessages) -> commands.Outcome:
+    """A new message would stand between a call that waits and its result, which no model takes."""
+    put, row = command.put, command.row
+    if command.epoch not in (None, head.epoch) or isinstance(row, DeletedRow):
+        return commands.Refused(errors.ThreadDeletedError("The thread was deleted."))
+    if row is not None and row.run_id is not None:
+        return commands.Unchanged(row.run_id) if row.fingerprint == command.fingerprint else refuse_reused_key()
+    if (refusal := _unless_idle(head)) is not None:
+        return refusal
+    if head.is_waiting_for_approval(put.at):
+        return commands.Refused(approvals_pending_error())
+    draft = Draft(head).add(put)
+    if command.key is not None:
+        row = KeyRow(epoch=draft.head.epoch, run_id=put.id, fingerprint=command.fingerprint)
+        draft.row(RowChange(KeyRow.name_of(command.key), draft.head.position, row, command.row is None))
+    return draft.change(put.id, signal=True)
+
+
+def _write_session(head: Head, command: commands.WriteSession) -> commands.Outcome:
+    """The end of a run brings the whole session: a write while one is open would be lost, or be another attempt's."""
+    if (refusal := _unless_idle(head)) is not None:
+        return refusal
+    if head.position != command.position:
+        return commands.Refused(errors.ThreadChangedError("The thread changed while its state was written. Try again."))
+    return Draft(head).add(thread_events.SessionWritten(at=command.at, session=command.session)).change(signal=True)
+
+
+def _unless_idle(head: Head) -> commands.Refused | None:
+    """Return why nothing is written into the thread that only runs write otherwise, or None."""
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if head.temporary:
+        return commands.Refused(errors.ThreadDeletingError("The thread is not stored: it is deleted after its answer."))
+    if (run := head.next_run) is not None:
+        sentence = f"Run {run.id} of this thread has not ended. Send the request again when it has."
+        return commands.Refused(errors.ThreadBusyError(sentence, run_id=run.id))
+    return None
 
 
 def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
@@ -146,6 +186,8 @@ THREAD_RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcom
     commands.WithdrawStanding: _withdraw_standing,
     commands.ImportThread: _import,
     commands.ForkThread: _fork,
+    commands.PutMessages: _put_messages,
+    commands.WriteSession: _write_session,
     commands.ShareThread: _share,
     commands.WithdrawGrant: _withdraw,
     commands.DescribeThread: _describe,

@@ -16,6 +16,7 @@ request, or by that sweep.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 from collections.abc import Callable, Sequence
 
@@ -31,7 +32,6 @@ from hosting.core.stores.archive import Volume
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import ForkThread, Refused
 from hosting.core.thread.conversation import as_left
-from hosting.core.thread.events import Completed
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.sources import ForkSource, fork_source
@@ -55,6 +55,7 @@ from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
 from state.extension import Lender, host_of
 from state.models import Conversation
+from state.put import put_of
 from state.standing import still_standing
 
 logger = logging.getLogger(__name__)
@@ -360,10 +361,11 @@ def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -
     Those the next message closes, as it does where the time to approve them has passed.
     """
     entries = conversation.data.conversation_history.stored
-    run_id = entries[-1].correlation_id if entries else None
-    if run_id is None:
+    if not entries or entries[-1].correlation_id is None:
         return conversation
-    ends = (run.end for run in view.runs if run.run_id == run_id)
-    session = next((end.session for end in ends if isinstance(end, Completed)), None)
+    run_id = next((entry.correlation_id for entry in reversed(entries) if put_of(entry) is None), None)
+    ended = next((run.end_position for run in view.runs if run.run_id == run_id), 0)
+    following = min((run.first for run in view.runs if run.first > ended), default=math.inf)
+    session = view.session_after((run_id,), following)
     state = session_state(view.conversation) if is_whole else still_standing(session, view.conversation)
     return as_left(conversation, host_of(view.conversation).pause, state)
