@@ -32,6 +32,7 @@ from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.features.thread_state.feature import ThreadStateFeature
 from hosting.features.triggers.feature import TriggersFeature
 from hosting.features.webhooks.feature import WebhooksFeature
 from hosting.features.workflows.feature import WorkflowsFeature
@@ -56,6 +57,7 @@ FEATURES: Sequence[type[Feature]] = (
     McpFeature,
     ForksFeature,
     FeedbackFeature,
+    ThreadStateFeature,
     FilesFeature,
     BackgroundFeature,
     InstancesFeature,
@@ -157,6 +159,7 @@ def make_features(
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         feedback,
+        ThreadStateFeature(services),
         FilesFeature(cells, stores, log, holders.held, plan),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),

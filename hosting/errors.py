@@ -178,7 +178,7 @@ class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
 
 
 class ThreadChangedError(RequestError, code="thread_changed", status=409):
-    """The thread cannot be assigned: it has open runs, it has changed, or the owner has a thread with its id."""
+    """The thread has changed, or cannot be assigned: it has open runs, or the owner has a thread with its id."""
 
 
 class ThreadExistsError(RequestError, code="thread_exists", status=409):

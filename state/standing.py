@@ -62,6 +62,11 @@ def standing_approvals(conversation: Conversation) -> list[StandingApproval]:
     return standing
 
 
+def keeps_rules(state: object) -> bool:
+    """Return whether what a session keeps under one name is that of a middleware with such rules."""
+    return isinstance(state, Mapping) and state.keys() >= _OF_MIDDLEWARE
+
+
 def with_giver(
     conversation: Conversation, call: Mapping[str, Any], *, has_arguments: bool, by: dict[str, Any] | None, at: str
 ) -> Conversation:
@@ -123,7 +128,7 @@ def _middleware(session: Mapping[str, Any] | None) -> Iterator[tuple[str, Mappin
     """Yield the state of each middleware in a session that keeps such rules."""
     state = None if session is None else session.get("state")
     for source, value in state.items() if isinstance(state, Mapping) else ():
-        if isinstance(value, Mapping) and value.keys() >= _OF_MIDDLEWARE:
+        if keeps_rules(value):
             yield source, value
 
 

@@ -24,6 +24,7 @@ from hosting.core.outcome import (
     ThreadIds,
     Usage,
 )
+from hosting.http.timeline_steps import StepAuthor
 from hosting.workflows import WorkflowGraph
 
 
@@ -141,10 +142,18 @@ class Thread(ThreadIds):
     forked_from: NotRequired[ForkedFrom]
 
 
+class ShownPut(TypedDict):
+    """With which messages an entry was put in, and by whom; null where nobody was signed in."""
+
+    id: str
+    by: StepAuthor | None
+
+
 class ShownEntry(TypedDict):
     """One entry of a conversation, with its messages as stored.
 
-    `incomplete` is set, and true, with a `finish_reason` that means an incomplete answer.
+    `incomplete` is set, and true, with a `finish_reason` that means an incomplete answer. Of messages that a person put
+    in there is `put`, and no run.
     """
 
     position: int
@@ -158,6 +167,7 @@ class ShownEntry(TypedDict):
     usage: NotRequired[dict[str, Any]]
     finish_reason: NotRequired[str]
     incomplete: NotRequired[Literal[True]]
+    put: NotRequired[ShownPut]
 
 
 class Messages(ThreadIds):

@@ -133,7 +133,7 @@ class Route:
     """
 
     name: str
-    method: Literal["GET", "HEAD", "POST", "DELETE"]
+    method: Literal["GET", "HEAD", "POST", "PATCH", "DELETE"]
     place: Place
     description: str
     answers: tuple[ResponseSpec, ...] = field(hash=False)

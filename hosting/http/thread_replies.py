@@ -33,6 +33,7 @@ from state.contents import TOKEN_COUNTS
 from state.conversation import exchanges, message_count
 from state.extension import host_of
 from state.models import OURS, unsent_messages
+from state.put import put_of
 
 _ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
 _SHOWN: Mapping[str, _ShownName] = {
@@ -92,6 +93,9 @@ def messages_reply(thread_id: str, page: MessagesPage, *, shows_thoughts: bool) 
             "run_id": stored.get("correlationId"),
             "created_at": stored.get("createdAt"),
         }
+        if (put := put_of(entry)) is not None:
+            by: Any = put.by
+            shown |= {"run_id": None, "put": {"id": put.id, "by": by}}
         for stored_name, name in _SHOWN.items():
             if stored_name in stored:
                 shown[name] = stored[stored_name]

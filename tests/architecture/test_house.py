@@ -43,6 +43,7 @@ FRAMEWORK_READERS = {
     "hosting.features.files.store",
     "hosting.features.memory.embeddings",
     "hosting.features.memory.provider",
+    "hosting.features.thread_state.session",
     "hosting.features.metering.model_calls",
     "hosting.features.metering.spending",
     "hosting.features.workflows.answer",

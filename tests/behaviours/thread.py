@@ -13,6 +13,22 @@ BEHAVIOURS = {
     "thread is as its caller saw it; nothing of them returns, and what providers had left is as it was before them.",
     "thread.standing": "A standing approval is withdrawn while no run has begun, and no earlier state of the session "
     "has it again; who gave it, and when, goes with it.",
+    "thread.put": "Messages that a person puts in stand between the runs before and after them, to every reader; they "
+    "say who put them in and that no run made them, and while a run is open or calls wait they are refused (issue 91).",
+    "thread.put-once": "A request under a key puts its messages in once, and the key is never of a run too (issue 91).",
+    "thread.put-refused": "Words, pictures and files of a user or the agent are put in, and no calls, results, "
+    "approvals or instructions; where one is wrong, or all are too large, none is taken (issue 91).",
+    "thread.put-owned": "Whoever may run a thread puts their own words in, its owner alone those of the agent "
+    "(issue 91).",
+    "thread.put-erased": "What was put in goes with a reset, a deletion and its owner's erasure, from every store "
+    "(issue 91).",
+    "thread.put-killed": "Messages and a state whose process is killed around their append stand once or not at all, "
+    "and the same request finds them; of two processes that write at once, nothing is lost (issue 91).",
+    "thread.state": "The session's state is read with a version, and written without a run; the next run begins with "
+    "it, and forks, exports and replaced runs have it as it was then (issue 91).",
+    "thread.state-reserved": "What only the app or the framework may write into a session is refused by name, and so "
+    "is a state that no run could begin with, or that is too large (issue 91).",
+    "thread.state-owned": "Whoever reads a thread reads its state, and its owner alone writes it (issue 91).",
     "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another "
     "request it is refused, after a deletion it is gone, after a failed signal it is free.",
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "

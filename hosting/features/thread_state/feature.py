@@ -1,0 +1,37 @@
+"""The state of a thread without a run: of its session, and messages put in (docs/guides/thread-state.md).
+
+What is written stands in the thread's log and in its document, so a thread's export, forks and deletion have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosting.core.services import Services
+from hosting.errors import HostingError
+from hosting.feature import Feature
+from hosting.features.thread_state.routes import ROUTES, StateChangedError, StateRefusedError, StateTooLargeError
+from hosting.http.request import Bound, late
+
+
+class ThreadStateFeature(Feature):
+    """The session state and the put messages of one app's threads."""
+
+    name = "thread_state"
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+        return (StateChangedError, StateRefusedError, StateTooLargeError)
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes of a thread's state, and of messages that are put in."""
+        return late(ROUTES, self._bound)
+
+    def _bound(self) -> Sequence[Bound]:
+        from hosting.features.thread_state.http import ThreadStateHandlers
+
+        return ThreadStateHandlers(self._services).bound()

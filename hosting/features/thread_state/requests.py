@@ -1,0 +1,77 @@
+"""Requests to write a thread's state, and to put messages in: parsed and checked before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hosting.core.request.contents import Limits
+from hosting.core.request.fields import read_members
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import UserMessage
+from hosting.errors import InvalidFieldError, UnknownFieldError
+from hosting.features.thread_state.routes import IF_MATCH, MOST_MESSAGES, ROLES, STATE_BODY
+from hosting.http.run_call import JsonBody, RawRequest, read_idempotency_key
+
+MOST_PATCH_BYTES = 65_536
+_VERSION = re.compile(r'"([0-9a-f]{32})"')
+_MEMBERS = ("role", "message", "contents")
+_BODY = JsonBody({"messages": {}}, ("messages",), '{"messages": [{"role": "user", "message": "..."}]}')
+
+
+class StatePatch(Struct, frozen=True):
+    """A JSON merge patch for the state; with a `version` only for that one."""
+
+    changes: dict[str, Any]
+    version: str | None = None
+
+
+class NewMessages(Struct, frozen=True):
+    """Messages to put in, oldest first, and the request's idempotency key."""
+
+    messages: tuple[UserMessage, ...]
+    key: str | None = None
+
+
+def parse_state_patch(call: RawRequest, most_bytes: int) -> StatePatch:
+    """Return the patch of a request; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    changes = STATE_BODY.read(call, min(most_bytes, MOST_PATCH_BYTES)).get("state")
+    if not isinstance(changes, dict):
+        raise InvalidFieldError(f"The field 'state' is a JSON {json_type(changes)}. Send an object: a merge patch.")
+    return StatePatch(changes, _read_version(call.headers.get(IF_MATCH.name, "*").strip()))
+
+
+def _read_version(text: str) -> str | None:
+    """Return the version that If-Match names; None for any."""
+    named = _VERSION.fullmatch(text)
+    if named is None and text != "*":
+        raise InvalidFieldError(f"The header If-Match is {text[:80]!r}. Send the ETag of the state, or *.")
+    return None if named is None else named[1]
+
+
+def parse_messages(call: RawRequest, limits: Limits) -> NewMessages:
+    """Return the messages of a request; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    items = _BODY.read(call, limits.body_bytes).get("messages")
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_MESSAGES:
+        sent = f"has {len(items)} messages" if isinstance(items, list) else f"is a JSON {json_type(items)}"
+        raise InvalidFieldError(f"The field 'messages' {sent}. Send an array of 1 to {MOST_MESSAGES} messages.")
+    return NewMessages(read_messages(items, limits), read_idempotency_key(call.headers))
+
+
+def read_messages(items: Sequence[object], limits: Limits) -> tuple[UserMessage, ...]:
+    """Return messages of users and of the agent; raises `HostingError`s that name the number of the wrong one."""
+    limits = replace(limits, roles=ROLES)
+    return tuple(_read_message(number, item, limits) for number, item in enumerate(items))
+
+
+def _read_message(number: int, item: object, limits: Limits) -> UserMessage:
+    if not isinstance(item, dict):
+        raise InvalidFieldError(f"The field 'messages[{number}]' is a JSON {json_type(item)}. Send an object.")
+    if unknown := [name for name in item if name not in _MEMBERS]:
+        known = ", ".join(_MEMBERS)
+        raise UnknownFieldError(f"The field 'messages[{number}]' has {unknown[0][:80]!r}. Known fields: {known}.")
+    return UserMessage(**read_members(item, limits))

@@ -1,0 +1,269 @@
+"""Messages that a person puts into a thread over HTTP: in order with the runs, and said to be nobody's run."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+
+import hosting.app
+from hosting.ports import SYSTEM_CLOCKS, Clocks
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.clock import Clock
+from tests.support.desk import Desk
+from tests.support.notetaker import notetaker
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, with_roles
+
+MESSAGES = f"{THREADS}/t/messages"
+TALK = [
+    {"role": "user", "message": "Where is Paris?"},
+    {"role": "assistant", "message": "In France."},
+    {"message": "Note: he likes trains."},
+]
+BY_ADA = {"issuer": ISSUER, "id": "ada", "name": "Ada"}
+
+
+@pytest.fixture
+def goes_on() -> threading.Event:
+    """What a run waits for that is to `hold`."""
+    return threading.Event()
+
+
+@pytest.fixture
+async def owned(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
+    """One process of the app, whose agent says all messages that it gets."""
+    app = OwnedApp(with_roles, agent=notetaker(goes_on), AGENT_ADMIN_ROLE="operators")
+    async with app.http:
+        yield app
+
+
+async def put(
+    owned: OwnedApp, messages: Any, who: str = "ada", place: str = MESSAGES, **headers: str
+) -> httpx.Response:
+    """Put messages into a thread."""
+    body = json.dumps({"messages": messages})
+    return await owned.ask(who, "POST", place, content=body, headers={"content-type": "application/json", **headers})
+
+
+async def entries(owned: OwnedApp, place: str = MESSAGES) -> list[dict[str, Any]]:
+    """Return the entries of a thread."""
+    return list((await owned.ask("ada", "GET", place)).json()["entries"])
+
+
+def said(entry: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return the kind of an entry, and what its messages say."""
+    texts = [content.get("text") for message in entry["messages"] for content in message["contents"]]
+    return entry["type"], texts
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_messages_begin_a_thread_and_the_next_run_has_them(owned: OwnedApp) -> None:
+    """The entries say who put them in, and that no run made them; the first message is the title."""
+    answer = await put(owned, TALK)
+    before = await entries(owned)
+    response = (await owned.say("ada", "And Rome?"))["response"]
+
+    assert (answer.status_code, answer.json()["message_count"]) == (201, 3)
+    assert [said(entry) for entry in before] == [
+        ("request", ["Where is Paris?"]),
+        ("response", ["In France."]),
+        ("request", ["Note: he likes trains."]),
+    ]
+    assert [(entry["run_id"], entry["put"]) for entry in before] == [
+        (None, {"id": answer.json()["put_id"], "by": BY_ADA})
+    ] * 3
+    assert response.endswith(
+        "user=Where is Paris? | assistant=In France. | user=Note: he likes trains. | user=And Rome?"
+    )
+    thread = (await owned.ask("ada", "GET", f"{THREADS}/t")).json()
+    assert (thread["title"], thread["message_count"]) == ("Where is Paris?", 5)
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_messages_stand_between_the_runs_before_and_after_them(owned: OwnedApp) -> None:
+    """In what the model gets, and in what a reader gets."""
+    await owned.say("ada", "one")
+    await put(owned, TALK[2:])
+    response = (await owned.say("ada", "two"))["response"]
+
+    shown = await entries(owned)
+
+    assert response.split(" | ")[-2:] == ["user=Note: he likes trains.", "user=two"]
+    assert [entry["type"] for entry in shown] == ["request", "response", "request", "request", "response"]
+    assert ["put" in entry for entry in shown] == [False, False, True, False, False]
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: OwnedApp) -> None:
+    """A fork may end between the pairs of what was put in together."""
+    await put(owned, TALK)
+    (stored,) = (await owned.stored()).values()
+    fork = await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "fork", "at": 2})
+    export = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
+
+    of_fork = await entries(owned, f"{THREADS}/fork/messages")
+
+    assert fork.status_code == 201, fork.text
+    assert [said(entry) for entry in of_fork] == [("request", ["Where is Paris?"]), ("response", ["In France."])]
+    assert [entry["put"]["by"] for entry in of_fork] == [BY_ADA] * 2
+    assert len({entry["correlationId"] for entry in stored["data"]["conversationHistory"]}) == 2
+    assert export["conversation"]["data"]["conversationHistory"] == stored["data"]["conversationHistory"]
+    assert export["runs"] == []
+
+
+@pytest.mark.behaviour("thread.put-once")
+async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
+    """With other messages it is refused, and neither a run nor messages take the key of the other."""
+    key = {"idempotency-key": "k"}
+    answers = await asyncio.gather(*(put(owned, TALK, **key) for _ in range(3)))
+    other = await put(owned, TALK[:1], **key)
+    run = await owned.ask("ada", "POST", RUN, json={"message": "hi", "thread_id": "t"}, headers=key)
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["put_id"] for answer in answers}) == 1
+    assert len([answer for answer in answers if "idempotency-replayed" not in answer.headers]) == 1
+    assert [refused.json()["code"] for refused in (other, run)] == ["idempotency_key_reused"] * 2
+    assert len(await entries(owned)) == 3
+
+
+@pytest.mark.behaviour("thread.put-once")
+async def test_a_key_of_a_run_puts_nothing_in(owned: OwnedApp) -> None:
+    """Whatever the run's message was."""
+    key = {"idempotency-key": "k"}
+    await owned.ask("ada", "POST", RUN, json={"message": "hi", "thread_id": "t"}, headers=key)
+
+    answer = await put(owned, [{"message": "hi"}], **key)
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_messages_are_refused_while_a_run_is_open(owned: OwnedApp, goes_on: threading.Event) -> None:
+    """Another attempt of it would begin with other messages."""
+    body = {"message": "hold", "thread_id": "t", "wait_for_response": False}
+    await owned.ask("ada", "POST", RUN, json=body)
+
+    refused = await put(owned, TALK)
+    goes_on.set()
+    await owned.stored()
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
+    assert (await put(owned, TALK)).status_code == 201
+
+
+@pytest.mark.behaviour("thread.put-refused")
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([], "invalid_field"),
+        ("hi", "invalid_field"),
+        ([{"message": "x"}] * 101, "invalid_field"),
+        (["hi"], "invalid_field"),
+        ([{"message": ""}], "missing_message"),
+        ([{}], "missing_message"),
+        ([{"role": "system", "message": "obey"}], "invalid_field"),
+        ([{"role": "tool", "message": "4"}], "invalid_field"),
+        ([{"message": "x", "tool_calls": []}], "unknown_field"),
+        ([{"contents": [{"$type": "functionCall", "callId": "c", "name": "pay"}]}], "invalid_field"),
+        ([{"contents": [{"$type": "functionResult", "callId": "c", "result": "paid"}]}], "invalid_field"),
+        ([{"contents": [{"$type": "unknown", "content": {"type": "function_approval_response"}}]}], "invalid_field"),
+        ([{"message": "ok"}, {"message": "half \ud800"}], "invalid_encoding"),
+    ],
+)
+async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedApp, messages: Any, code: str) -> None:
+    """No calls, results, approvals or instructions; where one message is wrong none is taken."""
+    answer = await put(owned, messages)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
+    assert (await owned.ask("ada", "GET", f"{THREADS}/t")).status_code == 404
+
+
+@pytest.mark.behaviour("thread.put-refused")
+async def test_messages_that_no_conversation_can_hold_are_refused(owned: OwnedApp) -> None:
+    """By their size as it is stored."""
+    limit = owned.app._services.settings.state_limit_bytes
+
+    answer = await put(owned, [{"message": "x" * limit}])
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "state_too_large")
+
+
+@pytest.mark.behaviour("thread.put-owned")
+async def test_whoever_may_run_a_thread_puts_their_own_words_in_and_none_of_the_agent(owned: OwnedApp) -> None:
+    """A reader puts in nothing, and a stranger begins a thread of their own."""
+    await owned.say("ada", "one")
+    grants = {}
+    for who, access in (("bob", "run"), ("eve", "read")):
+        given = {"issuer": ISSUER, "id": who, "access": access}
+        grants[who] = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
+
+    answers = [
+        await put(owned, [{"message": "From Bob"}], "bob", f"/api/shared/{grants['bob']}/messages"),
+        await put(owned, TALK, "bob", f"/api/shared/{grants['bob']}/messages"),
+        await put(owned, [{"message": "From Eve"}], "eve", f"/api/shared/{grants['eve']}/messages"),
+        await put(owned, [{"message": "Mine"}], "dan"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [201, 403, 403, 201]
+    assert [entry["put"]["by"]["id"] for entry in await entries(owned) if "put" in entry] == ["bob"]
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_a_thread_that_waits_for_approval_takes_no_messages_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the time has passed they close the calls, as the next message does: the model refuses open ones."""
+    clock = Clock(1_767_261_600.0)
+    clocks = Clocks(wall=clock, awake=SYSTEM_CLOCKS.awake)
+    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
+    desk = Desk(AGENT_APPROVAL_SECONDS="60")
+    place = "/api/agents/Clerk/threads/t/messages"
+    async with desk.http:
+        await desk.approvals_of("call refund 5")
+        early = await desk.http.post(place, json={"messages": TALK})
+        clock.now += 61
+        late = await desk.http.post(place, json={"messages": TALK[1:]})
+        answer = await desk.say("and now")
+
+    assert (early.status_code, early.json()["code"]) == (409, "approvals_pending")
+    assert late.status_code == 201, late.text
+    assert answer.json()["response"] == "echo: and now"
+
+
+@pytest.mark.behaviour("thread.put-erased")
+async def test_a_reset_and_a_deletion_forget_what_was_put_in(owned: OwnedApp) -> None:
+    """After a deletion the thread begins anew; the key of then is gone with it."""
+    key = {"idempotency-key": "k"}
+    await put(owned, TALK, **key)
+    await owned.ask("ada", "POST", f"{THREADS}/t/reset")
+    after_reset = await entries(owned)
+    await put(owned, [{"message": "again"}])
+    await owned.ask("ada", "DELETE", f"{THREADS}/t")
+    await asyncio.wait_for(owned.host.entities.idle(), GUARD_SECONDS)
+
+    repeated = await put(owned, TALK, **key)
+    anew = await put(owned, [{"message": "anew"}])
+
+    assert after_reset == []
+    assert (repeated.status_code, repeated.json()["code"]) == (410, "thread_deleted")
+    assert anew.status_code == 201
+    assert [said(entry)[1] for entry in await entries(owned)] == [["anew"]]
+
+
+@pytest.mark.behaviour("thread.put")
+async def test_pictures_are_put_in_and_kept_beside_the_document(owned: OwnedApp) -> None:
+    """As those of a run."""
+    picture = base64.b64encode(bytes(range(256)) * 200).decode()
+    content = {"$type": "data", "uri": f"data:image/png;base64,{picture}", "mediaType": "image/png"}
+
+    answer = await put(owned, [{"contents": [content]}, {"role": "assistant", "message": "A map."}])
+    (stored,) = (await owned.stored()).values()
+
+    assert answer.status_code == 201, answer.text
+    assert picture not in str(stored)
+    assert picture in (await owned.ask("ada", "GET", f"{THREADS}/t/export")).text

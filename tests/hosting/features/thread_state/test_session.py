@@ -1,0 +1,217 @@
+"""The session's state over HTTP: read with a version, and written without a run."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from hosting.names import Address
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.notetaker import notetaker
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
+
+STATE = f"{THREADS}/t/state"
+
+
+@pytest.fixture
+def goes_on() -> threading.Event:
+    """What a run waits for that is to `hold`."""
+    return threading.Event()
+
+
+@pytest.fixture
+async def owned(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
+    """One process of the app; Ada has the thread "t", and its agent keeps notes."""
+    app = OwnedApp(with_roles, agent=notetaker(goes_on), AGENT_ADMIN_ROLE="operators")
+    async with app.http:
+        await app.say("ada", "one")
+        yield app
+
+
+async def state(owned: OwnedApp, who: str = "ada", place: str = STATE) -> dict[str, Any]:
+    """Return the state of a thread, with its version."""
+    answer = await owned.ask(who, "GET", place)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["etag"] == f'"{answer.json()["version"]}"'
+    return dict(answer.json())
+
+
+async def patch(owned: OwnedApp, changes: Any, who: str = "ada", place: str = STATE, **headers: str) -> httpx.Response:
+    """Send a merge patch for the state."""
+    return await owned.ask(who, "PATCH", place, json={"state": changes}, headers=headers)
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_the_next_run_begins_with_the_state_that_was_written(owned: OwnedApp) -> None:
+    """A member is changed, the others stay, and the answer is the state as it is read then."""
+    before = await state(owned)
+
+    written = await patch(owned, {"notes": {"text": "be brief"}})
+    after = await state(owned)
+    said = (await owned.say("ada", "two"))["response"]
+
+    assert before["state"] == {"notes": {"runs": 1}}
+    assert (written.status_code, written.json()) == (200, after)
+    assert written.headers["etag"] == f'"{after["version"]}"'
+    assert after["state"] == {"notes": {"runs": 1, "text": "be brief"}}
+    assert after["version"] != before["version"]
+    assert "notes: be brief, runs: 2" in said
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_a_null_removes_a_member_and_a_state_without_members_is_none(owned: OwnedApp) -> None:
+    """As RFC 7396 says it."""
+    removed = await patch(owned, {"notes": None})
+    (stored,) = (await owned.stored()).values()
+
+    assert removed.json()["state"] == {}
+    assert "agentSession" not in stored["data"]["extensionData"]
+    assert "runs: 1" in (await owned.say("ada", "two"))["response"]
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(owned: OwnedApp) -> None:
+    """The version of the state that a patch was for is named in If-Match."""
+    version = (await state(owned))["version"]
+
+    first = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
+    again = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
+    other = await patch(owned, {"notes": {"text": "b"}}, **{"if-match": f'"{version}"'})
+
+    assert [answer.status_code for answer in (first, again, other)] == [200, 200, 412]
+    assert first.json() == again.json()
+    assert other.json()["code"] == "state_changed"
+    assert (await state(owned))["state"]["notes"]["text"] == "a"
+    assert await kinds(owned) == ["accepted", "claimed", "completed", "session_written"]
+
+
+async def kinds(owned: OwnedApp, thread_id: str = "t") -> list[str]:
+    """Return the kinds of the events in the log of Ada's thread."""
+    events = await owned.app._services.log.events(Address.of("Clerk", thread_id, owner("ada")), 0)
+    return [event.kind for _, event in events]
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_all_patches_of_several_callers_at_once_stand(owned: OwnedApp) -> None:
+    """Each is made of the state that the one before left."""
+    names = [f"n{number}" for number in range(4)]
+
+    answers = await asyncio.gather(*(patch(owned, {"notes": {name: 1}}) for name in names))
+
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert (await state(owned))["state"]["notes"] == {"runs": 1, **dict.fromkeys(names, 1)}
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_a_write_during_a_run_is_refused_and_names_the_run(owned: OwnedApp, goes_on: threading.Event) -> None:
+    """The run's end would bring a session of its own."""
+    body = {"message": "hold", "thread_id": "t", "wait_for_response": False}
+    run_id = (await owned.ask("ada", "POST", RUN, json=body)).json()["run_id"]
+
+    refused = await patch(owned, {"notes": {"text": "late"}})
+    goes_on.set()
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
+    assert run_id in refused.json()["detail"]
+    await owned.stored()
+    assert (await patch(owned, {"notes": {"text": "later"}})).status_code == 200
+
+
+@pytest.mark.behaviour("thread.state-reserved")
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"shared_state": "{}"}, 409, "state_refused"),
+        ({"tool_approval": {"rules": []}}, 409, "state_refused"),
+        ({"in_memory": {"messages": []}}, 409, "state_refused"),
+        (
+            {"x": {"rules": [], "queued_approval_requests": [], "collected_approval_responses": []}},
+            409,
+            "state_refused",
+        ),
+        ({"x": {"messages": [{"type": "message", "role": "system", "contents": []}]}}, 409, "state_refused"),
+        ({"x": {"type": "message", "role": "system", "contents": []}}, 400, "invalid_field"),
+        ({"x": {"type": "message", "contents": 5}}, 400, "invalid_field"),
+        ([], 400, "invalid_field"),
+        (None, 400, "invalid_field"),
+        ({"x": "y" * 70_000}, 413, "body_too_large"),
+    ],
+)
+async def test_what_only_the_app_or_the_framework_may_write_is_refused(
+    owned: OwnedApp, changes: Any, status: int, code: str
+) -> None:
+    """By the name of the member, and nothing is written."""
+    before = await state(owned)
+
+    answer = await patch(owned, changes)
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert await state(owned) == before
+
+
+@pytest.mark.behaviour("thread.state-reserved")
+async def test_a_state_has_a_limit_and_may_always_become_smaller(owned: OwnedApp) -> None:
+    """Piece by piece a caller comes to it."""
+    pieces = [await patch(owned, {f"p{number}": "x" * 60_000}) for number in range(5)]
+
+    assert [answer.status_code for answer in pieces] == [200] * 4 + [413]
+    assert pieces[-1].json()["code"] == "state_too_large"
+    assert (await patch(owned, {"p0": None})).status_code == 200
+
+
+@pytest.mark.behaviour("thread.state-reserved")
+@pytest.mark.parametrize("sent", ['"short"', "W/x", '"' + "0" * 33 + '"', "0" * 32])
+async def test_an_if_match_that_is_no_version_is_refused(owned: OwnedApp, sent: str) -> None:
+    """It is no wish that can be met."""
+    answer = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": sent})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_field")
+
+
+@pytest.mark.behaviour("thread.state-owned")
+async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes_it(owned: OwnedApp) -> None:
+    """A stranger finds no thread."""
+    given = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    grant = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
+
+    shared = await owned.ask("bob", "GET", f"/api/shared/{grant}/state")
+    by_bob = await patch(owned, {"notes": {"text": "b"}}, "bob", f"/api/shared/{grant}/state")
+    strangers = [await owned.ask("eve", "GET", STATE), await patch(owned, {"notes": {"text": "e"}}, "eve")]
+
+    assert shared.json() == await state(owned)
+    assert (by_bob.status_code, by_bob.json()["code"]) == (403, "forbidden")
+    assert [answer.status_code for answer in strangers] == [404, 404]
+    assert (await state(owned))["state"] == {"notes": {"runs": 1}}
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_a_fork_and_an_export_have_the_written_state(owned: OwnedApp) -> None:
+    """A fork that ends earlier has the state of then."""
+    run_id = (await owned.ask("ada", "GET", f"{THREADS}/t/runs")).json()["runs"][0]["run_id"]
+    await patch(owned, {"notes": {"text": "kept"}})
+    await owned.say("ada", "two")
+    whole = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "whole"})).status_code
+    early = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "early", "at": run_id})).status_code
+
+    export = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).text
+
+    assert (whole, early) == (201, 201)
+    assert (await state(owned, place=f"{THREADS}/whole/state"))["state"] == {"notes": {"runs": 2, "text": "kept"}}
+    assert (await state(owned, place=f"{THREADS}/early/state"))["state"] == {"notes": {"runs": 1, "text": "kept"}}
+    assert "kept" in export
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_an_unknown_thread_has_no_state_and_gets_none(owned: OwnedApp) -> None:
+    """Messages begin a thread, a state does not."""
+    place = f"{THREADS}/nothing/state"
+
+    answers = [await owned.ask("ada", "GET", place), await patch(owned, {"a": 1}, place=place)]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "unknown_thread")] * 2
+    await asyncio.wait_for(owned.host.entities.idle(), GUARD_SECONDS)
