@@ -82,10 +82,16 @@ async def test_the_endpoint_serves_the_methods_of_the_table() -> None:
 
 @pytest.mark.behaviour("docs.surfaces")
 def test_the_page_asks_the_routes_of_which_the_table_says_so() -> None:
-    """Each found by the last word of its path; a field may be sent by another name of the code."""
+    """Each found by the last word of its path, a write that shares its path by its verb too; fields by their names."""
     told = {route: row[3] == "yes" for row in ROWS for route in re.findall(r"`([A-Z]+ [^`]+)`", row[1])}
     words = {route: [part for part in re.split(r"[ /]", route) if "{" not in part][-1] for route in told}
     asked = {route: re.search(rf"[/\"`]{word}\b", PAGE) is not None for route, word in words.items()}
+    paths = [route.split()[1] for route in told]
+    writes = [route.split() for route in told if route[:3] != "GET" and paths.count(route.split()[1]) > 1]
+    writes += [route.split() for route in told if route.startswith("PATCH ")]
+    asked |= {
+        f"{verb} {path}": re.search(rf'"{verb}".*{path.split("/")[-1]}\b', PAGE) is not None for verb, path in writes
+    }
     asked |= {route: f'"{route.split()[0]}", "{route.split()[1]}"' in PAGE for route in told if " owners/" in route}
 
     assert len(told) > 20

@@ -16,6 +16,7 @@ from hosting.features.overview import routes as overview_routes
 from hosting.features.overview.routes import OPERATIONS
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED, SHARED_RUN
+from hosting.features.thread_state import routes as thread_state
 from hosting.http import routes
 from hosting.http.bodies import Erasure, Export
 from hosting.http.route import Route
@@ -38,6 +39,7 @@ ROUTES = [
     *routes_in(standing),
     *routes_in(feedback),
     *routes_in(forks),
+    *routes_in(thread_state),
     *routes_in(health),
     routes.export_route(Export),
     routes.erasure_route(Erasure),
