@@ -95,6 +95,34 @@ def status_of(answer: httpx.Response) -> str:
     return f"{THREADS}/{received['thread_id']}/runs/{received['run_id']}"
 
 
+@pytest.mark.behaviour("thread.put-killed")
+async def test_messages_and_state_that_both_write_at_once_all_stand(apis: list[Api]) -> None:
+    """Under one key messages are put in once; each patch is made of the state that another one left."""
+    thread = f"{THREADS}/written"
+
+    async def put(api: Api, key: str) -> httpx.Response:
+        body = {"messages": [{"message": key}]}
+        return await api.http.post(f"{thread}/messages", json=body, headers={"idempotency-key": key})
+
+    await put(apis[0], "first")
+    puts = asyncio.gather(*(put(api, f"key-{number}") for number in range(10) for api in apis))
+    patches = asyncio.gather(
+        *(api.http.patch(f"{thread}/state", json={"state": {f"n{index}": {"x": 1}}}) for index, api in enumerate(apis))
+    )
+    answers = await asyncio.wait_for(puts, 4 * GUARD_SECONDS)
+    written = await asyncio.wait_for(patches, 4 * GUARD_SECONDS)
+    entries = [(await api.http.get(f"{thread}/messages", params={"limit": 200})).json()["entries"] for api in apis]
+    states = [(await api.http.get(f"{thread}/state")).json()["state"] for api in apis]
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["put_id"] for answer in answers}) == 10
+    assert {answer.status_code for answer in written} <= {200, 409}
+    done = {f"n{index}": {"x": 1} for index, answer in enumerate(written) if answer.status_code == 200}
+    assert entries[0] == entries[1]
+    assert len(entries[0]) == 11
+    assert states == [done, done]
+
+
 @pytest.mark.behaviour("turn.busy")
 async def test_of_requests_that_a_busy_thread_rejects_one_begins(apis: list[Api]) -> None:
     """Sent to both processes at once; each of the others is told of the one that began."""

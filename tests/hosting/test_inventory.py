@@ -1,8 +1,8 @@
 """stored-names.md against the stores: what the app writes has a row there, which says what a deletion leaves of it.
 
 One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
-many turns that the older move to the archive, a run that another named, one that is cancelled, one whose webhook nobody
-takes, a task of A2A with a receiver; then it is deleted.
+many turns that the older move to the archive, messages and a state without a run, a run that another named, one that is
+cancelled, one whose webhook nobody takes, a task of A2A with a receiver; then it is deleted.
 """
 
 from __future__ import annotations
@@ -123,6 +123,12 @@ async def live(lived: Lived) -> None:
     await api.http.post(f"{HOOKS}/entities/dafx-joker/deleted?op=run", json=json.dumps(order))
     for number in range(8):
         assert (await api.ask(f"{text} {number} {'x' * 400}", thread_id="deleted")).status_code == 200
+    await asyncio.wait_for(idle(api), GUARD_SECONDS)
+    put = {"messages": [{"message": text}, {"role": "assistant", "message": text, "contents": [picture]}]}
+    answer = await api.http.post(f"{THREAD}/messages", json=put, headers={"Idempotency-Key": f"{text}-put"})
+    assert answer.status_code == 201, answer.text
+    answer = await api.http.patch(f"{THREAD}/state", json={"state": {"notes": {text: text}}})
+    assert answer.status_code == 200, answer.text
     named = {"thread_id": "deleted", "webhook": f"http://127.0.0.1:9/{text}"}
     assert (await api.ask(text, **named)).status_code == 200
     await asyncio.wait_for(until_waiting(lived), GUARD_SECONDS)
@@ -136,6 +142,14 @@ async def live(lived: Lived) -> None:
     lived.look()
     await api.ended(blocked.headers["location"])
     lived.look()
+
+
+async def idle(api: Api) -> None:
+    """Return once no run of the thread is open."""
+    while any(  # noqa: ASYNC110 - a host
+        run["ended_at"] is None for run in (await api.http.get(f"{THREAD}/runs")).json()["runs"]
+    ):
+        await asyncio.sleep(0.02)
 
 
 async def until_waiting(lived: Lived) -> None:
