@@ -42,6 +42,8 @@ from hosting.features.mcp_endpoint.resources import Resources
 from hosting.features.overview.routes import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
+from hosting.features.thread_state.requests import parse_messages, parse_state_patch
+from hosting.features.thread_state.session import merged
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
@@ -266,6 +268,12 @@ def addressed(text: str) -> str:
     return Address("a", text).key
 
 
+def patched(text: str) -> object:
+    """Read a merge patch of that body, and apply it to its own result."""
+    changes = parse_state_patch(call(text.encode(), "application/json"), LARGEST).changes
+    return merged(merged({}, changes), changes)
+
+
 PARSERS: Mapping[str, Parser] = {
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
@@ -283,6 +291,22 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "an approval's body": Parser(
         lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST), BODIES
+    ),
+    "messages that are put in": Parser(
+        lambda text: parse_messages(call(text.encode(), "application/json"), LIMITS),
+        {**BODIES, **repeated('{"message":"a"},', "[],", '{"role":"user"},', begin='{"messages":[', end="0]}")},
+    ),
+    "a patch of a state": Parser(patched, BODIES),
+    "If-Match": Parser(
+        lambda text: parse_state_patch(
+            replace(
+                call(b'{"state":{}}', "application/json"),
+                headers={"content-type": "application/json", "if-match": text},
+            ),
+            LARGEST,
+        ),
+        runs('"', "0", '"0'),
+        ("hosting.features.thread_state.requests._VERSION",),
     ),
     "a data URI": Parser(
         content("data", "uri"),

@@ -10,8 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.functions.durable_1.client import DurableClient
+from hosting.http.rewinding import Rewinding
 from hosting.names import Address
+from state.conversation import session_state
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import SignalClient
 from tests.support.notetaker import notetaker
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 
@@ -204,6 +208,25 @@ async def test_a_fork_and_an_export_have_the_written_state(owned: OwnedApp) -> N
     assert (await state(owned, place=f"{THREADS}/whole/state"))["state"] == {"notes": {"runs": 2, "text": "kept"}}
     assert (await state(owned, place=f"{THREADS}/early/state"))["state"] == {"notes": {"runs": 1, "text": "kept"}}
     assert "kept" in export
+
+
+@pytest.mark.behaviour("thread.state")
+@pytest.mark.behaviour("thread.rewound")
+async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_it(owned: OwnedApp) -> None:
+    """And what was written after it goes with it."""
+    await patch(owned, {"notes": {"text": "before"}})
+    second = (await owned.say("ada", "two"))["run_id"]
+    await patch(owned, {"notes": {"text": "after"}})
+    services = owned.app._services
+    address = Address.of("Clerk", "t", owner("ada"))
+    client: Any = DurableClient(SignalClient(owned.host.entities))  # type: ignore[arg-type]
+    view = await services.threads.view(address, client)
+
+    rewound = Rewinding(services.archiver).before(view, second, [second], 1.0)
+
+    assert session_state(view.conversation) != rewound.session
+    assert rewound.session is not None
+    assert rewound.session["state"] == {"notes": {"runs": 1, "text": "before"}}
 
 
 @pytest.mark.behaviour("thread.state")
