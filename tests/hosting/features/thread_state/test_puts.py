@@ -229,7 +229,10 @@ async def test_a_thread_that_waits_for_approval_takes_no_messages_until_then(mon
         clock.now += 61
         late = await desk.http.post(place, json={"messages": TALK[1:]})
         answer = await desk.say("and now")
+        entries = (await desk.http.get(place)).json()["entries"]
 
+    contents = [part for entry in entries for message in entry["messages"] for part in message["contents"]]
+    assert [part["$type"] for part in contents].count("functionResult") == 1
     assert (early.status_code, early.json()["code"]) == (409, "approvals_pending")
     assert late.status_code == 201, late.text
     assert answer.json()["response"] == "echo: and now"
