@@ -305,8 +305,8 @@ PARSERS: Mapping[str, Parser] = {
             ),
             LARGEST,
         ),
-        runs('"', "0", '"0'),
-        ("hosting.features.thread_state.requests._VERSION",),
+        runs('"', "0", '"0', ","),
+        (),
     ),
     "a data URI": Parser(
         content("data", "uri"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,16 +17,15 @@ from hosting.features.thread_state.routes import IF_MATCH, MOST_MESSAGES, ROLES,
 from hosting.http.run_call import JsonBody, RawRequest, read_idempotency_key
 
 MOST_PATCH_BYTES = 65_536
-_VERSION = re.compile(r'"([0-9a-f]{32})"')
 _MEMBERS = ("role", "message", "contents")
 _BODY = JsonBody({"messages": {}}, ("messages",), '{"messages": [{"role": "user", "message": "..."}]}')
 
 
 class StatePatch(Struct, frozen=True):
-    """A JSON merge patch for the state; with a `version` only for that one."""
+    """A JSON merge patch for the state; with `etags`, as If-Match names them, only for one that has one of them."""
 
     changes: dict[str, Any]
-    version: str | None = None
+    etags: tuple[str, ...] | None = None
 
 
 class NewMessages(Struct, frozen=True):
@@ -42,15 +40,8 @@ def parse_state_patch(call: RawRequest, most_bytes: int) -> StatePatch:
     changes = STATE_BODY.read(call, min(most_bytes, MOST_PATCH_BYTES)).get("state")
     if not isinstance(changes, dict):
         raise InvalidFieldError(f"The field 'state' is a JSON {json_type(changes)}. Send an object: a merge patch.")
-    return StatePatch(changes, _read_version(call.headers.get(IF_MATCH.name, "*").strip()))
-
-
-def _read_version(text: str) -> str | None:
-    """Return the version that If-Match names; None for any."""
-    named = _VERSION.fullmatch(text)
-    if named is None and text != "*":
-        raise InvalidFieldError(f"The header If-Match is {text[:80]!r}. Send the ETag of the state, or *.")
-    return None if named is None else named[1]
+    named = call.headers.get(IF_MATCH.name, "*").strip()
+    return StatePatch(changes, None if named == "*" else tuple(tag.strip() for tag in named.split(",")))
 
 
 def parse_messages(call: RawRequest, limits: Limits) -> NewMessages:

@@ -86,7 +86,7 @@ IF_MATCH = Parameter(
     "if-match",
     "header",
     "The ETag of the state that the patch is for. Another state is not changed.",
-    {"type": "string", "pattern": '^(?:\\*|"[0-9a-f]{32}")$'},
+    {"type": "string"},
 )
 _ETAG = Header("ETag", "The version of the state.")
 _PLACE = places.THREAD.below("state")

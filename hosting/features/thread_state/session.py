@@ -99,9 +99,10 @@ class SessionStates:
                 if view.written:  # whoever wrote it may have died before its signal
                     await self._signals.store(address, view.written[-1][0], client)
                 return before
-            if patch.version not in (None, version_of(before)):
+            if patch.etags is not None and f'"{version_of(before)}"' not in patch.etags:
                 raise StateChangedError(
-                    f"The state's version is {version_of(before)}, and If-Match names {patch.version}. Read it again."
+                    f"The state's version is {version_of(before)}, and If-Match names {patch.etags[0][:80]!r}. Read it "
+                    "again."
                 )
             _check(before, after, patch.changes)
             session: dict[str, Any] = {

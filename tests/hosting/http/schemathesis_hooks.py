@@ -52,9 +52,10 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
     for name in FORMAT_NAMES:
         if isinstance(body.get(name), dict):
             body[name] = _without_parts(body[name])
-    for content in body.get("contents") or ():
-        if content["$type"] == "data":  # its address says the media type too
-            content.pop("mediaType", None)
+    for message in (body, *(body.get("messages") or ())):
+        for content in message.get("contents") or ():
+            if content["$type"] == "data":  # its address says the media type too
+                content.pop("mediaType", None)
 
 
 @schemathesis.hook

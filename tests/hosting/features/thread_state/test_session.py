@@ -168,13 +168,17 @@ async def test_a_state_has_a_limit_and_may_always_become_smaller(owned: OwnedApp
     assert (await patch(owned, {"p0": None})).status_code == 200
 
 
-@pytest.mark.behaviour("thread.state-reserved")
-@pytest.mark.parametrize("sent", ['"short"', "W/x", '"' + "0" * 33 + '"', "0" * 32])
-async def test_an_if_match_that_is_no_version_is_refused(owned: OwnedApp, sent: str) -> None:
-    """It is no wish that can be met."""
-    answer = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": sent})
+@pytest.mark.behaviour("thread.state")
+@pytest.mark.parametrize(
+    ("sent", "status"), [("*", 200), ('"other", {etag}', 200), ('"short"', 412), ("W/{etag}", 412), ("0", 412)]
+)
+async def test_if_match_is_any_state_or_one_of_those_that_it_names(owned: OwnedApp, sent: str, status: int) -> None:
+    """By strong comparison, as RFC 9110 has it."""
+    etag = f'"{(await state(owned))["version"]}"'
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_field")
+    answer = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": sent.format(etag=etag)})
+
+    assert answer.status_code == status
 
 
 @pytest.mark.behaviour("thread.state-owned")
@@ -219,7 +223,7 @@ async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_i
     await patch(owned, {"notes": {"text": "after"}})
     services = owned.app._services
     address = Address.of("Clerk", "t", owner("ada"))
-    client: Any = DurableClient(SignalClient(owned.host.entities))  # type: ignore[arg-type]
+    client: Any = DurableClient(SignalClient(owned.host.entities))
     view = await services.threads.view(address, client)
 
     rewound = Rewinding(services.archiver).before(view, second, [second], 1.0)
