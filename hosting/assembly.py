@@ -27,6 +27,7 @@ from hosting.features.instances.feature import InstancesFeature
 from hosting.features.mcp.feature import McpFeature
 from hosting.features.mcp_endpoint.feature import McpEndpointFeature
 from hosting.features.memory.feature import MemoryFeature
+from hosting.features.metadata.feature import MetadataFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
@@ -53,6 +54,7 @@ FEATURES: Sequence[type[Feature]] = (
     CallbacksFeature,
     WebhooksFeature,
     OverviewFeature,
+    MetadataFeature,
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
@@ -155,6 +157,7 @@ def make_features(
         CallbacksFeature(log, own(CallbacksFeature.settings)),
         webhooks,
         overview,
+        MetadataFeature(threads, log, most_bytes),
         ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,

@@ -11,6 +11,9 @@
     def charge(amount: int) -> str:
         return payments.charge(amount, idempotency_key=current().call_key)
 
+Beside tools, `current()` works in context providers, middleware and executors, which have no call. Its `context` is
+what the run's caller gave it.
+
 An MCP server gets the call's key in the request's `_meta`, as `durable-agents/call-key`.
 """
 
@@ -18,11 +21,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import copy
 import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
@@ -71,6 +75,7 @@ class ToolCall:
 
     `principal` is the caller of the agent, None where nobody is signed in. `owner` is whose thread it is, "app" in an
     app without owners: two owners' threads may have one id, and `thread_key` is that of no other thread.
+    `run_context` is the context of the run as it is stored; read `context`.
     """
 
     agent: str
@@ -81,6 +86,15 @@ class ToolCall:
     owner: str = APP
     thread_key: str = ""
     pauses: Pauses | None = dataclasses.field(default=None, repr=False, compare=False)
+    run_context: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The `context` that the run's caller sent, in a copy of your own; empty if there is none.
+
+        It is the same on every attempt of the run, and the model does not get it.
+        """
+        return copy.deepcopy(dict(self.run_context))
 
     def ask(
         self, question: str, *, schema: Any = str, seconds: float | None = None, default: Any = NO_DEFAULT
@@ -131,25 +145,60 @@ class ToolCall:
             raise LookupError("Tools cannot start orchestrations here; in a Functions app they can.") from None
 
 
-_CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")
+class RunAtWork(Struct, frozen=True):
+    """The run for which code works that is in none of its tool calls; the members are those of `ToolCall`."""
+
+    agent: str
+    thread_id: str
+    run_id: str
+    principal: Principal | None
+    owner: str
+    thread_key: str
+    context: Mapping[str, Any]
+
+
+class _WithoutCall(ToolCall):
+    """A run as its context providers, middleware and executors have it: there is no call, and so no key of one."""
+
+    __repr__ = object.__repr__
+
+    @property
+    def call_key(self) -> str:
+        """Raises `LookupError`: an empty key would be the key of every such place."""
+        raise LookupError("current().call_key is there only in a tool call. Use current().run_id and a name of yours.")
+
+    @call_key.setter
+    def call_key(self, key: str) -> None:
+        """Take what the class above sets."""
+
+
+AT_WORK: ContextVar[ToolCall | RunAtWork] = ContextVar("hosting_at_work")
+"""Set to the run where its attempt begins, and to the call where a tool does."""
 
 
 def current() -> ToolCall:
-    """Return the current tool call; raises `LookupError` outside of a call."""
+    """Return the current tool call, or in a provider, middleware or executor the run, which has no `call_key`.
+
+    Raises `LookupError` where no run of this app is at work.
+    """
     try:
-        return _CURRENT.get()
+        work = AT_WORK.get()
     except LookupError:
-        raise LookupError("hosting.tools.current() works only inside a tool call of this app's agents.") from None
+        raise LookupError("hosting.tools.current() works only inside a run of this app's agents.") from None
+    if isinstance(work, ToolCall):
+        return work
+    ids = (work.agent, work.thread_id, work.run_id, "")
+    return _WithoutCall(*ids, work.principal, work.owner, work.thread_key, run_context=work.context)
 
 
-def enter(call: ToolCall) -> Token[ToolCall]:
+def enter(call: ToolCall) -> Token[ToolCall | RunAtWork]:
     """Make `call` the result of `current`, in this task and the threads that it starts."""
-    return _CURRENT.set(call)
+    return AT_WORK.set(call)
 
 
-def leave(token: Token[ToolCall]) -> None:
+def leave(token: Token[ToolCall | RunAtWork]) -> None:
     """Take back what `enter` did."""
-    _CURRENT.reset(token)
+    AT_WORK.reset(token)
 
 
 class StepCutOffError(Exception):

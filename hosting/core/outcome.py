@@ -20,6 +20,7 @@ from hosting.core.thread.run import Cancelling, Run
 from hosting.core.thread.run_request import PauseKind, PendingApproval
 from hosting.core.thread.usage import SHOWN_COUNTS, entry_counts
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
+from hosting.metadata import Value
 from hosting.ports import iso
 from hosting.visible import visible, visible_line
 from state.conversation import response_text, response_value
@@ -127,6 +128,7 @@ class CompletedRun(RunIds):
     cost: NotRequired[str]
     budget: NotRequired[BudgetState]
     joined: NotRequired[str]
+    metadata: NotRequired[dict[str, Value]]
 
 
 class JoinedRun(RunIds):
@@ -135,6 +137,7 @@ class JoinedRun(RunIds):
     status: Literal["joined"]
     joined: str
     budget: NotRequired[BudgetState]
+    metadata: NotRequired[dict[str, Value]]
 
 
 class EndedRun(RunIds):
@@ -143,6 +146,7 @@ class EndedRun(RunIds):
     status: Literal["failed", "timed_out", "cancelled"]
     error: Problem
     budget: NotRequired[BudgetState]
+    metadata: NotRequired[dict[str, Value]]
 
 
 def problem(error: HostingError, ids: ThreadIds | None) -> Problem:
@@ -174,9 +178,9 @@ def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun | Jo
     if isinstance(terminal, Completed):
         return completed_fields(run, terminal)
     if isinstance(terminal, Joined):
-        return cast(JoinedRun, {"status": "joined", "joined": terminal.into, **ids(run.accepted)})
-    run_ids = ids(run.accepted)
-    return cast(EndedRun, {"status": terminal.kind, "error": problem(run_error(terminal), run_ids), **run_ids})
+        return cast(JoinedRun, {"status": "joined", "joined": terminal.into, **labelled_ids(run.accepted)})
+    error = problem(run_error(terminal), ids(run.accepted))
+    return cast(EndedRun, {"status": terminal.kind, "error": error, **labelled_ids(run.accepted)})
 
 
 def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
@@ -202,6 +206,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
         body["kept"] = False
     if terminal.cost:
         body["cost"] = cost_text(terminal.cost)
+    if metadata := run.accepted.request.metadata:
+        body["metadata"] = metadata
     return body
 
 
@@ -294,3 +300,9 @@ def ids(accepted: Accepted) -> RunIds:
     """Return the ids of a run under all their names."""
     thread_id, run_id = accepted.thread_id, accepted.run_id
     return {"thread_id": thread_id, "session_id": thread_id, "run_id": run_id, "correlation_id": run_id}
+
+
+def labelled_ids(accepted: Accepted) -> Mapping[str, Any]:
+    """Return the ids of a run, and its metadata if it has any."""
+    metadata = accepted.request.metadata
+    return {**ids(accepted), "metadata": metadata} if metadata else ids(accepted)

@@ -57,8 +57,7 @@ class Retention:
         older = await self._older(address, piece, mark.since, now - self._kept_seconds)
         through = _last_complete_run(older)
         if through > head.trimmed:
-            metadata = await self._log.metadata(address, head)  # its event may be one of those that go
-            trimmed = (await self._log.execute(address, TrimThread(now, through, metadata))).head
+            trimmed = (await self._log.execute(address, TrimThread(now, through))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
             head = trimmed
         if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove

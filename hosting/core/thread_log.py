@@ -39,7 +39,7 @@ from hosting.core.stores.contract import (
     Unknown,
 )
 from hosting.core.telemetry import QueuedRuns
-from hosting.core.thread import events, head, rows, thread_events
+from hosting.core.thread import events, head, rows
 from hosting.core.thread.commands import Change, Command, Outcome
 from hosting.core.thread.decide import decide
 from hosting.core.thread.events import Event
@@ -242,11 +242,6 @@ class ThreadLog:
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Return True as soon as there are events after that position, False as `ThreadStore.watch` does."""
         return await self._store.watch(address, after, seconds)
-
-    async def metadata(self, address: Address, head: Head) -> dict[str, str]:
-        """Return the thread's metadata, as the head has it. Raises `LogUnavailableError`."""
-        logged = await self.events(address, head.described - 1, through=head.described) if head.described else ()
-        return next((event.metadata for _, event in logged if isinstance(event, thread_events.Described)), {})
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""

@@ -37,6 +37,7 @@ from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import Store
 from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDeletingError, UnknownThreadError
 from hosting.listing import Window
+from hosting.metadata import Value
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
 from state.attachments import Exchange, references, references_in
@@ -114,13 +115,12 @@ class NamedAttachments(Struct, frozen=True):
 
 class ThreadExport(Struct, frozen=True):
     """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
-    where it has none, the large contents that it refers to, its metadata, and what features keep, by members.
+    where it has none, the large contents that it refers to, and what features keep, by members.
     `hidden` are these members for a reader to whom they are not shown."""
 
     view: ThreadView
     conversation: Conversation | None
     attachments: NamedAttachments
-    metadata: Mapping[str, str]
     kept: Mapping[str, Any]
     hidden: Mapping[str, Any]
 
@@ -229,12 +229,11 @@ class Threads:
             places = (store_key, *lenders, store_key) if lenders else (store_key,)
             attachments = NamedAttachments(named, apart.attachments, self._stores.attachments, places)
             conversation = whole if view.has_document else None
-            metadata = await self._log.metadata(address, view.head)
             kept, hidden = dict[str, Any](), dict[str, Any]()
             for data in self._thread_data:
                 kept |= await data.export(address, view.head.epoch)
                 hidden |= data.empty
-            return ThreadExport(view, conversation, attachments, metadata, kept, hidden)
+            return ThreadExport(view, conversation, attachments, kept, hidden)
 
         return await self._read_twice(address, client, read_all)
 
@@ -251,21 +250,34 @@ class Threads:
             raise decided.outcome.error
         await self._signals.store(address, decided.head.reset_at, client, "reset")
 
-    async def describe(
-        self, address: Address, metadata: Mapping[str, str], client: EntityClient, *, at: Head | None = None
-    ) -> None:
-        """Replace the metadata of the thread, or only that of the head `at`; a new thread begins with it.
+    async def known_head(self, address: Address, client: EntityClient) -> Head:
+        """Return the head of a thread that is there, also of one that another package stored. Raises as `view`."""
+        head = await self._log.head(address)
+        return head if head.position and head.state == "open" else (await self.view(address, client)).head
 
-        Returns once the signal is taken with which the thread's time begins. Raises `ThreadChangedError` where it is
-        other metadata by now, `ThreadDeletingError`, `ThreadDeletedError`, `EngineUnavailableError` and
-        `LogUnavailableError`.
+    async def describe(
+        self,
+        address: Address,
+        metadata: Mapping[str, Value | None],
+        client: EntityClient,
+        *,
+        described: int | None = None,
+        replaces: bool = False,
+    ) -> Head:
+        """Change the metadata of the thread, or only that which was `described` there; a new thread begins with it.
+
+        Null removes a member; where it `replaces`, so do all that are not sent. Returns the head once the signal is
+        taken with which the thread's time begins. Raises `ThreadChangedError` where it is other metadata by now,
+        `InvalidFieldError` where it is too much with the rest, `ThreadDeletingError`, `ThreadDeletedError`,
+        `EngineUnavailableError` and `LogUnavailableError`.
         """
-        head = at or await self._log.head(address)
-        describe = DescribeThread(self._log.clocks.wall(), head.epoch, metadata, None if at is None else at.described)
+        head = await self._log.head(address)
+        describe = DescribeThread(self._log.clocks.wall(), head.epoch, metadata, described, replaces)
         decided = await self._holders.execute(address, describe)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         await self._signals.store(address, decided.head.described, client)
+        return decided.head
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.

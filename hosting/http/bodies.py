@@ -25,6 +25,7 @@ from hosting.core.outcome import (
     Usage,
 )
 from hosting.http.timeline_steps import StepAuthor
+from hosting.metadata import Value
 from hosting.workflows import WorkflowGraph
 
 
@@ -41,6 +42,7 @@ class PendingRun(RunIds):
     takeover_seconds: NotRequired[float]
     joined: NotRequired[str]
     budget: NotRequired[BudgetState]
+    metadata: NotRequired[dict[str, Value]]
 
 
 class RunState(RunIds):
@@ -66,6 +68,7 @@ class ListedRun(TypedDict):
     cost: NotRequired[str]
     incomplete: NotRequired[Literal[True]]
     joined: NotRequired[str]
+    metadata: NotRequired[dict[str, Value]]
 
 
 class RunList(TypedDict):
@@ -130,6 +133,7 @@ class Thread(ThreadIds):
     agent: str
     title: str
     pinned: bool
+    metadata: dict[str, Value]
     created_at: str | None
     updated_at: str | None
     message_count: int
@@ -200,7 +204,7 @@ class Export(ThreadIds):
 
     agent: str
     exported_at: str
-    metadata: dict[str, str]
+    metadata: dict[str, Value]
     conversation: Any
     attachments: list[ExportedAttachment]
     runs: list[ExportedRun]

@@ -200,6 +200,8 @@ def _pending_reply(
         body["joined"] = run.run_id
     if takeover_seconds is not None:
         body["takeover_seconds"] = takeover_seconds
+    if metadata := run.accepted.request.metadata:
+        body["metadata"] = metadata
     if budget is not None:
         body["budget"] = budget
     return _sent(202, body, sent)
@@ -256,6 +258,8 @@ def _listed_run(run: Run) -> ListedRun:
         listed["incomplete"] = True
     if end is not None and end.cost:
         listed["cost"] = cost_text(end.cost)
+    if metadata := run.accepted.request.metadata:
+        listed["metadata"] = metadata
     return listed
 
 

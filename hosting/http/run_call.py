@@ -18,7 +18,10 @@ from msgspec.structs import replace
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import (
+    CONTEXT,
+    METADATA,
     REQUEST_FIELDS,
+    THREAD_METADATA,
     TRUTH_SCHEMA,
     TRUTH_WORD,
     WEBHOOK,
@@ -64,6 +67,9 @@ WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys() - {CLIENT_TOOLS, OPTIONS}) | {
     "role",
     INPUT,
     WEBHOOK,
+    METADATA,
+    THREAD_METADATA,
+    CONTEXT,
 }
 """The fields of an agent's run, and those of a workflow's."""
 

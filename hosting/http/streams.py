@@ -27,7 +27,15 @@ from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, News, UnderWay
 from hosting.core.following import Following
-from hosting.core.outcome import approval_fields, completed_fields, ids, outcome_fields, problem, run_error
+from hosting.core.outcome import (
+    approval_fields,
+    completed_fields,
+    ids,
+    labelled_ids,
+    outcome_fields,
+    problem,
+    run_error,
+)
 from hosting.core.thread import events
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import Superstep, messages_text
@@ -138,7 +146,7 @@ class Frames:
         """Return the name and the fields of an event's frame, None for an event without a frame."""
         match event:
             case events.Accepted():
-                return "accepted", {"status": "accepted", **ids(run.accepted)}
+                return "accepted", {"status": "accepted", **labelled_ids(run.accepted)}
             case events.Claimed():
                 self._sent = set()
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}

@@ -62,6 +62,7 @@ def thread_reply(
         "session_id": view.address.thread_id,
         "title": view.head.name or view.head.title,
         "pinned": view.head.pinned,
+        "metadata": view.head.metadata,
         "created_at": created_at,
         "updated_at": entries[-1].created_at if entries else created_at,
         "message_count": message_count(view.conversation),
@@ -137,7 +138,7 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
         "agent": agent,
         **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
-        "metadata": dict(export.metadata),
+        "metadata": export.view.head.metadata,
         "conversation": None,
         "attachments": [],
         "runs": [
@@ -159,7 +160,7 @@ def _accepted_fields(accepted: Accepted, reader: Caller | None) -> dict[str, Any
     if reader is not None:
         principal = accepted.principal and replace(accepted.principal, roles=())
         grant = accepted.grant if accepted.grant == reader.grant else None
-        request = accepted.request.model_copy(update={"webhook": None})
+        request = accepted.request.model_copy(update={"webhook": None, "context": {}})
         accepted = accepted.model_copy(
             update={"request": request, "wire": None, "principal": principal, "grant": grant}
         )

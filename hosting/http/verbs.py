@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -21,12 +21,24 @@ from hosting.ports import EntityClient
 from hosting.principal import Caller
 
 
+class ThreadFilter(Struct, frozen=True):
+    """Only threads with these members of the metadata, as texts, in this state, and changed since (seconds, UTC)."""
+
+    metadata: Mapping[str, str] = {}
+    status: Literal["idle", "running", "waiting"] | None = None
+    changed_since: float = 0.0
+
+
+EVERY_THREAD = ThreadFilter()
+
+
 class ThreadQuery(Struct, frozen=True):
-    """Which threads: so many at most, after those of the page before, and in which order."""
+    """Which threads: so many at most, after those of the page before, in which order, and through which filter."""
 
     limit: int
     cursor: str | None = None
     pinned_first: bool = False
+    filter: ThreadFilter = EVERY_THREAD
 
 
 class FoundThreads(Struct, frozen=True):

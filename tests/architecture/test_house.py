@@ -66,7 +66,7 @@ FRAMEWORK_READERS = {
     "hosting.session_data",
     "hosting.skills",
     "hosting.client_tools",
-    "hosting.request_context",
+    "hosting.page_context",
     "hosting.shared_state",
     "hosting.workflows",
     "hosting.plan",

@@ -61,7 +61,7 @@ from hosting.errors import (
 )
 from hosting.model_options import chat_options
 from hosting.names import Address, thread_key
-from hosting.request_context import WithContext
+from hosting.page_context import WithPageContext
 from hosting.shared_state import with_shared
 from hosting.visible import visible_line
 from state.json_values import portable_value
@@ -298,7 +298,11 @@ class AgentRunner:
             options["tool_choice"] = "none"
         middleware: list[Any] = []
         if isinstance(self._agent, Agent):
-            own: Any = {RefusedCalls: notes.refusals, ChangedCalls: notes.changes, WithContext: request.context}
+            own: Any = {
+                RefusedCalls: notes.refusals,
+                ChangedCalls: notes.changes,
+                WithPageContext: request.page_context,
+            }
             middleware += [kind(value) for kind, value in own.items() if value and self._has_layer]
             if not request.enable_tool_calls:
                 middleware.append(ToolsOff())

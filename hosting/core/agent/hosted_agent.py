@@ -45,6 +45,7 @@ from hosting.names import new_id
 from hosting.options import Reasoning, Retry
 from hosting.ports import iso
 from hosting.settings import Settings
+from hosting.tools import AT_WORK, RunAtWork
 from state.attachments import external_bytes
 from state.conversation import message_count, response_text, session_state
 from state.convert import stored_response
@@ -98,10 +99,14 @@ class HostedAgent:
                 except BadContentError as error:
                     refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
                     return unanswered(held.run_id, held.clocks.wall(), refused)
+                accepted, address = held.run.accepted, held.address
+                ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
+                token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
                 try:
                     limit = self.run_timeout_seconds
                     outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
                 finally:
+                    AT_WORK.reset(token)
                     if attempt.listener is not None:
                         attempt.listener.finish()
                     if attempt.recorder is not None and attempt.recorder.meter is not None:

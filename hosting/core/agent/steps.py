@@ -276,7 +276,8 @@ async def _call(
     call_key = f"{held.run_id}-{key}"
     ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
     asks = CallAsks(recorder, context, key, steps.within)
-    enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key, asks))
+    owned = (accepted.principal, held.address.owner, held.run.thread_key)
+    enter(ToolCall(*ids, *owned, asks, accepted.request.context))
     if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:

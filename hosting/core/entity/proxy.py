@@ -17,11 +17,14 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall, MessageInput, message_fields, result_format
+from hosting.core.request.fields import CONTEXT, METADATA, THREAD_METADATA
 from hosting.errors import InvalidFieldError
+from hosting.metadata import Metadata, Value, read_metadata, read_present
 from hosting.model_options import OPTION_NAMES, OPTIONS, split_options
 from hosting.names import BUSY, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.principal import Principal, owner_of
+from hosting.run_context import read_context
 
 
 class DurableAgentSession(Struct, frozen=True):
@@ -115,14 +118,20 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
         options: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
         busy: Busy = "queue",
+        context: Mapping[str, Any] | None = None,
+        metadata: Metadata | None = None,
+        thread_metadata: Mapping[str, Value | None] | None = None,
     ) -> TaskT:
         """Return a task for the response of one run, an agent-framework `AgentResponse`.
 
         Without a session the run has a conversation of its own. `options` takes `response_format`, `enable_tool_calls`
         and those of the model that the agent lets callers set; the response names the others in
         `additional_properties["ignored"]`. Without a `retry` the proxy's counts, or else the agent's own. `busy` is
-        what becomes of a client's call while a run of the session has not ended. A wrong call raises a `HostingError`
-        here; a run that ends without an answer raises `AgentRunError` where the response would come.
+        what becomes of a client's call while a run of the session has not ended. The agent's code reads the `context`,
+        its model does not; `metadata` is the run's, and `thread_metadata` changes the session's.
+
+        A wrong call raises a `HostingError` here; a run that ends without an answer raises `AgentRunError` where the
+        response would come.
         """
         if busy != "queue" and self.caller.orchestration_id is not None:
             raise InvalidFieldError(
@@ -143,6 +152,9 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
             OPTIONS: model_options or None,
             "retry": _carried(retry or self.retry),
             BUSY: None if busy == "queue" else busy,
+            CONTEXT: None if context is None else read_context(CONTEXT, dict(context)),
+            METADATA: None if metadata is None else read_present(METADATA, dict(metadata)),
+            THREAD_METADATA: None if thread_metadata is None else read_metadata(THREAD_METADATA, dict(thread_metadata)),
             "principal": None if self.owner is None else asdict(self.owner),
         }
         return self.caller.call(call, {name: value for name, value in fields.items() if value is not None})

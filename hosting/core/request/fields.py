@@ -24,7 +24,11 @@ from hosting.core.thread.run_request import (
     read_retry,
 )
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
+from hosting.metadata import SCHEMA as METADATA_SCHEMA
+from hosting.metadata import read_metadata, read_present
 from hosting.model_options import OPTIONS, read_chosen
+from hosting.run_context import SCHEMA as CONTEXT_SCHEMA
+from hosting.run_context import read_context
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
@@ -35,6 +39,7 @@ VALUE, ERROR = "value", "error"
 ARGUMENTS = "arguments"
 OF_A_DECISION = ("always", ARGUMENTS)
 WEBHOOK = "webhook"
+METADATA, THREAD_METADATA, CONTEXT = "metadata", "thread_metadata", "context"
 DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "true to make the tool call, false to refuse it."},
     "reason": {
@@ -226,6 +231,24 @@ REQUEST_FIELDS: Mapping[str, Field] = {
     ),
     "response_format": _FORMAT,
     "responseFormat": _FORMAT,
+    METADATA: Field(
+        METADATA,
+        lambda value, _: read_present(METADATA, value),
+        lambda _: METADATA_SCHEMA,
+        "Small values of your own, kept with the run and returned with it.",
+    ),
+    THREAD_METADATA: Field(
+        THREAD_METADATA,
+        lambda value, _: read_metadata(THREAD_METADATA, value),
+        lambda _: METADATA_SCHEMA,
+        "A change of the thread's metadata; null removes a member.",
+    ),
+    CONTEXT: Field(
+        CONTEXT,
+        lambda value, _: read_context(CONTEXT, value),
+        lambda _: CONTEXT_SCHEMA,
+        "For the agent's code, as `current().context`; its model does not get it.",
+    ),
 }
 
 

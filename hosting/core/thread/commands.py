@@ -18,6 +18,7 @@ from hosting.core.thread.run_request import Decision, GrantedAccess, InstanceOut
 from hosting.core.thread.sources import AssignedSource, ForkSource
 from hosting.core.thread.thread_events import DeleteReason, MessagesPut, Rewound
 from hosting.errors import HostingError
+from hosting.metadata import Metadata, Value
 from hosting.names import Busy
 from hosting.principal import Principal
 
@@ -240,17 +241,18 @@ class ImportThread(Command, frozen=True):
     text: str
     source: AssignedSource
     epoch: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
 
 
 class ForkThread(Command, frozen=True):
-    """Begin a thread, in that epoch, with a conversation of another one and its title; again it is found."""
+    """Begin a thread, in that epoch, with a conversation of another one, its title and metadata; again it is found."""
 
     at: float
     text: str
     source: ForkSource
     title: str
     epoch: int
+    metadata: Metadata = field(default_factory=dict)
 
 
 class ShareThread(Command, frozen=True):
@@ -271,12 +273,16 @@ class WithdrawGrant(Command, frozen=True):
 
 
 class DescribeThread(Command, frozen=True):
-    """Replace the metadata of the thread of that epoch; with a position, only that which was `described` there."""
+    """Change the metadata of the thread of that epoch; null removes a member, and where it `replaces`, others go too.
+
+    With a position, only that which was `described` there is changed.
+    """
 
     at: float
     epoch: int
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, Value | None]
     described: int | None = None
+    replaces: bool = False
 
 
 class SetReceiver(Command, frozen=True):
@@ -317,14 +323,10 @@ class RecordInstances(Command, frozen=True):
 
 
 class TrimThread(Command, frozen=True):
-    """Let the store remove events that a committed document contains, through that position.
-
-    `metadata` is the thread's, which no document holds: it is appended anew.
-    """
+    """Let the store remove events that a committed document contains, through that position."""
 
     at: float
     through: int
-    metadata: Mapping[str, str] | None = None
 
 
 class Change(Struct, frozen=True):

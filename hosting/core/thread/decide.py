@@ -13,7 +13,7 @@ ended by its holder, or claimed once more for that, because the conversation kee
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hosting import errors
@@ -32,7 +32,9 @@ from hosting.core.thread.draft import (
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.core.thread.run import cancellation, instead_of, unanswered
+from hosting.core.thread.thread_events import Described
 from hosting.core.thread.thread_rules import THREAD_RULES
+from hosting.metadata import Value, merged
 
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
@@ -67,7 +69,18 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
         for decision in accepted.request.decisions:
             draft.answer(head.waiting, decision, accepted.at, accepted.principal, resumed_by=accepted.run_id)
     draft.accept(accepted, command.terms, is_new_key=command.key is None)
+    if change := accepted.request.thread_metadata:
+        return _described(draft, change, accepted)
     return draft.change(accepted.run_id, signal=True)
+
+
+def _described(draft: Draft, change: Mapping[str, Value | None], accepted: events.Accepted) -> commands.Outcome:
+    """Change the thread's metadata with the append that accepts the run, or refuse both."""
+    try:
+        metadata = merged(draft.head.metadata, change)
+    except errors.InvalidFieldError as error:
+        return commands.Refused(error)
+    return draft.add(Described(at=accepted.at, metadata=metadata)).change(accepted.run_id, signal=True)
 
 
 def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None:

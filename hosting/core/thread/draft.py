@@ -29,7 +29,7 @@ from hosting.core.thread.open_runs import OpenRun, PendingApprovals
 from hosting.core.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run import cancellation, unanswered
 from hosting.core.thread.run_request import Decision
-from hosting.core.thread.thread_events import Rewound
+from hosting.core.thread.thread_events import Described, Rewound
 from hosting.core.thread.usage import UNUSED, counted_in_all
 from hosting.errors import ApprovalsPendingError, HostingError, IdempotencyKeyReusedError, ThreadDeletingError
 from hosting.names import Busy
@@ -157,16 +157,20 @@ class Draft:
 def _versioned(event: Event) -> Event:
     """Return the event in the version that fits its content.
 
-    An older code would take a result or an answer for an approval, run an agent without the caller's tools or options,
-    and end a run without its webhook.
+    An older code would take a result or an answer for an approval, run an agent without the caller's tools, options or
+    context, end a run without its webhook, and read no metadata but texts.
     """
     match event:
         case Accepted(request=request):
+            if request.context or request.thread_metadata:
+                return event.model_copy(update={"v": 12})
             is_newer = bool(request.client_tools or request.options) or not all(
                 decision.is_plain for decision in request.decisions
             )
         case Completed():
             is_newer = any(approval.kind != "approve" for approval in event.approvals)
+        case Described() if not all(isinstance(value, str) for value in event.metadata.values()):
+            return event.model_copy(update={"v": 12})
         case ApprovalAnswered():
             is_newer = not event.decision.is_plain
         case _:

@@ -19,6 +19,7 @@ from hosting.core.thread import events, thread_events
 from hosting.core.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals
 from hosting.core.thread.usage import NOTHING, RunUsage, TokenTotals
 from hosting.core.thread.versions import VERSION, read_versioned
+from hosting.metadata import Value
 
 TITLE_CHARACTERS = 80
 
@@ -37,7 +38,7 @@ class Head(HeadPart):
     `newest` is the position of the newest `accepted`, `titled` that of the run with the message that is the title, and
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
     `put` is that of the newest messages that no run made; they may have the title too.
-    `name` and `pinned` are from its metadata: a title that was given stands in place of the first message.
+    `name` and `pinned` are from its `metadata`: a title that was given stands in place of the first message.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
     first of the open runs used so far, `spent_within` those of agents that are its tools, and `unrecorded` what its
@@ -68,6 +69,7 @@ class Head(HeadPart):
     imported: Import | None = None
     temporary: bool = False
     described: int = 0
+    metadata: dict[str, Value] = Field(default_factory=dict, exclude_if=not_)
     has_receivers: bool = Field(default=False, exclude_if=not_)
     put: int = Field(default=0, exclude_if=not_)
     name: str = Field(default="", exclude_if=not_)
@@ -294,8 +296,10 @@ def _granted(head: Head, event: thread_events.Granted) -> Head:
 
 
 def _described(head: Head, event: thread_events.Described) -> Head:
-    name = event.metadata.get("title", "").strip()[:TITLE_CHARACTERS]
-    return _with(head, described=head.position, name=name, pinned=event.metadata.get("pinned") == "true")
+    title, pin = event.metadata.get("title"), event.metadata.get("pinned")
+    name = title.strip()[:TITLE_CHARACTERS] if isinstance(title, str) else ""
+    is_pinned = pin is True or pin == "true"
+    return _with(head, described=head.position, metadata=event.metadata, name=name, pinned=is_pinned)
 
 
 def _deleted(head: Head, event: thread_events.Deleted) -> Head:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from operator import not_
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hosting.authorizations import Authorization
 from hosting.client_tools import ClientTool
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
+from hosting.metadata import Value
 from hosting.names import Busy
 from hosting.options import Retry
 from hosting.ports import Wait
@@ -150,8 +152,9 @@ class RunRequest(UserMessage):
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call that waits for approval. With `is_json` the message is the JSON text of a workflow's input. `webhook` is
     the address that is notified of the run's end, or stands for the receivers of the run's task. `options` are those of
-    the model, as far as the agent lets its callers choose. The `context` is for the model and this run alone. The
-    `state` is JSON text, and the run begins with it (`hosting.shared_state`).
+    the model, as far as the agent lets its callers choose. The `page_context` is for the model and this run alone. The
+    `state` is JSON text, and the run begins with it (`hosting.shared_state`). `metadata` is the run's; that of the
+    thread is changed by `thread_metadata` with the same append. The `context` is for the agent's code, not its model.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -163,17 +166,21 @@ class RunRequest(UserMessage):
     is_json: bool = False
     webhook: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
-    options: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda options: not options)
-    context: str = ""
+    options: dict[str, Any] = Field(default_factory=dict, exclude_if=not_)
+    page_context: str = ""
     state: str | None = None
+    metadata: dict[str, Value] = Field(default_factory=dict, exclude_if=not_)
+    thread_metadata: dict[str, Value | None] = Field(default_factory=dict, exclude_if=not_)
+    context: dict[str, Any] = Field(default_factory=dict, exclude_if=not_)
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
 
         Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps. So
-        are context and state: a page that sends its run again may show something else by then.
+        are page context and state: a page that sends its run again may show something else by then.
         """
-        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True, exclude={"context", "state"})]
+        members = self.model_dump(mode="json", exclude_defaults=True, exclude={"page_context", "state"})
+        identity = [agent, thread_id, members]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -184,8 +191,9 @@ class RunRequest(UserMessage):
     @property
     def may_steer(self) -> bool:
         """Whether its messages can join another run: it has nothing else that only a run of its own could do."""
-        alone = (self.response_format, self.orchestration_id, self.retry, self.options, self.context, self.state)
-        return self.enable_tool_calls and not self.decisions and not self.is_json and not any(alone)
+        alone = (self.response_format, self.orchestration_id, self.retry, self.options, self.page_context, self.state)
+        is_plain = self.enable_tool_calls and not self.decisions and not self.is_json
+        return is_plain and not self.context and not any(alone)
 
     @property
     def notifies(self) -> Notified:

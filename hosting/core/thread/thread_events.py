@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hosting.core.thread import run_request as parts
 from hosting.core.thread.log_event import LogEvent
+from hosting.metadata import Value
 from hosting.principal import Principal
 
 DeleteReason = Literal["asked", "expired", "assigned"]
@@ -89,7 +90,7 @@ class Described(LogEvent):
 
     v: int = 4
     kind: Literal["described"] = "described"
-    metadata: dict[str, str]
+    metadata: dict[str, Value]
 
 
 class ReceiverSet(LogEvent):

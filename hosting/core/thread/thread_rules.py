@@ -14,6 +14,7 @@ from hosting.core.thread.draft import Draft, approvals_pending_error, refuse_reu
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import DeletedRow, KeyRow, RowChange
 from hosting.core.thread.sources import fork_source
+from hosting.metadata import Metadata, merged
 
 MOST_GRANTS = 16
 """With how many principals a thread is shared; they stand in its head."""
@@ -44,8 +45,7 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
         return commands.Refused(errors.ThreadChangedError("That owner already has a thread with this id."))
     imported = thread_events.Imported(at=command.at, text=command.text, source=command.source.text)
-    described = thread_events.Described(at=command.at, metadata=dict(command.metadata))
-    return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
+    return Draft(head).add(imported, *_described(command.at, command.metadata)).change(signal=True)
 
 
 def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
@@ -57,7 +57,7 @@ def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
     if (head.position and head.state == "open") or epoch != command.epoch:
         return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another id, or none."))
     imported = thread_events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
-    return Draft(head).add(imported).change(signal=True)
+    return Draft(head).add(imported, *_described(command.at, command.metadata)).change(signal=True)
 
 
 def _put_messages(head: Head, command: commands.PutMessages) -> commands.Outcome:
@@ -123,7 +123,15 @@ def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
         return refusal
     if command.described not in (None, head.described):
         return commands.Refused(errors.ThreadChangedError("The thread's metadata changed. Try again."))
-    return Draft(head).add(thread_events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
+    try:
+        metadata = merged({} if command.replaces else head.metadata, command.metadata)
+    except errors.InvalidFieldError as error:
+        return commands.Refused(error)
+    return Draft(head).add(thread_events.Described(at=command.at, metadata=metadata)).change(signal=True)
+
+
+def _described(moment: float, metadata: Metadata) -> list[thread_events.Described]:
+    return [thread_events.Described(at=moment, metadata=dict(metadata))] if metadata else []
 
 
 def _set_receiver(head: Head, command: commands.SetReceiver) -> commands.Outcome:
@@ -173,12 +181,7 @@ def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":
         return commands.Unchanged()
-    draft = Draft(head).add(thread_events.Trimmed(at=command.at, through=through))
-    if 0 < head.described <= through:
-        if command.metadata is None:
-            return commands.Unchanged()
-        draft.add(thread_events.Described(at=command.at, metadata=dict(command.metadata)))
-    return draft.change()
+    return Draft(head).add(thread_events.Trimmed(at=command.at, through=through)).change()
 
 
 THREAD_RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {

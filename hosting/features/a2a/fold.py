@@ -204,9 +204,10 @@ class TaskFold:
         return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
 
     def _named(self, name: str) -> dict[str, Any]:
-        """Return the ids, the task's by this name, why the model ended the answer, and what had no effect."""
+        """Return the ids, the task's by this name, and its metadata."""
         end = self.run.end if self.state in (COMPLETED, *WAITS) else None
-        return {name: self.id, "contextId": self.context_id, **objects.task_metadata(end, self._ignored)}
+        metadata = {**self.run.accepted.request.metadata, **objects.task_metadata(end, self._ignored)}
+        return {name: self.id, "contextId": self.context_id, **({"metadata": metadata} if metadata else {})}
 
     def _status(self) -> dict[str, Any]:
         status = {"state": self.state, "timestamp": objects.timestamp(self.since)}

@@ -53,14 +53,8 @@ def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def task_metadata(end: Terminal | None, ignored: Sequence[str]) -> dict[str, Any]:
-    """Return the member with what the protocol has no place for; none where there is nothing.
-
-    That is the reason of an incomplete answer, and the parts of the request that have no effect.
-    """
-    metadata: dict[str, Any] = {**finish_of(end, "finish_reason")}
-    if ignored:
-        metadata[IGNORED] = [*ignored]
-    return {"metadata": metadata} if metadata else {}
+    """Return metadata for what the protocol has no place for: why an answer is incomplete, and what had no effect."""
+    return {**finish_of(end, "finish_reason"), **({IGNORED: [*ignored]} if ignored else {})}
 
 
 def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:

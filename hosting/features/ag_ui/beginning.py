@@ -126,7 +126,7 @@ class Beginning:
                 **{**last.model_dump(), **run_input.chosen.members},
                 earlier=tuple(earlier),
                 client_tools=run_input.tools,
-                context=run_input.context,
+                page_context=run_input.context,
                 state=run_input.state,
             ),
             run_input.thread_id,

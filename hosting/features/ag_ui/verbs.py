@@ -24,9 +24,9 @@ from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed, with_ignored
 from hosting.http.wire_runs import Answers, record_answers, waited_calls
 from hosting.names import Address
+from hosting.page_context import takes_page_context
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
-from hosting.request_context import takes_context
 from hosting.shared_state import takes_state
 
 
@@ -42,7 +42,7 @@ class AgUiVerbs:
         agent = self._wire.plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent, self._wire.settings), request.caller.owner
         run_input = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
-        for field, takes in (("context", takes_context), ("state", takes_state)):
+        for field, takes in (("context", takes_page_context), ("state", takes_state)):
             if getattr(run_input, field) and not takes(agent.agent):
                 reason = "it is a workflow, or its class or its client is not agent-framework's"
                 raise UnservedInputError(f"The agent {agent.name!r} takes no {field}: {reason}. Leave {field!r} out.")

@@ -227,6 +227,8 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         webhook=None if requested is None else before.webhook_after(requested.run_id),
         client_tools=before.client_tools,
         options=options_after(before.options),
+        page_context=before.page_context,
+        metadata=before.metadata,
         context=before.context,
         state=answering.state,
         decisions=(*made, answering.decision),

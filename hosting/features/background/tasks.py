@@ -83,7 +83,8 @@ class BackgroundTasks:
         place = epoch_store_key(self._hub, parent.address, parent.epoch)
         await self._attachments.put(place, {f"{LINK}{task.key}": json.dumps(asdict(link)).encode()})
         begun_by = {"agent": parent.accepted.agent, "thread_id": parent.accepted.thread_id, "run_id": parent.run_id}
-        request, wire = RunRequest(message=text), {BEGUN_BY: begun_by}
+        request = RunRequest(message=text, context=parent.accepted.request.context)
+        wire = {BEGUN_BY: begun_by}
         start = StartRun(request, task.thread_id, Wait(answer=False), task.key, wire=wire)
         caller = Caller(client, parent.accepted.principal, parent.address.owner)  # type: ignore[arg-type]
         begun = await self._runs.start(task.agent, start, caller, is_limited=False)

@@ -48,6 +48,7 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
+from hosting.metadata import LABELS
 from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
 from state.attachments import references_in
@@ -191,7 +192,8 @@ class Forking:
             raise
         source = ForkSource(origin.thread_id, point.text, entries, copy.volume.generation)
         title = (view.head.name or view.head.title) if entries else ""
-        begin = ForkThread(self._log.clocks.wall(), text, source, title, epoch)
+        labels = {name: value for name, value in view.head.metadata.items() if name not in LABELS}
+        begin = ForkThread(self._log.clocks.wall(), text, source, title, epoch, labels)
         decided = await self._log.execute(target, begin)  # where this raises, nobody knows yet whether the copy is used
         self._publish(target, decided)
         found = _found(decided.head, source)

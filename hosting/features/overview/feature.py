@@ -82,7 +82,7 @@ class OverviewFeature(Feature):
         view = OperatorsView(self._log, holders, self._overview, promised, self._feedback)
         search = ThreadSearch(self._overview, self._log, self._threads, self._reads)
         of_owners = OverviewHandlers(self._overview, search, self._threads, self._log, self._feedback)
-        labels = LabelHandlers(self._threads, self._log, self._most_bytes)
+        labels = LabelHandlers(self._threads, self._most_bytes)
         return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log).bound()
 
     def upkeep(self) -> Sequence[Upkeep]:

@@ -14,9 +14,13 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
+from hosting.errors import UnknownAgentError
 from hosting.features.overview.figures import Day
+from hosting.features.overview.filters import read_filter, status_of
 from hosting.features.overview.overview import AgentFigures, Overview
 from hosting.features.overview.routes import (
+    AGENT_FILTER,
+    ALL_THREADS,
     DAYS,
     FIGURES,
     SEARCH,
@@ -26,7 +30,9 @@ from hosting.features.overview.routes import (
     DayFigures,
     Figures,
     ListedThread,
+    ThreadOfAgent,
     ThreadPage,
+    ThreadsOfAgents,
     WaitingApproval,
     WaitingApprovals,
 )
@@ -38,7 +44,7 @@ from hosting.http.parameters import (
 )
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.verbs import NO_FEEDBACK, CountsFeedback, FeedbackDay, FoundThreads, ThreadQuery
+from hosting.http.verbs import EVERY_THREAD, NO_FEEDBACK, CountsFeedback, FeedbackDay, FoundThreads, ThreadQuery
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 
@@ -59,19 +65,44 @@ class OverviewHandlers:
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
-        return Bound(THREADS, self._list), Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
+        return (
+            Bound(THREADS, self._list),
+            Bound(ALL_THREADS, self._list_all),
+            Bound(FIGURES, self._figures),
+            Bound(WAITING, self._waiting),
+        )
 
     async def _list(self, request: HttpRequest) -> Reply:
         agent, caller = request.agent.name, request.caller
         limit, cursor = read_limit(request.query), read_cursor(request.query)
         sort, search = SORT.read(request.query), SEARCH.read(request.query)
-        wanted = ThreadQuery(limit, cursor, pinned_first=sort == "pinned")
+        passing = read_filter(THREADS, request.query)
+        wanted = ThreadQuery(limit, cursor, pinned_first=sort == "pinned", filter=passing)
         if search is not None:
             found = await self._search.find(agent, search, wanted, caller)
             return newest_reply(found, self._log.clocks.wall())
-        if sort is not None:
+        if sort is not None or passing is not EVERY_THREAD:
             return newest_reply(await self._overview.newest(agent, wanted, caller), self._log.clocks.wall())
         return threads_reply(await self._threads.page(agent, caller.owner, limit, cursor, caller.client))
+
+    async def _list_all(self, request: HttpRequest) -> Reply:
+        plans, name = {plan.name.lower(): plan for plan in request.plan.served_of()}, AGENT_FILTER.read(request.query)
+        if name is not None and name.lower() not in plans:
+            raise UnknownAgentError(f"This app has no agent {name[:80]!r}. GET agents and GET workflows list them.")
+        passing = read_filter(ALL_THREADS, request.query)
+        wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query), filter=passing)
+        agents = [plan.name for plan in plans.values()] if name is None else [plans[name.lower()].name]
+        page, now = await self._overview.of_agents(agents, wanted, request.caller), self._log.clocks.wall()
+        threads: list[ThreadOfAgent] = [
+            {
+                **_listed(address.thread_id, head, now),
+                "agent": plans[address.agent].name,
+                "agent_kind": plans[address.agent].kind,
+            }
+            for address, head in page.threads
+        ]
+        body: ThreadsOfAgents = {"threads": threads, "next_cursor": page.cursor}
+        return json_reply(200, body)
 
     async def _figures(self, request: HttpRequest) -> Reply:
         agent, days = request.agent.name, read_number(DAYS, request.query)
@@ -168,9 +199,11 @@ def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
         "session_id": thread_id,
         "updated_at": iso(head.changed_at),
         "title": head.name or head.title,
-        "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
+        "status": status_of(head, now),
         "pinned": head.pinned,
     }
+    if head.metadata:
+        listed["metadata"] = head.metadata
     if (source := fork_source(head)) is not None:
         listed["forked_from"] = {**thread_ids(source.thread_id), "entries": source.entries}
     return listed

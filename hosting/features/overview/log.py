@@ -19,6 +19,7 @@ from hosting.core.recent import Recent
 from hosting.core.stores.contract import Append, Appended, StoredHead
 from hosting.features.overview.figures import Day
 from hosting.features.overview.routes import MOST_DAYS
+from hosting.metadata import Value, size_of
 from hosting.names import new_id
 
 MOST_THREADS = 10_000
@@ -27,9 +28,11 @@ _BATCHES = 64
 _CHUNK_BYTES = 128 * 1024
 _MOST_BYTES = 1700 * 1024
 _WRITTEN_BYTES = 136
-"""The space for all threads of one append, and of one besides its id; the days take the rest."""
+"""The space for all threads of one append, and of one besides its id and metadata; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
+_TEXT_FACTOR = 3
+"""What metadata takes in memory, for each byte of its JSON."""
 
 
 class _Value(BaseModel):
@@ -46,6 +49,12 @@ class KnownThread(_Value):
     waits: bool
     seen: str
     pinned: bool = Field(default=False, exclude_if=not_)
+    metadata: dict[str, Value] = Field(default_factory=dict, exclude_if=not_)
+
+    @property
+    def written_bytes(self) -> int:
+        """About how much it takes in an event, besides its id."""
+        return _WRITTEN_BYTES + (size_of(self.metadata) if self.metadata else 0)
 
 
 class Known(_Value):
@@ -83,7 +92,8 @@ class OverviewState(Struct):
     @property
     def memory_bytes(self) -> int:
         """About how much it takes."""
-        return _THREAD_BYTES * (1 + len(self.threads) + len(self.days))
+        texts = sum(size_of(thread.metadata) for thread in self.threads.values() if thread.metadata)
+        return _THREAD_BYTES * (1 + len(self.threads) + len(self.days)) + _TEXT_FACTOR * texts
 
     def fold(self, known: Known) -> None:
         """Apply the newest state."""
@@ -139,13 +149,13 @@ class OverviewLog:
         before = 0 if state.stored is None else state.stored.position
         # What is gone is to stand in no event any more.
         is_rewritten = before - head.begins >= _BATCHES or None in known.threads.values()
-        events = [known.model_dump_json().encode()]
+        events = _chunks(known)
         whole = state
         if is_rewritten:
             whole = OverviewState(state.stored, head, dict(state.threads), dict(state.days))
             whole.fold(known)
             head = head.model_copy(update={"begins": before, "horizon": _shortened(whole, self._most_threads)})
-            events = _chunks(whole)
+            events = _chunks(Known(threads=whole.threads, days=whole.days))
         payload = head.model_dump_json().encode()
         append = Append(StoredHead(before + len(events), new_id(), payload), tuple(events))
         cell = Cell(_OVERVIEW, agent, owner)
@@ -166,7 +176,8 @@ class OverviewLog:
 def _shortened(state: OverviewState, most: int) -> float:
     """Keep the newest threads and days; return since when a thread that was left out has not changed."""
     newest = sorted(state.threads.items(), key=lambda one: one[1].changed_at, reverse=True)
-    while len(newest) > most or sum(_WRITTEN_BYTES + len(thread_id) for thread_id, _ in newest) > _MOST_BYTES:
+    sizes = {thread_id: len(thread_id) + thread.written_bytes for thread_id, thread in newest}
+    while len(newest) > most or sum(sizes[thread_id] for thread_id, _ in newest) > _MOST_BYTES:
         newest, left_out = newest[: min(most, len(newest) * 9 // 10)], newest[min(most, len(newest) * 9 // 10) :]
         state.head = state.head.model_copy(update={"horizon": max(state.head.horizon, left_out[0][1].changed_at)})
     state.threads = dict(newest)
@@ -174,14 +185,16 @@ def _shortened(state: OverviewState, most: int) -> float:
     return state.head.horizon
 
 
-def _chunks(state: OverviewState) -> list[bytes]:
+def _chunks(state: Known) -> list[bytes]:
     """Return events that say all that is known, each of a size that every store takes."""
-    named: list[tuple[str, str, KnownThread | Day]] = [("threads", one, known) for one, known in state.threads.items()]
-    named += [("days", one, day) for one, day in state.days.items()]
+    named: list[tuple[str, str, KnownThread | Day | None]] = [
+        ("threads", thread_id, thread) for thread_id, thread in state.threads.items()
+    ]
+    named += [("days", date, day) for date, day in state.days.items()]
     chunks, part, size = list[bytes](), Known(threads={}, days={}).model_dump(), 0
     for kind, name, known in named:
-        part[kind][name] = known.model_dump()
-        size += len(name) + len(known.model_dump_json())
+        part[kind][name] = None if known is None else known.model_dump()
+        size += len(name) + (0 if known is None else len(known.model_dump_json()))
         if size >= _CHUNK_BYTES:
             chunks.append(Known.model_validate(part).model_dump_json().encode())
             part, size = {"threads": {}, "days": {}}, 0

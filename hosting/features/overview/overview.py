@@ -34,6 +34,7 @@ from hosting.core.thread.events import TERMINALS, Accepted, Joined, Terminal
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.features.overview.figures import Day
+from hosting.features.overview.filters import may_pass, passes
 from hosting.features.overview.log import (
     MOST_THREADS,
     Known,
@@ -41,7 +42,7 @@ from hosting.features.overview.log import (
     OverviewLog,
     OverviewState,
 )
-from hosting.http.verbs import FoundThreads, ThreadQuery
+from hosting.http.verbs import EVERY_THREAD, FoundThreads, ThreadQuery
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, ClockClient, read_utc
@@ -55,6 +56,8 @@ REST = 10.0
 """The next read waits this many times as long as the last read took."""
 _PAGE = 200
 _AT_ONCE = 16
+_LEARNED_TOGETHER = 100
+"""So many threads are one append, whatever metadata they have."""
 _ENDS = tuple(kind for kind in TERMINALS if kind is not Joined)
 """A run that joined another one is counted with that."""
 _UNWRITTEN_SECONDS = 600.0
@@ -114,7 +117,13 @@ class Overview:
         return sorted(
             ThreadKey(not (wanted.pinned_first and thread.pinned), -thread.changed_at, agent.lower(), thread_id)
             for thread_id, thread in state.threads.items()
+            if wanted.filter is EVERY_THREAD or may_pass(thread, wanted.filter)
         )
+
+    async def of_agents(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the caller's threads with these agents, in the order of `newest`. Raises as `newest` does."""
+        keys = [key for agent in sorted(agents) for key in await self.keys(agent, wanted, caller)]
+        return await self.page(sorted(keys), wanted, caller)
 
     async def waiting(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
         """Return the caller's threads that wait for approvals, with whichever agent; those that wait longest first.
@@ -147,7 +156,12 @@ class Overview:
         rest, limit = self.following(keys, wanted), wanted.limit
         addresses = [Address.of(key.agent, key.thread_id, caller.owner) for key in rest[:limit]]
         heads = await gathered(self._log.head(address) for address in addresses)
-        shown = tuple(one for one in zip(addresses, heads, strict=True) if one[1].state == "open")
+        now, passing = self._clock(), wanted.filter
+        shown = tuple(
+            (address, head)
+            for address, head in zip(addresses, heads, strict=True)
+            if head.state == "open" and (passing is EVERY_THREAD or passes(head, passing, now))
+        )
         return FoundThreads(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
 
     async def _current(self, agent: str, caller: Caller) -> OverviewState:
@@ -196,8 +210,9 @@ class Overview:
         listed = set[str]()
         async for page in self._changed(agent, caller, since):
             listed |= page.keys()
-            changed = {thread_id: seen for thread_id, seen in page.items() if self._is_changed(state, thread_id, seen)}
-            if changed:
+            news = [item for item in page.items() if self._is_changed(state, *item)]
+            for first in range(0, len(news), _LEARNED_TOGETHER):
+                changed = dict(news[first : first + _LEARNED_TOGETHER])
                 known = await self._learn(state, agent, owner, changed)
                 if not await self._written.append(state, agent, owner, known, state.head):
                     return None
@@ -264,6 +279,7 @@ class Overview:
             waits=head.waiting is not None,
             seen=seen,
             pinned=head.pinned,
+            metadata=head.metadata,
         )
         return thread, ends
 

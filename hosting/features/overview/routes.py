@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NotRequired
+from typing import Literal, NotRequired, get_args
 
 from typing_extensions import TypedDict
 
@@ -17,6 +17,7 @@ from hosting.http.bodies import ForkedFrom
 from hosting.http.parameters import CURSOR, LIMIT, Parameter, number_in_query, text_in_query
 from hosting.http.route import STORES, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
+from hosting.metadata import Value
 from hosting.plan import Kind
 
 MOST_DAYS = 400
@@ -25,19 +26,22 @@ SEARCHED_THREADS = 100
 """Of so many threads, the first of the list, titles and messages are read."""
 SEARCHED_MESSAGES = 20
 """So many of a thread's newest messages are looked through; archived ones are not."""
+Status = Literal["idle", "running", "waiting"]
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 
 class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339). Sorted or searched, also its title, status and pin.
+    """One thread and the time of its last change (RFC 3339). Sorted, searched or filtered, also its state.
 
-    The title is the start of its first message, or what `describe` made it; only forks have `forked_from`.
+    The title is the start of its first message, or what `describe` made it; only forks have `forked_from`, and only
+    threads with metadata have that.
     """
 
     updated_at: str
     title: NotRequired[str]
-    status: NotRequired[Literal["idle", "running", "waiting"]]
+    status: NotRequired[Status]
     pinned: NotRequired[bool]
+    metadata: NotRequired[dict[str, Value]]
     forked_from: NotRequired[ForkedFrom]
 
 
@@ -126,6 +130,28 @@ SEARCH = text_in_query(
     r"[^\u0000-\u001f\u007f]{1,100}",
     "1 to 100 characters.",
 )
+STATUS = Parameter(
+    "status",
+    "query",
+    "Only threads that wait for approvals, that have a run which has not ended, or neither; the newest change first.",
+    {"type": "string", "enum": [*get_args(Status)]},
+    re.compile("|".join(get_args(Status))),
+    f"one of {', '.join(map(repr, get_args(Status)))}.",
+)
+CHANGED_SINCE = text_in_query(
+    "changed_since",
+    "Only threads that changed at this time (RFC 3339, UTC) or later; the newest change first.",
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z",
+    "a time in UTC such as 2026-01-31T08:00:00Z.",
+)
+METADATA_FILTER = Parameter(
+    "metadata.name",
+    "query",
+    "Only threads whose metadata has the member of this name (after the point) with this value: `metadata.team=red`. "
+    "With several, all must be so; the newest change first.",
+    {"type": "string"},
+)
+FILTERS = (STATUS, CHANGED_SINCE, METADATA_FILTER)
 THREADS = Route(
     "threads",
     "GET",
@@ -133,7 +159,38 @@ THREADS = Route(
     "List the agent's threads",
     ok(ThreadPage),
     STORES,
-    (LIMIT, CURSOR, SORT, SEARCH),
+    (LIMIT, CURSOR, SORT, SEARCH, *FILTERS),
+)
+
+
+class ThreadOfAgent(ListedThread):
+    """One thread, with its agent or workflow (`agent_kind`)."""
+
+    agent: str
+    agent_kind: Kind
+
+
+class ThreadsOfAgents(TypedDict):
+    """A page of the caller's threads with all agents, the newest change first; `next_cursor` reads the next page."""
+
+    threads: list[ThreadOfAgent]
+    next_cursor: str | None
+
+
+AGENT_FILTER = text_in_query(
+    "agent",
+    "Only threads with the agent or workflow of this name.",
+    r"[^\u0000-\u001f\u007f]{1,100}",
+    "the name of an agent.",
+)
+ALL_THREADS = Route(
+    "all_threads",
+    "GET",
+    places.APP.below("threads"),
+    "List the threads of all agents",
+    ok(ThreadsOfAgents),
+    (errors.UnknownAgentError, *STORES),
+    (LIMIT, CURSOR, AGENT_FILTER, *FILTERS),
 )
 DAYS = number_in_query(
     "days", "The number of days, of those on which runs ended or feedback was given; the newest first.", MOST_DAYS, 30
@@ -258,4 +315,4 @@ OPERATIONS = Route(
     (HOURS,),
     needs="admin",
 )
-ROUTES = (THREADS, FIGURES, WAITING, DESCRIBE, OPERATIONS)
+ROUTES = (THREADS, ALL_THREADS, FIGURES, WAITING, DESCRIBE, OPERATIONS)

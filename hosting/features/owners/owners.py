@@ -180,7 +180,7 @@ class Owners:
                 await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), {name: content})
         conversation = export.conversation or export.view.conversation
         text = write(owned_by(conversation, principal.issuer, principal.id))
-        begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.metadata)
+        begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.view.head.metadata)
         decided = await self._log.execute(target, begin)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error

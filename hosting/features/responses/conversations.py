@@ -25,6 +25,7 @@ from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import find_agent
 from hosting.http.wire_replies import page
 from hosting.http.wire_runs import fold_runs
+from hosting.metadata import Metadata, texts_of
 from hosting.names import Address, new_id
 
 MOST_CONVERSATIONS = 50
@@ -46,10 +47,15 @@ class _Conversation(Struct, frozen=True):
     head: Head
     events: list[tuple[int, Event]]
 
-    def shown(self, metadata: Mapping[str, str]) -> dict[str, Any]:
-        """Return the protocol's object."""
+    def shown(self, metadata: Metadata) -> dict[str, Any]:
+        """Return the protocol's object, whose metadata are texts."""
         identifier = names.conversation_id(self.agent, self.address.thread_id)
-        return {"id": identifier, "object": "conversation", "created_at": self._created_at(), "metadata": metadata}
+        return {
+            "id": identifier,
+            "object": "conversation",
+            "created_at": self._created_at(),
+            "metadata": texts_of(metadata),
+        }
 
     def _created_at(self) -> int:
         """Return the time in the id of a conversation that began here, else that of the first event that the log has.
@@ -93,7 +99,7 @@ class ConversationVerbs:
         conversations = []
         for address, head in newest.threads if "type" not in query else ():
             conversation = await self._conversation(address, head, head.trimmed + 1)
-            conversations.append(conversation.shown(await self._log.metadata(address, head)))
+            conversations.append(conversation.shown(head.metadata))
         has_more = newest.cursor is not None
         return json_reply(200, {"object": "list", "data": conversations, "has_more": has_more})
 
@@ -110,20 +116,19 @@ class ConversationVerbs:
         if metadata.keys() <= _AGENT_NAMES:
             metadata = {}
         else:
-            await self._threads.describe(conversation.address, metadata, request.caller.client)
+            await self._threads.describe(conversation.address, metadata, request.caller.client, replaces=True)
         return json_reply(200, conversation.shown(metadata))
 
     async def _update(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         """Give the conversation other metadata: all of it, as the protocol has it."""
         metadata = await request.parsed(lambda raw: parse_metadata(raw, self._settings.max_body_bytes))
         conversation = await self._find(request, parts)
-        await self._threads.describe(conversation.address, metadata, request.caller.client)
+        await self._threads.describe(conversation.address, metadata, request.caller.client, replaces=True)
         return json_reply(200, conversation.shown(metadata))
 
     async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         conversation = await self._find(request, parts)
-        metadata = await self._log.metadata(conversation.address, conversation.head)
-        return json_reply(200, conversation.shown(metadata))
+        return json_reply(200, conversation.shown(conversation.head.metadata))
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         await self.delete(request, self._address(request, parts))

@@ -15,6 +15,7 @@ from hosting.http.client_tools import shown_functions
 from hosting.http.wire_calls import answer_id, message_items
 from hosting.http.wire_openai import openai_usage
 from hosting.http.wire_options import ONE_CALL, shown_choice
+from hosting.metadata import texts_of
 
 _OPTIONS = {name: name for name in ("instructions", "temperature", "top_p")} | {"max_output_tokens": "max_tokens"}
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
@@ -35,7 +36,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "conversation": conversation if wire.get("in_conversation") else None,
         "error": _error(end),
         "incomplete_details": _incomplete_details(run, end),
-        "metadata": wire.get("metadata") or {},
+        "metadata": {**texts_of(accepted.request.metadata), **(wire.get("metadata") or {})},
         "model": agent,
         "output": output,
         "previous_response_id": wire.get("previous_response_id"),

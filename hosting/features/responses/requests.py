@@ -25,18 +25,17 @@ from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, ignored_metadata
 from hosting.http.wire_options import TOOL_CHOICES, openai_options
 from hosting.http.wire_requests import object_fields
+from hosting.metadata import LONGEST_TEXT, MOST_MEMBERS, SCHEMA, read_metadata
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
 from hosting.settings import Settings
 
-MOST_METADATA = 16
 _TEXT: Schema = {"type": "string"}
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _METADATA: Schema = {
+    **SCHEMA,
     "type": ["object", "null"],
-    "maxProperties": MOST_METADATA,
-    "propertyNames": {"maxLength": 64},
-    "additionalProperties": {"type": "string", "maxLength": 512},
+    "additionalProperties": {"type": "string", "maxLength": LONGEST_TEXT},
 }
 FIELDS: Mapping[str, Schema] = {
     "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": {"type": "object"}}]},
@@ -117,7 +116,7 @@ def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
     given = read_response_input(fields.get("input"), limits, is_whole=place is None)
     options, unread = openai_options(fields, AGENTS_OWN, limits)
     ignored = [*unread, *given.ignored]
-    request = _request(fields, given.messages, limits).model_copy(update=options)
+    request = _request(fields, given.messages, limits).model_copy(update={**options, "metadata": metadata})
     waiting = place if given.thread_id is None else IdParts(agent.name, given.thread_id)
     if given.decisions and waiting is None:
         raise NotServedError("An answer needs its conversation. Send 'previous_response_id' too.", "input")
@@ -177,13 +176,11 @@ def _body_fields(call: RawRequest, members: Set[str], most_bytes: int) -> dict[s
 def _metadata(value: object) -> dict[str, str]:
     """Return up to 16 pairs of texts; raises `InvalidFieldError`."""
     pairs = {} if value is None else value
-    if not (isinstance(pairs, dict) and len(pairs) <= MOST_METADATA) or not all(
-        isinstance(text, str) and len(text) <= 512 and len(name) <= 64 for name, text in pairs.items()
-    ):
+    if not isinstance(pairs, dict) or not all(isinstance(text, str) for text in pairs.values()):
         raise InvalidFieldError(
-            f"The field 'metadata' must have at most {MOST_METADATA} texts: names of at most 64 characters, values of "
-            "at most 512."
+            f"The field 'metadata' must have at most {MOST_MEMBERS} texts. Send an object of texts."
         )
+    read_metadata("metadata", pairs)
     return pairs
 
 

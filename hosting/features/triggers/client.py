@@ -15,9 +15,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, message_fields, result_format
-from hosting.core.outcome import RunStatus, ids, open_status, outcome_fields
+from hosting.core.outcome import RunStatus, labelled_ids, open_status, outcome_fields
 from hosting.core.request.contents import limits_of
-from hosting.core.request.fields import WEBHOOK, carried_request
+from hosting.core.request.fields import CONTEXT, METADATA, THREAD_METADATA, WEBHOOK, carried_request
 from hosting.core.services import Services
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
@@ -25,6 +25,7 @@ from hosting.errors import HostingError, InvalidFieldError, InvalidWaitError, Un
 from hosting.http.run_call import IDEMPOTENCY_KEY, INPUT, read_busy, read_idempotency_key, workflow_request
 from hosting.http.run_text import status_of
 from hosting.http.streams import Frame, Streams
+from hosting.metadata import Metadata, Value
 from hosting.model_options import OPTIONS, ignored_names
 from hosting.names import BUSY, Address, Busy, check_thread_id
 from hosting.options import Retry
@@ -103,6 +104,9 @@ class AppClient:
         retry: Retry | None = None,
         stream: bool = False,
         options: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        metadata: Metadata | None = None,
+        thread_metadata: Mapping[str, Value | None] | None = None,
     ) -> AgentRun:
         """Start a run, or find the one that the `key` began; return once it is sure to end.
 
@@ -110,7 +114,8 @@ class AppClient:
         JSON value. With `wait` it returns once the run has ended: True waits as long as the app lets callers wait
         (`AGENT_WAIT_SECONDS`), a number at most so many seconds. Without an `owner` the thread is the app's. `stream`
         has the text logged as it comes, for readers of `stream()`. `options` are those of the model, as far as the
-        agent lets callers set them; `ignored` of the run names the others.
+        agent lets callers set them; `ignored` of the run names the others. The agent's code reads the `context`, its
+        model does not; `metadata` is the run's, and `thread_metadata` changes the thread's.
         """
         planned = self.planned(agent)
         fields = {
@@ -119,6 +124,9 @@ class AppClient:
             "response_format": result_format(response_format).sent,
             "retry": None if retry is None else retry.fields(),
             OPTIONS: options,
+            CONTEXT: None if context is None else dict(context),
+            METADATA: None if metadata is None else dict(metadata),
+            THREAD_METADATA: None if thread_metadata is None else dict(thread_metadata),
         }
         start = StartRun(
             self._request(planned, message, fields),
@@ -208,7 +216,8 @@ class AppClient:
             return carried_request({**fields, **message_fields(message)}, limits)
         if any(fields[name] is not None for name in ("response_format", "retry", OPTIONS)):
             raise InvalidFieldError("A workflow takes no response_format, no retry and no options. Leave them out.")
-        return workflow_request({INPUT: message, WEBHOOK: fields[WEBHOOK]}, limits, limits.workflow)
+        shared = {name: fields[name] for name in (WEBHOOK, CONTEXT, METADATA, THREAD_METADATA)}
+        return workflow_request({INPUT: message, **shared}, limits, limits.workflow)
 
     def _address(self, run: AgentRun) -> Address:
         return Address.of(self.planned(run.agent).name, run.thread_id, owner_of(run.owner))
@@ -230,7 +239,7 @@ async def shown_run(run: Run, owner: Principal | None, services: Services, *, re
     """Return a run as functions get it, with how its budget stands."""
     end, accepted = run.end, run.accepted
     if end is None:
-        fields: dict[str, Any] = {"status": open_status(run), **ids(accepted)}
+        fields: dict[str, Any] = {"status": open_status(run), **labelled_ids(accepted)}
     else:
         fields = dict(outcome_fields(run, end))
     balance = services.hooks[run.address.agent].balance

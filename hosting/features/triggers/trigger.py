@@ -33,6 +33,7 @@ from hosting.errors import (
 from hosting.features.triggers.client import AgentRun, AppClient
 from hosting.features.triggers.deliveries import KINDS, TriggerDelivery, read_delivery
 from hosting.invocation import current_invocation
+from hosting.metadata import Metadata, Value
 from hosting.model_options import read_chosen
 from hosting.names import Address, Busy, keyed_thread_id
 from hosting.principal import Principal, owner_of
@@ -46,7 +47,8 @@ PATIENCE_SECONDS = 120.0
 class AgentRequest(Struct, frozen=True):
     """A message with more than its text: the thread and the owner of its run, and the address to notify of its end.
 
-    `options` are those of the model, in place of the trigger's own.
+    `options` are those of the model, in place of the trigger's own. The `context`, `metadata` and `thread_metadata` are
+    those of a request to the agent.
 
     Without a message it is the body of the delivery. The thread and the owner follow from the delivery alone: they are
     the same when it comes again.
@@ -57,6 +59,9 @@ class AgentRequest(Struct, frozen=True):
     owner: Principal | None = None
     webhook: str | None = None
     options: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] | None = None
+    metadata: Metadata | None = None
+    thread_metadata: Mapping[str, Value | None] | None = None
 
 
 class _Skip:
@@ -195,6 +200,9 @@ class AgentTrigger:
                 busy=self._options.get("busy"),
                 wait=wait,
                 options=self._options.get("options") if request.options is None else request.options,
+                context=request.context,
+                metadata=request.metadata,
+                thread_metadata=request.thread_metadata,
             )
         except IdempotencyKeyReusedError:
             return await self._begun(thread_id, request.owner, key)

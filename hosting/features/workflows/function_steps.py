@@ -205,6 +205,7 @@ class FunctionSteps(NewestCheckpoint):
         call = ToolCall(
             *(accepted.agent, held.address.thread_id, held.run_id, call_key),
             *(accepted.principal, held.address.owner, held.run.thread_key),
+            run_context=accepted.request.context,
         )
         step.tokens = (enter(call), WITHIN.set(ExecutorSteps(self._recorder, number)))
 

@@ -121,9 +121,9 @@ async def test_an_agent_of_no_framework_class_runs_as_before() -> None:
     assert isinstance(await bench.agent.work("x"), AgentResponse)
 
 
-async def test_the_current_call_is_known_to_tools_alone() -> None:
+async def test_the_current_call_is_known_within_runs_alone() -> None:
     """Elsewhere it says so."""
     from hosting.tools import current
 
-    with pytest.raises(LookupError, match="works only inside a tool call"):
+    with pytest.raises(LookupError, match="works only inside a run"):
         current()

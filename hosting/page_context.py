@@ -1,4 +1,4 @@
-"""Context of a request: a text that an agent's model gets beside the messages of one run, and that no thread keeps.
+"""Page context: a text that an agent's model gets beside the messages of one run, and that no thread keeps.
 
 Theory. A page says what its user sees: the open document, the chosen row. That is true for one question and stale with
 the next, so it is no message of the conversation. It stands in the request of the run, which its log keeps, and each
@@ -14,16 +14,16 @@ from collections.abc import Awaitable, Callable
 from agent_framework import Agent, ChatContext, ChatMiddleware, ChatMiddlewareLayer, Message
 from agent_framework._sessions import is_local_history_conversation_id
 
-SOURCE = "request_context"
+SOURCE = "page_context"
 
 
-def takes_context(agent: object) -> bool:
-    """Return whether the agent's model can get the context of a request: agent-framework makes its calls."""
+def takes_page_context(agent: object) -> bool:
+    """Return whether the agent's model can get a page context: agent-framework makes its calls."""
     return isinstance(agent, Agent) and isinstance(agent.client, ChatMiddlewareLayer)
 
 
-class WithContext(ChatMiddleware):
-    """Gives each model call of a run the context of its request."""
+class WithPageContext(ChatMiddleware):
+    """Gives each model call of a run the page context of its request."""
 
     def __init__(self, text: str) -> None:
         self._message = Message("user", [text], additional_properties={"_attribution": {"source_id": SOURCE}})

@@ -1,0 +1,1 @@
+"""The metadata of a thread, read and changed on its own."""
