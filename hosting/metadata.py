@@ -68,7 +68,7 @@ def read_present(name: str, value: object) -> dict[str, Value]:
     return merged({}, read_metadata(name, value))
 
 
-def fitting(values: Mapping[str, Any]) -> dict[str, Value]:
+def fitting_members(values: Mapping[str, Any]) -> dict[str, Value]:
     """Return the members of another protocol's metadata that fit: none of them where they are too much together."""
     members = {name: value for name, value in values.items() if value is not None and _fault(name, value) is None}
     return members if len(members) <= MOST_MEMBERS and size_of(members) <= MOST_BYTES else {}

@@ -20,7 +20,7 @@ MOST_LEVELS = 32
 SCHEMA: Mapping[str, Any] = {"type": "object"}
 
 
-def read_context(name: str, value: object) -> dict[str, Any]:
+def read_run_context(name: str, value: object) -> dict[str, Any]:
     """Return the context in the field of that name; raises `InvalidFieldError`."""
     if not isinstance(value, dict):
         raise InvalidFieldError(f"The field {name!r} is not an object. Send a JSON object.")

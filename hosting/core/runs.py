@@ -156,7 +156,7 @@ class Runs:
             agent=agent,
             thread_id=address.thread_id,
             request=call.request,
-            fingerprint=call.request.fingerprint(agent, call.thread_id),
+            fingerprint=call.request.fingerprint(agent, call.thread_id, with_metadata=not call.whatever_metadata),
             key=key,
             principal=caller.principal,
             grant=caller.grant,

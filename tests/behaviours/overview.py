@@ -5,6 +5,8 @@ BEHAVIOURS = {
     "in pages (http-routes.md).",
     "overview.search": "Threads are found by words in their ids, titles and newest messages, as far as the page says; "
     "nothing is found of what was forgotten, or is somebody else's (http-routes.md).",
+    "overview.filters": "Lists have the threads that a filter names by metadata, state, time, agent and owner, and "
+    "read no other; a filter that is not known is refused (docs/guides/metadata.md).",
     "overview.labels": "The owner of a thread names and pins it; pinned threads come first, and nothing else in its "
     "metadata changes, whoever writes at once (http-routes.md).",
     "overview.waiting": "What waits for approval is listed across threads and agents, the longest first.",

@@ -24,7 +24,7 @@ from hosting.model_options import OPTION_NAMES, OPTIONS, split_options
 from hosting.names import BUSY, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.principal import Principal, owner_of
-from hosting.run_context import read_context
+from hosting.run_context import read_run_context
 
 
 class DurableAgentSession(Struct, frozen=True):
@@ -152,7 +152,7 @@ class DurableAgent(Struct, Generic[TaskT], frozen=True):
             OPTIONS: model_options or None,
             "retry": _carried(retry or self.retry),
             BUSY: None if busy == "queue" else busy,
-            CONTEXT: None if context is None else read_context(CONTEXT, dict(context)),
+            CONTEXT: None if context is None else read_run_context(CONTEXT, dict(context)),
             METADATA: None if metadata is None else read_present(METADATA, dict(metadata)),
             THREAD_METADATA: None if thread_metadata is None else read_metadata(THREAD_METADATA, dict(thread_metadata)),
             "principal": None if self.owner is None else asdict(self.owner),

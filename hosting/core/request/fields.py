@@ -28,7 +28,7 @@ from hosting.metadata import SCHEMA as METADATA_SCHEMA
 from hosting.metadata import read_metadata, read_present
 from hosting.model_options import OPTIONS, read_chosen
 from hosting.run_context import SCHEMA as CONTEXT_SCHEMA
-from hosting.run_context import read_context
+from hosting.run_context import read_run_context
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
@@ -245,7 +245,7 @@ REQUEST_FIELDS: Mapping[str, Field] = {
     ),
     CONTEXT: Field(
         CONTEXT,
-        lambda value, _: read_context(CONTEXT, value),
+        lambda value, _: read_run_context(CONTEXT, value),
         lambda _: CONTEXT_SCHEMA,
         "For the agent's code, as `current().context`; its model does not get it.",
     ),

@@ -173,13 +173,14 @@ class RunRequest(UserMessage):
     thread_metadata: dict[str, Value | None] = Field(default_factory=dict, exclude_if=not_)
     context: dict[str, Any] = Field(default_factory=dict, exclude_if=not_)
 
-    def fingerprint(self, agent: str, thread_id: str | None) -> str:
+    def fingerprint(self, agent: str, thread_id: str | None, *, with_metadata: bool = True) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
 
         Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps. So
         are page context and state: a page that sends its run again may show something else by then.
         """
-        members = self.model_dump(mode="json", exclude_defaults=True, exclude={"page_context", "state"})
+        others = {"page_context", "state", *(() if with_metadata else ("metadata",))}
+        members = self.model_dump(mode="json", exclude_defaults=True, exclude=others)
         identity = [agent, thread_id, members]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
@@ -220,7 +221,7 @@ class StartRun(Struct, frozen=True):
     `streams`: the run's deltas go to the log as they come, for any reader. `wire` is what a caller on a wire
     sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
     what becomes of the request while another run of the thread has not ended. The thread of a `temporary` one goes once
-    it is answered.
+    it is answered. Its metadata is no part of one that is the same `whatever_metadata` it has when it comes again.
     """
 
     request: RunRequest
@@ -233,6 +234,7 @@ class StartRun(Struct, frozen=True):
     follows: int | None = None
     busy: Busy = "queue"
     temporary: bool = False
+    whatever_metadata: bool = False
 
 
 PauseKind = Literal["approve", "ask", "client_tool", "authorization"]

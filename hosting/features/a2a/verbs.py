@@ -27,7 +27,7 @@ from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import with_ignored
 from hosting.http.wire_runs import Answers, cancel, record_answers
-from hosting.metadata import fitting
+from hosting.metadata import fitting_members
 from hosting.names import check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
@@ -123,7 +123,7 @@ class A2AVerbs:
                 **{**sent.message.model_dump(), **sent.chosen.members},
                 response_format=ResponseFormat() if sent.wants_json else None,
                 webhook=None if self._receivers is None else OF_TASK,
-                metadata=fitting(sent.kept.get("metadata") or {}),
+                metadata=fitting_members(sent.kept.get("metadata") or {}),
             ),
             sent.context_id or keyed_thread_id(agent.name, owner, sent.text_of_both),
             sent.wait,
@@ -132,6 +132,7 @@ class A2AVerbs:
             streams=sent.is_followed,
             wire={names.PATH: sent.kept},
             busy=agent.options.busy,
+            whatever_metadata=True,
         )
         try:
             return (await self._runs.start(agent.name, start, request.caller)).run

@@ -43,7 +43,7 @@ def read_filter(route: Route, query: Mapping[str, str]) -> ThreadFilter:
             )
     since, moment = CHANGED_SINCE.read(query), 0.0
     if since is not None:
-        read = read_utc(since)
+        read = read_utc(since.replace(" ", "+"))  # as a query has a plus that nobody encoded
         if read is None:
             raise InvalidFieldError(f"The query 'changed_since' is {since[:80]!r}. Send {CHANGED_SINCE.advice}")
         moment = read
@@ -67,11 +67,11 @@ def may_pass(known: KnownThread, wanted: ThreadFilter) -> bool:
 
 def passes(head: Head, wanted: ThreadFilter, now: float) -> bool:
     """Return whether the filter lets the thread with this head through."""
-    has_status = wanted.status is None or status_of(head, now) == wanted.status
+    has_status = wanted.status is None or thread_status(head, now) == wanted.status
     return has_status and head.changed_at >= wanted.changed_since and _fit(head.metadata, wanted)
 
 
-def status_of(head: Head, now: float) -> Status:
+def thread_status(head: Head, now: float) -> Status:
     """Return whether a thread waits for approvals, has runs that have not ended, or neither."""
     if head.is_waiting_for_approval(now):
         return "waiting"

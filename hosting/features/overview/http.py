@@ -16,7 +16,7 @@ from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.errors import UnknownAgentError
 from hosting.features.overview.figures import Day
-from hosting.features.overview.filters import read_filter, status_of
+from hosting.features.overview.filters import read_filter, thread_status
 from hosting.features.overview.overview import AgentFigures, Overview
 from hosting.features.overview.routes import (
     AGENT_FILTER,
@@ -199,7 +199,7 @@ def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
         "session_id": thread_id,
         "updated_at": iso(head.changed_at),
         "title": head.name or head.title,
-        "status": status_of(head, now),
+        "status": thread_status(head, now),
         "pinned": head.pinned,
     }
     if head.metadata:

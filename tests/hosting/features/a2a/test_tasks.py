@@ -106,6 +106,7 @@ async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) 
     assert task == {
         "id": task["id"],
         "contextId": thread_id,
+        "metadata": {"for": "a test"},
         "status": {"state": "TASK_STATE_COMPLETED"},
         "artifacts": [{"artifactId": run_id, "name": "answer", "parts": [{"text": "echo: hello"}]}],
         "history": [
