@@ -34,8 +34,8 @@ BEHAVIOURS = {
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "
     "tombstone the next run begins another epoch, at positions that go on.",
     "thread.temporary": "A thread that is not to be stored takes no second run; its next life is like any other.",
-    "thread.metadata": "A thread has its metadata until it gets other or is deleted, also when its events are trimmed; a "
-    "change merges, and of writers at one moment none is lost.",
+    "thread.metadata": "A thread has its metadata until it gets other or is deleted, also when its events are trimmed; "
+    "a change merges, and of writers at one moment none is lost.",
     "thread.approvals": "A thread that waits for approvals takes no message until they are decided or their time has "
     "passed; each is decided once, and the last decision and the run that goes on are one append.",
     "thread.claims": "The run whose turn it is is claimed by one holder, on its terms; a try after a failure is a "

@@ -11,6 +11,7 @@ from hosting.features.approvals import standing
 from hosting.features.feedback import routes as feedback
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
+from hosting.features.metadata import routes as metadata_routes
 from hosting.features.metering.http import BUDGET
 from hosting.features.overview import routes as overview_routes
 from hosting.features.overview.routes import OPERATIONS
@@ -35,6 +36,7 @@ ROUTES = [
     routes.description_route(()),
     BUDGET,
     *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
+    *routes_in(metadata_routes),
     *routes_in(approvals),
     *routes_in(standing),
     *routes_in(feedback),

@@ -334,6 +334,8 @@ class Webhooks:
             "status": status_of(run),
             "run_url": f"{thread}/runs/{quote(run.run_id)}",
         }
+        if metadata := accepted.request.metadata:
+            shown["metadata"] = metadata
         if message.owner is not None:
             shown["owner"] = message.owner
         if message.news is not None:

@@ -7,10 +7,15 @@ import { hrefOf } from "./threads.js"
 /** Return what is said of a thread below its title, where the app `told` of it; `left` is what a budget leaves. */
 export function aboutThread(agent, threadId, told, left) {
   const tokens = told.usage.total_token_count
-  const parts = [shared.grant && "Shared with you", agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, left, threadId]
+  const parts = [shared.grant && "Shared with you", agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, left, ...labels(told.metadata), threadId]
   const origin = !shared.grant && told.forked_from?.thread_id
   const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
   return [...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · ")]
+}
+
+/** Return the thread's own values, besides its name and pin. */
+function labels(metadata) {
+  return Object.entries(metadata).filter(([name]) => name !== "title" && name !== "pinned").map(([name, value]) => `${name}: ${value}`)
 }
 
 /** Return the agent of a thread that is in no list: it works for another one. Null if there is no such thread. */
