@@ -40,6 +40,10 @@ from hosting.features.mcp_endpoint.questions import read_question_id
 from hosting.features.mcp_endpoint.requests import read_client_message, read_completion, read_event_id
 from hosting.features.mcp_endpoint.resources import Resources
 from hosting.features.overview.routes import SEARCH, SORT
+from hosting.features.mcp_endpoint.requests import read_client_message, read_event_id
+from hosting.features.metadata.routes import IF_MATCH
+from hosting.features.overview.filters import read_filter
+from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS, THREADS
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
@@ -419,6 +423,16 @@ PARSERS: Mapping[str, Parser] = {
     "a list's sort": Parser(
         lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.features.overview.routes._SORT",)
     ),
+    "a state of threads": Parser(
+        lambda text: STATUS.read({"status": text}), runs("idle"), ("hosting.features.overview.routes._STATUS",)
+    ),
+    "a time of a change": Parser(
+        lambda text: read_filter(THREADS, {"changed_since": text}), runs("2026-01-01T00:00:00", "0"), ()
+    ),
+    "a version of metadata": Parser(
+        lambda text: IF_MATCH.read({"if-match": text}), runs('"', '"1'), ("hosting.features.metadata.routes._ETAGS",)
+    ),
+    "an agent of a list": Parser(lambda text: AGENT_FILTER.read({"agent": text}), runs("a", " "), ()),
     "a search": Parser(lambda text: SEARCH.read({"search": text}), runs("a", " "), ()),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(

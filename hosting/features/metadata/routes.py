@@ -25,12 +25,13 @@ class ThreadMetadata(ThreadIds):
     metadata: dict[str, Value]
 
 
+_ETAGS = re.compile(r'\*|"[0-9]{1,9}"')
 IF_MATCH = Parameter(
     "if-match",
     "header",
     "ETag of the metadata that you read: it is changed only if it is still the same.",
     {"type": "string", "pattern": r'^(?:\*|"[0-9]{1,9}")$'},
-    re.compile(r'\*|"[0-9]{1,9}"'),
+    _ETAGS,
     'the ETag of GET .../metadata, such as "12", or *.',
 )
 _METADATA: Mapping[str, Schema] = {

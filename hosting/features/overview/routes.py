@@ -130,12 +130,13 @@ SEARCH = text_in_query(
     r"[^\u0000-\u001f\u007f]{1,100}",
     "1 to 100 characters.",
 )
+_STATUS = re.compile("|".join(get_args(Status)))
 STATUS = Parameter(
     "status",
     "query",
     "Only threads that wait for approvals, that have a run which has not ended, or neither; the newest change first.",
     {"type": "string", "enum": [*get_args(Status)]},
-    re.compile("|".join(get_args(Status))),
+    _STATUS,
     f"one of {', '.join(map(repr, get_args(Status)))}.",
 )
 CHANGED_SINCE = text_in_query(
