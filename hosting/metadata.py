@@ -1,8 +1,7 @@
 """Metadata: small values of an app's own on a thread or a run, by which lists are filtered.
 
 Theory. There is one bound for all that may set it. OpenAI's metadata of texts fits, and so do the flat ones of A2A and
-LangGraph. It is small enough to stand in a thread's head and in the overview of all threads, so no list reads a thread
-for it.
+LangGraph. It is small enough to stand in a thread's head, which a list reads of each thread that it shows.
 """
 
 from __future__ import annotations

@@ -37,6 +37,9 @@ THREAD = "/api/agents/Joker/threads/t"
 BODY = {
     "message": CANARY.decode(),
     "thread_id": "t",
+    "context": {"a": CANARY.decode()},
+    "metadata": {"a": CANARY.decode()},
+    "thread_metadata": {"a": CANARY.decode()},
     "contents": [
         {
             "$type": "data",
@@ -95,6 +98,8 @@ async def test_a_host_killed_in_the_middle_of_an_erasure_leaves_nothing_but_the_
         await api.http.post("/api/agents/Joker/run", json=BODY)
         for number in range(6):
             await api.ask(f"{CANARY.decode()} {number} {'x' * 400}", thread_id="t")
+        listed = await api.http.get(f"/api/threads?metadata.a={CANARY.decode()}")
+        assert [thread["thread_id"] for thread in listed.json()["threads"]] == ["t"]
         assert any(CANARY in text for _, text in kept(folder, stores, stores[HUB]))
         await api.http.delete(THREAD)
 

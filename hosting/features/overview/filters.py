@@ -13,7 +13,7 @@ from typing import cast
 
 from hosting.core.thread.head import Head
 from hosting.errors import InvalidFieldError
-from hosting.features.overview.log import KnownThread
+from hosting.features.overview.log import KnownThread, label_of
 from hosting.features.overview.routes import CHANGED_SINCE, METADATA_FILTER, STATUS, Status
 from hosting.http.parameters import OWNER
 from hosting.http.route import Route
@@ -53,7 +53,7 @@ def read_filter(route: Route, query: Mapping[str, str]) -> ThreadFilter:
     return ThreadFilter(metadata, status, moment)
 
 
-def may_pass(known: KnownThread, wanted: ThreadFilter) -> bool:
+def may_pass(thread_id: str, known: KnownThread, wanted: ThreadFilter) -> bool:
     """Return whether the filter may let the thread through, as the overview knows it."""
     has_runs = known.since < known.counted
     fits = {
@@ -62,7 +62,9 @@ def may_pass(known: KnownThread, wanted: ThreadFilter) -> bool:
         "waiting": known.waits,
         "idle": not has_runs,  # one whose approvals have expired meanwhile waits no more
     }
-    return fits[wanted.status] and known.changed_at >= wanted.changed_since and _fit(known.metadata, wanted)
+    if not fits[wanted.status] or known.changed_at < wanted.changed_since:
+        return False
+    return all(label_of(thread_id, name, text) in known.labels for name, text in wanted.metadata.items())
 
 
 def passes(head: Head, wanted: ThreadFilter, now: float) -> bool:

@@ -8,6 +8,7 @@ before is trimmed. `horizon` has what was left out then.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from operator import not_
 
@@ -19,7 +20,7 @@ from hosting.core.recent import Recent
 from hosting.core.stores.contract import Append, Appended, StoredHead
 from hosting.features.overview.figures import Day
 from hosting.features.overview.routes import MOST_DAYS
-from hosting.metadata import Value, size_of
+from hosting.metadata import Metadata, shown_value
 from hosting.names import new_id
 
 MOST_THREADS = 10_000
@@ -31,8 +32,8 @@ _WRITTEN_BYTES = 136
 """The space for all threads of one append, and of one besides its id and metadata; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
-_TEXT_FACTOR = 3
-"""What metadata takes in memory, for each byte of its JSON."""
+_LABEL_DIGITS = 16
+_LABEL_BYTES = _LABEL_DIGITS + 3
 
 
 class _Value(BaseModel):
@@ -41,7 +42,8 @@ class _Value(BaseModel):
 
 class KnownThread(_Value):
     """The state of a thread: the ends through position `counted` are in the figures, and runs that were open then
-    began after position `since`. `seen` is the mark of the change at which it was read."""
+    began after position `since`. `seen` is the mark of the change at which it was read, `labels` are of its metadata.
+    """
 
     counted: int
     since: int
@@ -49,12 +51,22 @@ class KnownThread(_Value):
     waits: bool
     seen: str
     pinned: bool = Field(default=False, exclude_if=not_)
-    metadata: dict[str, Value] = Field(default_factory=dict, exclude_if=not_)
+    labels: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
     @property
     def written_bytes(self) -> int:
         """About how much it takes in an event, besides its id."""
-        return _WRITTEN_BYTES + (size_of(self.metadata) if self.metadata else 0)
+        return _WRITTEN_BYTES + _LABEL_BYTES * len(self.labels)
+
+
+def label_of(thread_id: str, name: str, text: str) -> str:
+    """Return what stands for a member of a thread's metadata here: a digest, so an erased thread leaves no word."""
+    return hashlib.sha256(f"{thread_id}\n{name}\n{text}".encode(errors="surrogatepass")).hexdigest()[:_LABEL_DIGITS]
+
+
+def labels_of(thread_id: str, metadata: Metadata) -> tuple[str, ...]:
+    """Return what stands for the members of a thread's metadata; see `label_of`."""
+    return tuple(label_of(thread_id, name, shown_value(value)) for name, value in metadata.items())
 
 
 class Known(_Value):
@@ -92,8 +104,8 @@ class OverviewState(Struct):
     @property
     def memory_bytes(self) -> int:
         """About how much it takes."""
-        texts = sum(size_of(thread.metadata) for thread in self.threads.values() if thread.metadata)
-        return _THREAD_BYTES * (1 + len(self.threads) + len(self.days)) + _TEXT_FACTOR * texts
+        labels = sum(len(thread.labels) for thread in self.threads.values())
+        return _THREAD_BYTES * (1 + len(self.threads) + len(self.days)) + 4 * _LABEL_BYTES * labels
 
     def fold(self, known: Known) -> None:
         """Apply the newest state."""
@@ -149,13 +161,13 @@ class OverviewLog:
         before = 0 if state.stored is None else state.stored.position
         # What is gone is to stand in no event any more.
         is_rewritten = before - head.begins >= _BATCHES or None in known.threads.values()
-        events = _chunks(known)
+        events = [known.model_dump_json().encode()]
         whole = state
         if is_rewritten:
             whole = OverviewState(state.stored, head, dict(state.threads), dict(state.days))
             whole.fold(known)
             head = head.model_copy(update={"begins": before, "horizon": _shortened(whole, self._most_threads)})
-            events = _chunks(Known(threads=whole.threads, days=whole.days))
+            events = _chunks(whole)
         payload = head.model_dump_json().encode()
         append = Append(StoredHead(before + len(events), new_id(), payload), tuple(events))
         cell = Cell(_OVERVIEW, agent, owner)
@@ -185,16 +197,14 @@ def _shortened(state: OverviewState, most: int) -> float:
     return state.head.horizon
 
 
-def _chunks(state: Known) -> list[bytes]:
+def _chunks(state: OverviewState) -> list[bytes]:
     """Return events that say all that is known, each of a size that every store takes."""
-    named: list[tuple[str, str, KnownThread | Day | None]] = [
-        ("threads", thread_id, thread) for thread_id, thread in state.threads.items()
-    ]
-    named += [("days", date, day) for date, day in state.days.items()]
+    named: list[tuple[str, str, KnownThread | Day]] = [("threads", one, known) for one, known in state.threads.items()]
+    named += [("days", one, day) for one, day in state.days.items()]
     chunks, part, size = list[bytes](), Known(threads={}, days={}).model_dump(), 0
     for kind, name, known in named:
-        part[kind][name] = None if known is None else known.model_dump()
-        size += len(name) + (0 if known is None else len(known.model_dump_json()))
+        part[kind][name] = known.model_dump()
+        size += len(name) + len(known.model_dump_json())
         if size >= _CHUNK_BYTES:
             chunks.append(Known.model_validate(part).model_dump_json().encode())
             part, size = {"threads": {}, "days": {}}, 0

@@ -41,6 +41,7 @@ from hosting.features.overview.log import (
     KnownThread,
     OverviewLog,
     OverviewState,
+    labels_of,
 )
 from hosting.http.verbs import EVERY_THREAD, FoundThreads, ThreadQuery
 from hosting.listing import entity_pages
@@ -56,8 +57,6 @@ REST = 10.0
 """The next read waits this many times as long as the last read took."""
 _PAGE = 200
 _AT_ONCE = 16
-_LEARNED_TOGETHER = 100
-"""So many threads are one append, whatever metadata they have."""
 _ENDS = tuple(kind for kind in TERMINALS if kind is not Joined)
 """A run that joined another one is counted with that."""
 _UNWRITTEN_SECONDS = 600.0
@@ -117,7 +116,7 @@ class Overview:
         return sorted(
             ThreadKey(not (wanted.pinned_first and thread.pinned), -thread.changed_at, agent.lower(), thread_id)
             for thread_id, thread in state.threads.items()
-            if wanted.filter is EVERY_THREAD or may_pass(thread, wanted.filter)
+            if wanted.filter is EVERY_THREAD or may_pass(thread_id, thread, wanted.filter)
         )
 
     async def of_agents(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
@@ -210,9 +209,8 @@ class Overview:
         listed = set[str]()
         async for page in self._changed(agent, caller, since):
             listed |= page.keys()
-            news = [item for item in page.items() if self._is_changed(state, *item)]
-            for first in range(0, len(news), _LEARNED_TOGETHER):
-                changed = dict(news[first : first + _LEARNED_TOGETHER])
+            changed = {thread_id: seen for thread_id, seen in page.items() if self._is_changed(state, thread_id, seen)}
+            if changed:
                 known = await self._learn(state, agent, owner, changed)
                 if not await self._written.append(state, agent, owner, known, state.head):
                     return None
@@ -279,7 +277,7 @@ class Overview:
             waits=head.waiting is not None,
             seen=seen,
             pinned=head.pinned,
-            metadata=head.metadata,
+            labels=labels_of(address.thread_id, head.metadata) if head.metadata else (),
         )
         return thread, ends
 
