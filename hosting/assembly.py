@@ -33,6 +33,7 @@ from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.features.search.feature import SearchFeature
 from hosting.features.thread_state.feature import ThreadStateFeature
 from hosting.features.triggers.feature import TriggersFeature
 from hosting.features.webhooks.feature import WebhooksFeature
@@ -55,6 +56,7 @@ FEATURES: Sequence[type[Feature]] = (
     WebhooksFeature,
     OverviewFeature,
     MetadataFeature,
+    SearchFeature,
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
@@ -144,7 +146,8 @@ def make_features(
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
-    overview = _overview(services, plan, feedback, most_bytes)
+    search = SearchFeature(cells, log, threads, stores)
+    overview = _overview(services, plan, feedback, search, most_bytes)
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     forks = ForksFeature(forking, runs, most_bytes)
@@ -158,6 +161,7 @@ def make_features(
         webhooks,
         overview,
         MetadataFeature(threads, log, most_bytes),
+        search,
         ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
@@ -174,7 +178,9 @@ def make_features(
     return (*features, _owners(services, plan, own(OwnersFeature.settings), resolver, features))
 
 
-def _overview(services: Services, plan: Plan, feedback: FeedbackFeature, most_bytes: int) -> OverviewFeature:
+def _overview(
+    services: Services, plan: Plan, feedback: FeedbackFeature, search: SearchFeature, most_bytes: int
+) -> OverviewFeature:
     """Return the overviews; a body has `most_bytes` at most."""
     return OverviewFeature(
         services.cells,
@@ -183,7 +189,7 @@ def _overview(services: Services, plan: Plan, feedback: FeedbackFeature, most_by
         services.promised,
         plan,
         threads=services.threads,
-        reads=services.large_reads,
+        search=search,
         rotation=services.rotation("overview"),
         most_bytes=most_bytes,
         feedback=feedback.of_days,

@@ -147,6 +147,9 @@ class ThreadData(Struct, frozen=True):
     Where there are any, `clocks` returns the instances of the engine that wait for the thread, whose ids begin with
     `clock_prefix`. Where any is counted, `erase` removes what stands elsewhere. All raise
     `AttachmentsUnavailableError`.
+
+    `forget` removes what was made of the thread's messages. It is called for each thread that is deleted or reset, when
+    the log says so and before it is done; it may be called again, and raises `LogUnavailableError`.
     """
 
     prefixes: tuple[str, ...]
@@ -157,6 +160,7 @@ class ThreadData(Struct, frozen=True):
     erase: Callable[[Address, int], Awaitable[None]]
     clocks: Callable[[Address, int], Awaitable[Sequence[str]]]
     clock_prefix: str
+    forget: Callable[[Address], Awaitable[None]] | None = None
 
     def counted(self, names: Iterable[str]) -> dict[str, int]:
         """Return the counts of records with these names."""
@@ -167,3 +171,10 @@ class ThreadData(Struct, frozen=True):
     def empty(self) -> dict[str, Any]:
         """The members of an export for a reader to whom the records are not shown."""
         return {name: (get_origin(type_) or type_)() for name, type_ in self.members.items()}
+
+
+async def forget(data: Iterable[ThreadData], address: Address) -> None:
+    """Remove what features made of the thread's messages. Raises `LogUnavailableError`."""
+    for part in data:
+        if part.forget is not None:
+            await part.forget(address)

@@ -92,7 +92,8 @@ class Services:
             clocks=self.clocks,
             names=self._names,
         )
-        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments, Lending(self.log, stores))
+        lending, data = Lending(self.log, stores), self.thread_data
+        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments, lending, thread_data=data)
         broadcast = Broadcast()
         conversations = Conversations(self.log, shorten=archiver.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(

@@ -58,6 +58,68 @@ class NewestThreads(Protocol):
         """
 
 
+class ThreadChange(Struct, frozen=True):
+    """The last change of a thread: `at` which time, and a `mark` that no other change of it has.
+
+    Only a thread that `passes` is to be found: the others are not let through by the list's filter.
+    """
+
+    at: float
+    mark: str
+    passes: bool = True
+
+
+class ChangedThreads(Struct, frozen=True):
+    """An owner's threads with an agent, by their ids, with all changes until `seen_until`."""
+
+    threads: Mapping[str, ThreadChange]
+    seen_until: float
+
+
+class Snippet(Struct, frozen=True):
+    """A part of a text: a word that was searched for, and what stands before and after it."""
+
+    before: str
+    hit: str
+    after: str
+
+
+class FoundThread(Struct, frozen=True):
+    """A thread with its head, and where its text has the words: in a message, or its title."""
+
+    address: Address
+    head: Head
+    snippet: Snippet | None
+
+
+class FoundWords(Struct, frozen=True):
+    """Threads that have the words, and where the next page begins, if there is one.
+
+    Of `behind` threads the last change was not looked through. All changes until `indexed_through` were.
+    """
+
+    threads: tuple[FoundThread, ...]
+    cursor: str | None
+    behind: int
+    indexed_through: float
+
+
+class FindsThreads(Protocol):
+    """A search in the texts of threads."""
+
+    async def find(
+        self, text: str, changed: Mapping[str, ChangedThreads], query: ThreadQuery, caller: Caller
+    ) -> FoundWords:
+        """Return the caller's threads with all words of the text, the newest change first.
+
+        `changed` are all of the caller's threads, by agents in lower case. Raises `EngineUnavailableError` and
+        `StoreUnavailableError`.
+        """
+
+    async def update(self, agent: str, changed: ChangedThreads, caller: Caller) -> None:
+        """Look through what changed, if the caller's threads with the agent are searched. Raises as `find` does."""
+
+
 class Answered(Struct, frozen=True):
     """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
 

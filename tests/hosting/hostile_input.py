@@ -39,8 +39,6 @@ from hosting.features.mcp_endpoint.names import session_traits
 from hosting.features.mcp_endpoint.questions import read_question_id
 from hosting.features.mcp_endpoint.requests import read_client_message, read_completion, read_event_id
 from hosting.features.mcp_endpoint.resources import Resources
-from hosting.features.overview.routes import SEARCH, SORT
-from hosting.features.mcp_endpoint.requests import read_client_message, read_event_id
 from hosting.features.metadata.routes import IF_MATCH
 from hosting.features.overview.filters import read_filter
 from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS, THREADS

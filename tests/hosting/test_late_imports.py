@@ -107,6 +107,10 @@ REQUESTED: Mapping[str, Sequence[str]] = {
         *("features.overview.http", "features.overview.operations", "features.overview.operators_view"),
         *("features.overview.overview", "features.overview.log", "features.overview.figures"),
     ),
+    "threads?search=words": (
+        *("features.search.index", "features.search.search"),
+        *("features.search.thread_words", "features.search.words"),
+    ),
     "openapi.json": ("http.openapi",),
 }
 """The modules that come with the first request to a path of any app."""

@@ -16,11 +16,10 @@ from hosting.core.promised_runs import PromisedRuns
 from hosting.core.rotation import Rotation
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
-from hosting.core.turns import LargeReads
 from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.overview.routes import ROUTES
 from hosting.http.request import Bound, late
-from hosting.http.verbs import CountsFeedback, FoundThreads, ThreadQuery
+from hosting.http.verbs import CountsFeedback, FindsThreads, FoundThreads, ThreadQuery
 from hosting.plan import Plan
 from hosting.principal import Caller
 
@@ -43,7 +42,7 @@ class OverviewFeature(Feature):
         plan: Plan,
         *,
         threads: Threads,
-        reads: LargeReads,
+        search: FindsThreads,
         rotation: Rotation,
         most_bytes: int,
         feedback: CountsFeedback,
@@ -52,7 +51,7 @@ class OverviewFeature(Feature):
 
         `feedback` has the figures of feedback.
         """
-        self._cells, self._log, self._threads, self._reads = cells, log, threads, reads
+        self._cells, self._log, self._threads, self._search = cells, log, threads, search
         self._seen_by_operators = holders, promised
         self._plan, self._rotation, self._most_bytes = plan, rotation, most_bytes
         self._feedback = feedback
@@ -76,12 +75,10 @@ class OverviewFeature(Feature):
         from hosting.features.overview.labels import LabelHandlers
         from hosting.features.overview.operations import OperationsHandlers
         from hosting.features.overview.operators_view import OperatorsView
-        from hosting.features.overview.search import ThreadSearch
 
         holders, promised = self._seen_by_operators
         view = OperatorsView(self._log, holders, self._overview, promised, self._feedback)
-        search = ThreadSearch(self._overview, self._log, self._threads, self._reads)
-        of_owners = OverviewHandlers(self._overview, search, self._threads, self._log, self._feedback)
+        of_owners = OverviewHandlers(self._overview, self._search, self._threads, self._log, self._feedback)
         labels = LabelHandlers(self._threads, self._most_bytes)
         return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log).bound()
 
@@ -89,7 +86,7 @@ class OverviewFeature(Feature):
         """Return the look at the app's own threads, before their events go by their age."""
         from hosting.features.overview.overview import OverviewSweep
 
-        return (OverviewSweep(self._overview, self._plan.by_name, self._rotation),)
+        return (OverviewSweep(self._overview, self._plan.by_name, self._rotation, self._search),)
 
     def owner_data(self) -> OwnerData:
         """Return the overviews of an owner's threads, which their export has already."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from hosting.amounts import cost_text
 from hosting.core.agent.held_run import read_run
 from hosting.core.outcome import approval_fields, completed_text
@@ -16,7 +18,7 @@ from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.errors import UnknownAgentError
 from hosting.features.overview.figures import Day
-from hosting.features.overview.filters import read_filter, thread_status
+from hosting.features.overview.filters import passes, read_filter, thread_status
 from hosting.features.overview.overview import AgentFigures, Overview
 from hosting.features.overview.routes import (
     AGENT_FILTER,
@@ -36,7 +38,6 @@ from hosting.features.overview.routes import (
     WaitingApproval,
     WaitingApprovals,
 )
-from hosting.features.overview.search import ThreadSearch
 from hosting.http.parameters import (
     read_cursor,
     read_limit,
@@ -44,9 +45,21 @@ from hosting.http.parameters import (
 )
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.verbs import EVERY_THREAD, NO_FEEDBACK, CountsFeedback, FeedbackDay, FoundThreads, ThreadQuery
+from hosting.http.verbs import (
+    EVERY_THREAD,
+    NO_FEEDBACK,
+    CountsFeedback,
+    FeedbackDay,
+    FindsThreads,
+    FoundThread,
+    FoundThreads,
+    FoundWords,
+    ThreadQuery,
+)
+from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
+from hosting.principal import Caller
 
 _WORDS_CHARACTERS = 2000
 
@@ -55,7 +68,7 @@ class OverviewHandlers:
     """The handlers of the routes about all threads of a caller."""
 
     def __init__(
-        self, overview: Overview, search: ThreadSearch, threads: Threads, log: ThreadLog, feedback: CountsFeedback
+        self, overview: Overview, search: FindsThreads, threads: Threads, log: ThreadLog, feedback: CountsFeedback
     ) -> None:
         self._overview = overview
         self._search = search
@@ -79,8 +92,7 @@ class OverviewHandlers:
         passing = read_filter(THREADS, request.query)
         wanted = ThreadQuery(limit, cursor, pinned_first=sort == "pinned", filter=passing)
         if search is not None:
-            found = await self._search.find(agent, search, wanted, caller)
-            return newest_reply(found, self._log.clocks.wall())
+            return found_reply(await self._found([agent], search, wanted, caller), self._log.clocks.wall())
         if sort is not None or passing is not EVERY_THREAD:
             return newest_reply(await self._overview.newest(agent, wanted, caller), self._log.clocks.wall())
         return threads_reply(await self._threads.page(agent, caller.owner, limit, cursor, caller.client))
@@ -89,20 +101,23 @@ class OverviewHandlers:
         plans, name = {plan.name.lower(): plan for plan in request.plan.served_of()}, AGENT_FILTER.read(request.query)
         if name is not None and name.lower() not in plans:
             raise UnknownAgentError(f"This app has no agent {name[:80]!r}. GET agents and GET workflows list them.")
-        passing = read_filter(ALL_THREADS, request.query)
+        passing, search = read_filter(ALL_THREADS, request.query), SEARCH.read(request.query)
         wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query), filter=passing)
         agents = [plan.name for plan in plans.values()] if name is None else [plans[name.lower()].name]
-        page, now = await self._overview.of_agents(agents, wanted, request.caller), self._log.clocks.wall()
-        threads: list[ThreadOfAgent] = [
-            {
-                **_listed(address.thread_id, head, now),
-                "agent": plans[address.agent].name,
-                "agent_kind": plans[address.agent].kind,
-            }
-            for address, head in page.threads
-        ]
+        now = self._log.clocks.wall()
+        if search is not None:
+            return found_everywhere_reply(await self._found(agents, search, wanted, request.caller), plans, now)
+        page = await self._overview.of_agents(agents, wanted, request.caller)
+        threads = [_of_agent(plans, address, _listed(address.thread_id, head, now)) for address, head in page.threads]
         body: ThreadsOfAgents = {"threads": threads, "next_cursor": page.cursor}
         return json_reply(200, body)
+
+    async def _found(self, agents: Sequence[str], text: str, wanted: ThreadQuery, caller: Caller) -> FoundWords:
+        """Return the threads that have the words, of those that the filter lets through."""
+        changed = {agent.lower(): await self._overview.changed(agent, wanted, caller) for agent in sorted(agents)}
+        found, now = await self._search.find(text, changed, wanted, caller), self._log.clocks.wall()
+        passing = tuple(thread for thread in found.threads if passes(thread.head, wanted.filter, now))
+        return replace(found, threads=passing)
 
     async def _figures(self, request: HttpRequest) -> Reply:
         agent, days = request.agent.name, read_number(DAYS, request.query)
@@ -191,6 +206,40 @@ def newest_reply(page: FoundThreads, now: float) -> Reply:
     threads = [_listed(address.thread_id, head, now) for address, head in page.threads]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
+
+
+def found_reply(found: FoundWords, now: float) -> Reply:
+    """Return a page of an agent's threads that have the words."""
+    body: ThreadPage = {
+        "threads": [_with_snippet(thread, now) for thread in found.threads],
+        "next_cursor": found.cursor,
+        "behind": found.behind,
+        "indexed_through": iso(found.indexed_through),
+    }
+    return json_reply(200, body)
+
+
+def found_everywhere_reply(found: FoundWords, plans: Mapping[str, AgentPlan], now: float) -> Reply:
+    """Return a page of threads that have the words; `plans` has the agents by their names in lower case."""
+    body: ThreadsOfAgents = {
+        "threads": [_of_agent(plans, thread.address, _with_snippet(thread, now)) for thread in found.threads],
+        "next_cursor": found.cursor,
+        "behind": found.behind,
+        "indexed_through": iso(found.indexed_through),
+    }
+    return json_reply(200, body)
+
+
+def _of_agent(plans: Mapping[str, AgentPlan], address: Address, listed: ListedThread) -> ThreadOfAgent:
+    plan = plans[address.agent]
+    return {**listed, "agent": plan.name, "agent_kind": plan.kind}
+
+
+def _with_snippet(thread: FoundThread, now: float) -> ListedThread:
+    listed = _listed(thread.address.thread_id, thread.head, now)
+    if (snippet := thread.snippet) is not None:
+        listed["snippet"] = {"before": snippet.before, "hit": snippet.hit, "after": snippet.after}
+    return listed
 
 
 def _listed(thread_id: str, head: Head, now: float) -> ListedThread:

@@ -32,7 +32,7 @@ from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
 from hosting.core.thread.events import TERMINALS, Accepted, Joined, Terminal
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import EngineUnavailableError, LogUnavailableError
+from hosting.errors import EngineUnavailableError, StoreUnavailableError
 from hosting.features.overview.figures import Day
 from hosting.features.overview.filters import may_pass, passes
 from hosting.features.overview.log import (
@@ -43,7 +43,15 @@ from hosting.features.overview.log import (
     OverviewState,
     labels_of,
 )
-from hosting.http.verbs import EVERY_THREAD, FoundThreads, ThreadQuery
+from hosting.http.verbs import (
+    EVERY_THREAD,
+    ChangedThreads,
+    FindsThreads,
+    FoundThreads,
+    ThreadChange,
+    ThreadFilter,
+    ThreadQuery,
+)
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, ClockClient, read_utc
@@ -124,6 +132,10 @@ class Overview:
         keys = [key for agent in sorted(agents) for key in await self.keys(agent, wanted, caller)]
         return await self.page(sorted(keys), wanted, caller)
 
+    async def changed(self, agent: str, wanted: ThreadQuery, caller: Caller) -> ChangedThreads:
+        """Return the last changes of the caller's threads with the agent. Raises as `newest` does."""
+        return _changes(await self._current(agent, caller), wanted.filter)
+
     async def waiting(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
         """Return the caller's threads that wait for approvals, with whichever agent; those that wait longest first.
 
@@ -184,9 +196,9 @@ class Overview:
                 return task.result()
         return await self._written.read(key)
 
-    async def refresh(self, agent: str, client: ClockClient) -> None:
+    async def refresh(self, agent: str, client: ClockClient) -> ChangedThreads:
         """Bring the overview of the app's own threads with the agent up to date. Raises as `newest` does."""
-        await self._refresh(agent.lower(), Caller(client))
+        return _changes(await self._refresh(agent.lower(), Caller(client)))
 
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget an owner without threads. Raises `LogUnavailableError`."""
@@ -285,18 +297,23 @@ class Overview:
 class OverviewSweep:
     """Brings the overviews of the app's own threads with these agents up to date, before runs go by their age."""
 
-    def __init__(self, overview: Overview, agents: Callable[[], Iterable[str]], rotation: Rotation) -> None:
+    def __init__(
+        self, overview: Overview, agents: Callable[[], Iterable[str]], rotation: Rotation, search: FindsThreads
+    ) -> None:
+        """`search` is told of what changed."""
         self._overview = overview
+        self._search = search
         self._agents = agents
         self._rotation = rotation
 
     async def run(self, client: ClockClient) -> None:
-        """Look once at each. Raises `EngineUnavailableError` and `LogUnavailableError`, after the others' turns."""
-        failure: EngineUnavailableError | LogUnavailableError | None = None
+        """Look once at each. Raises `EngineUnavailableError` and `StoreUnavailableError`, after the others' turns."""
+        failure: EngineUnavailableError | StoreUnavailableError | None = None
         async for agent, _ in self._rotation.turns(self._agents()):
             try:
-                await self._overview.refresh(agent, client)
-            except (EngineUnavailableError, LogUnavailableError) as error:
+                changed = await self._overview.refresh(agent, client)
+                await self._search.update(agent.lower(), changed, Caller(client))
+            except (EngineUnavailableError, StoreUnavailableError) as error:
                 failure = failure or error
         if failure is not None:
             raise failure
@@ -311,6 +328,15 @@ async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
             return await read
 
     return list(await asyncio.gather(*map(one, reads)))
+
+
+def _changes(state: OverviewState, wanted: ThreadFilter = EVERY_THREAD) -> ChangedThreads:
+    """Return the last changes of an overview's threads, and which of them the filter may let through."""
+    threads = {
+        id_: ThreadChange(thread.changed_at, thread.seen, wanted is EVERY_THREAD or may_pass(id_, thread, wanted))
+        for id_, thread in state.threads.items()
+    }
+    return ChangedThreads(threads, max(state.seen_until, state.head.seen_until))
 
 
 def _read_cursor(cursor: str | None) -> ThreadKey:

@@ -22,19 +22,23 @@ from hosting.plan import Kind
 
 MOST_DAYS = 400
 """The days that an agent's figures are listed of, and kept for."""
-SEARCHED_THREADS = 100
-"""Of so many threads, the first of the list, titles and messages are read."""
-SEARCHED_MESSAGES = 20
-"""So many of a thread's newest messages are looked through; archived ones are not."""
 Status = Literal["idle", "running", "waiting"]
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
+
+
+class Snippet(TypedDict):
+    """A part of a title or message: the newest word that was searched for, and what stands before and after it."""
+
+    before: str
+    hit: str
+    after: str
 
 
 class ListedThread(ThreadIds):
     """One thread and the time of its last change (RFC 3339). Sorted, searched or filtered, also its state.
 
     The title is the start of its first message, or what `describe` made it; only forks have `forked_from`, and only
-    threads with metadata have that.
+    threads with metadata have that. A search adds the `snippet`, unless the words stand in the thread's id alone.
     """
 
     updated_at: str
@@ -43,13 +47,20 @@ class ListedThread(ThreadIds):
     pinned: NotRequired[bool]
     metadata: NotRequired[dict[str, Value]]
     forked_from: NotRequired[ForkedFrom]
+    snippet: NotRequired[Snippet]
 
 
 class ThreadPage(TypedDict):
-    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
+    """A page of threads, in the store's order or by change; `next_cursor` reads the next page.
+
+    A search says of how many threads the last change is not searched yet (`behind`), and until when all changes are
+    (`indexed_through`).
+    """
 
     threads: list[ListedThread]
     next_cursor: str | None
+    behind: NotRequired[int]
+    indexed_through: NotRequired[str]
 
 
 class WaitingApproval(Approval, ThreadIds):
@@ -123,11 +134,12 @@ SORT = Parameter(
     _SORT,
     "'changed' or 'pinned', or leave it out.",
 )
+_SEARCHED = r"[^\u0000-\u001f\u007f]{1,100}"
 SEARCH = text_in_query(
     "search",
-    "Only threads with this text, ignoring case; the newest change first. All ids are looked through, and of the "
-    f"first {SEARCHED_THREADS} threads of the list also the title and the newest {SEARCHED_MESSAGES} messages.",
-    r"[^\u0000-\u001f\u007f]{1,100}",
+    "Only threads with all of these words in their title, messages or id, ignoring case; the newest change first, "
+    "whatever `sort` says. The last word may be the beginning of one.",
+    _SEARCHED,
     "1 to 100 characters.",
 )
 _STATUS = re.compile("|".join(get_args(Status)))
@@ -172,10 +184,15 @@ class ThreadOfAgent(ListedThread):
 
 
 class ThreadsOfAgents(TypedDict):
-    """A page of the caller's threads with all agents, the newest change first; `next_cursor` reads the next page."""
+    """A page of the caller's threads with all agents, the newest change first; `next_cursor` reads the next page.
+
+    A search says what it says of one agent's threads.
+    """
 
     threads: list[ThreadOfAgent]
     next_cursor: str | None
+    behind: NotRequired[int]
+    indexed_through: NotRequired[str]
 
 
 AGENT_FILTER = text_in_query(
@@ -191,7 +208,7 @@ ALL_THREADS = Route(
     "List the threads of all agents",
     ok(ThreadsOfAgents),
     (errors.UnknownAgentError, *STORES),
-    (LIMIT, CURSOR, AGENT_FILTER, *FILTERS),
+    (LIMIT, CURSOR, AGENT_FILTER, SEARCH, *FILTERS),
 )
 DAYS = number_in_query(
     "days", "The number of days, of those on which runs ended or feedback was given; the newest first.", MOST_DAYS, 30

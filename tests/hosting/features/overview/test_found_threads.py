@@ -1,4 +1,4 @@
-"""Threads over HTTP: found by words, named and pinned by their owner, and listed with the origin of a fork."""
+"""Threads over HTTP: named and pinned by their owner, and listed with the origin of a fork."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hosting.features.overview.routes import SEARCHED_MESSAGES, SEARCHED_THREADS
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp
 
@@ -30,11 +29,6 @@ async def listed(owned: OwnedApp, query: str, user: str = "ada") -> list[dict[st
     return list(answer.json()["threads"])
 
 
-async def found(owned: OwnedApp, search: str, user: str = "ada") -> list[str]:
-    """Return the ids of the threads that a search finds."""
-    return [thread["thread_id"] for thread in await listed(owned, f"search={search}", user)]
-
-
 async def describe(owned: OwnedApp, thread_id: str, **fields: Any) -> dict[str, Any]:
     """Name or pin a thread of Ada's."""
     answer = await owned.ask("ada", "POST", f"{THREADS}/{thread_id}/describe", json=fields)
@@ -50,70 +44,6 @@ async def in_order(owned: OwnedApp, *expected: str, sort: str = "pinned") -> Non
             continue
 
     await asyncio.wait_for(ask(), GUARD_SECONDS)
-
-
-@pytest.mark.behaviour("overview.search")
-async def test_threads_are_found_by_their_titles_messages_and_ids(owned: OwnedApp) -> None:
-    """In whichever case, the newest change first; nobody finds what is somebody else's."""
-    await owned.say("ada", "Straße to Zürich, please", "two")
-    await describe(owned, "three", title="Greetings")
-
-    assert await found(owned, "about") == ["two", "one"]
-    assert await found(owned, "invoice") == ["one"]
-    assert await found(owned, "STRASSE") == await found(owned, "z%C3%BCrich") == ["two"]
-    assert await found(owned, "greet") == await found(owned, "HELLO") == ["three"]
-    assert await found(owned, "HRE") == ["three"]
-    assert await found(owned, "invoices") == []
-    assert await found(owned, "invoice", user="bob") == []
-
-
-@pytest.mark.behaviour("overview.search")
-async def test_the_words_of_an_answer_are_found(owned: OwnedApp) -> None:
-    """They stand in no message of a person's."""
-    assert await found(owned, "echo: about the inv") == ["one"]
-
-
-@pytest.mark.behaviour("overview.search")
-async def test_nothing_is_found_of_what_was_forgotten(owned: OwnedApp) -> None:
-    """Neither of a thread that was reset, nor of a deleted one."""
-    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
-    await owned.ask("ada", "DELETE", f"{THREADS}/two")
-    await owned.stored()
-
-    assert await found(owned, "about") == []
-
-
-@pytest.mark.behaviour("overview.search")
-async def test_a_search_says_how_far_it_looks_and_looks_no_further() -> None:
-    """So many messages of so many threads; a found page goes on where it ended."""
-    owned = OwnedApp()
-    async with owned.http:
-        await owned.say("ada", "needle", "oldest-needle")
-        await owned.say("ada", "needle", "second")
-        for number in range(SEARCHED_MESSAGES // 2):
-            await owned.say("ada", f"hay {number}", "long-one")
-        await describe(owned, "long-one", title="Other")
-        before = await found(owned, "needle")
-        for number in range(SEARCHED_THREADS - 1):
-            await owned.say("ada", "hay", f"thread-{number}")
-        await in_order(
-            owned,
-            *[f"thread-{number}" for number in reversed(range(SEARCHED_THREADS - 1))][:50],
-            sort="changed&limit=50",
-        )
-        after = await found(owned, "needle")
-        await owned.say("ada", "one more", "long-one")
-        early = await found(owned, "hay+0")
-        pages = [await owned.ask("ada", "GET", f"{THREADS}?search=hay&limit=60")]
-        pages.append(
-            await owned.ask("ada", "GET", f"{THREADS}?search=hay&limit=60&cursor={pages[0].json()['next_cursor']}")
-        )
-
-    assert before == ["second", "oldest-needle"]
-    assert after == ["oldest-needle"]  # by its id
-    assert early == []
-    ids = [thread["thread_id"] for page in pages for thread in page.json()["threads"]]
-    assert (len(ids), len(set(ids)), pages[1].json()["next_cursor"]) == (100, 100, None)
 
 
 @pytest.mark.behaviour("overview.labels")

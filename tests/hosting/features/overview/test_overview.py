@@ -32,7 +32,7 @@ from hosting.features.overview.log import (
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.features.overview.routes import MOST_DAYS
-from hosting.http.verbs import NO_FEEDBACK, ThreadQuery
+from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
 from hosting.principal import Caller
@@ -354,6 +354,17 @@ class Begun(ListedEngine):
         return await super().list(entity, *page)
 
 
+class Unsearched:
+    """A search that nobody has used."""
+
+    async def find(self, *_: Any) -> FoundWords:
+        """Return nothing."""
+        return FoundWords((), None, 0, 0.0)
+
+    async def update(self, *_: Any) -> None:
+        """Do nothing."""
+
+
 @pytest.mark.behaviour("erasure.sweep-turns")
 async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:
     """One that fails, and one whose process dies."""
@@ -361,7 +372,7 @@ async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> No
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
 
     def sweep() -> OverviewSweep:
-        return OverviewSweep(overview, lambda: agents, Rotation(store, "hub", "overview"))
+        return OverviewSweep(overview, lambda: agents, Rotation(store, "hub", "overview"), Unsearched())
 
     with pytest.raises(EngineUnavailableError):
         await sweep().run(engine)

@@ -23,7 +23,7 @@ from tests.support.rememberer import rememberer
 pytestmark = pytest.mark.behaviour("owners.features")
 
 CODE = Path(hosting.__file__).parent
-OF_NO_OWNER = {"store"}
+OF_NO_OWNER = {"store", "searched"}
 """The kinds of cells that are the app's."""
 KEPT = {"budget": "amounts by day", "limit": "numbers of requests by second"}
 """The kinds that an erasure leaves, with what they hold: an owner that could remove them would have no limit.
@@ -116,6 +116,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         given = (await app.ask("bob", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
         feedback = {"score": 1, "comment": "Found by Ada"}
         await app.ask("ada", "POST", f"/api/shared/{given}/runs/{run_id}/feedback", json=feedback)
+        await app.ask("ada", "GET", "/api/threads?search=tea")
         written = await kept_of(app, "ada")
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")

@@ -1,0 +1,1 @@
+"""Threads found by words of their titles and messages."""

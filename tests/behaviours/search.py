@@ -1,0 +1,13 @@
+"""What is promised of the search in threads (docs/guides/search.md)."""
+
+BEHAVIOURS = {
+    "search.words": "Threads are found by all words of a search in their titles, messages and ids, in whichever case "
+    "and script, the newest change first, with the place of a word (docs/guides/search.md).",
+    "search.exact": "An answer says of how many threads the last change is not searched yet, and all else is in it, "
+    "whichever processes search at once and whichever dies.",
+    "search.forgotten": "Nothing is found of what was deleted or reset, and no word of it stays in a store.",
+    "search.owners": "With owners, everybody finds threads of their own only.",
+    "search.free": "Nothing is kept for threads that nobody searches; a turn writes nothing for it.",
+    "search.bounds": "A search of 10,000 threads, and of a thread of 10,000 messages, reads what changed since the "
+    "last search and nothing else.",
+}
