@@ -1,4 +1,4 @@
-// The list of an agent's threads: pinned ones and the newest change first, found by words or a part of their ids.
+// The list of an agent's threads: pinned ones and the newest change first, found by words.
 
 import { paths, read } from "./api.js"
 import { byId, el, icon, pressed } from "./dom.js"
@@ -7,7 +7,6 @@ import { inFull, until } from "./times.js"
 const PAGE = 100
 const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
-const SEARCHED = "Searched: all ids; of the first 100 threads the title and the newest 20 messages."
 const ID = /^[\w.~-]{1,64}$/
 const NEW = "New thread"
 const STATES = { running: "running", waiting: "waits for approval" }
@@ -74,7 +73,7 @@ export class ThreadList {
     this.cursor = page.next_cursor
     this._draw(wanted)
     const none = wanted ? "Nothing found. " : this.rows.size ? "" : "No threads yet. Your first message starts one."
-    byId("threads-note").textContent = wanted ? `${this.listed.length ? "" : none}${SEARCHED}` : none
+    byId("threads-note").textContent = `${this.listed.length ? "" : none}${page.behind ? `Not searched yet: ${page.behind} of the threads.` : ""}`
     byId("more-threads").hidden = !this.cursor
     this.loaded()
   }
@@ -108,7 +107,7 @@ export class ThreadList {
     if (focused) this.rows.get(focused)?.firstChild.focus()
   }
 
-  _row(id, { title, updated_at: at, status, pinned, forked_from: origin }, isSearch) {
+  _row(id, { title, updated_at: at, status, pinned, forked_from: origin, snippet }, isSearch) {
     const here = id === this.open ? "" : el("span", { class: "note" }, "open")
     const time = at ? el("time", { dateTime: at, title: inFull(at) }, until(at)) : here
     const says = STATES[status]
@@ -119,6 +118,7 @@ export class ThreadList {
       "li",
       {},
       el("a", { href: hrefOf(this.agent, id), title: id }, pin, name, state, time),
+      isSearch && snippet && el("span", { class: "origin" }, snippet.before.slice(-20), el("mark", {}, snippet.hit), snippet.after),
       origin && el("a", { class: "origin", href: hrefOf(this.agent, origin.thread_id) }, `Fork of ${this.titleOf(origin.thread_id) || origin.thread_id}`),
     )
   }

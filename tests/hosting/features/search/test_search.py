@@ -121,7 +121,8 @@ async def test_pages_of_a_search_continue_each_other(owned: OwnedApp) -> None:
     for number in range(7):
         await owned.say("ada", f"hay {number}", f"hay-{number}")
 
-    pages, cursor = list[list[str]](), ""
+    pages = list[list[str]]()
+    cursor: str | None = ""
     while cursor is not None:
         page = await answered(owned, "hay", more=f"&limit=3&cursor={quote(cursor)}")
         pages.append([thread["thread_id"] for thread in page["threads"]])
