@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.archiving import ConversationReader, size_bytes
 from hosting.core.copies import drop_unused, is_mark
-from hosting.core.hooks import ThreadData, forget
+from hosting.core.hooks import ThreadData, forget_messages
 from hosting.core.lending import Lending
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, FinishDelete, RecordInstances
@@ -180,7 +180,7 @@ class ThreadDeletion:
             for data in self._thread_data:
                 if any(receipt.counts.get(member) for member in data.counts):
                     await data.erase(address, head.epoch)
-            await forget(self._thread_data, address)
+            await forget_messages(self._thread_data, address)
             if fork_source(head) is not None:
                 await self._give_back(address, head, stored)
             head = (await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.fields()))).head

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from hosting.core.archiving import Archiver, Capacity, document_of, size_bytes
 from hosting.core.conversations import ParsedDocuments
-from hosting.core.hooks import ThreadData, forget
+from hosting.core.hooks import ThreadData, forget_messages
 from hosting.core.lending import Lending
 from hosting.core.retention import after_turn
 from hosting.core.stores.archive import Loan, no_loans
@@ -185,9 +185,9 @@ class DocumentWriter:
         assert conversation is not None
         store_key = epoch_store_key(self._hub, address, outcome.head.epoch)
         if before is None and outcome.head.resets:
-            await forget(self._thread_data, address)
+            await forget_messages(self._thread_data, address)
         if before is not None and host_of(conversation).generation > host_of(before).generation:
-            await forget(self._thread_data, address)
+            await forget_messages(self._thread_data, address)
             await self._forget(store_key, before, conversation)
         document = document_of(await self._attachments.externalized(store_key, conversation, before))
         try:

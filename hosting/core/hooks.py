@@ -173,7 +173,7 @@ class ThreadData(Struct, frozen=True):
         return {name: (get_origin(type_) or type_)() for name, type_ in self.members.items()}
 
 
-async def forget(data: Iterable[ThreadData], address: Address) -> None:
+async def forget_messages(data: Iterable[ThreadData], address: Address) -> None:
     """Remove what features made of the thread's messages. Raises `LogUnavailableError`."""
     for part in data:
         if part.forget is not None:

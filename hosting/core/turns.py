@@ -9,8 +9,9 @@ who waits holds next to nothing. Nothing is sent in a turn, for a reader may be 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from hosting.errors import LogUnavailableError
@@ -50,7 +51,9 @@ class Turns:
                 raise
 
 
+T = TypeVar("T")
 _LARGE_AT_ONCE = 4
+_READS_AT_ONCE = 16
 
 
 class LargeReads:
@@ -69,3 +72,14 @@ class LargeReads:
         else:
             async with self._turns.setdefault(owner, asyncio.Lock()), self._at_once:
                 yield
+
+
+async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
+    """Return the results of these small reads, a few of which are made at once."""
+    gate = asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def gated(read: Awaitable[T]) -> T:
+        async with gate:
+            return await read
+
+    return list(await asyncio.gather(*map(gated, reads)))

@@ -22,8 +22,9 @@ from hosting.core.promised_runs import PromisedRuns
 from hosting.core.thread.head import Head
 from hosting.core.thread.open_runs import OpenRun
 from hosting.core.thread_log import ThreadLog
+from hosting.core.turns import gathered
 from hosting.features.overview.figures import Day
-from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview, gathered
+from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview
 from hosting.features.overview.routes import StuckCode
 from hosting.http.verbs import NO_FEEDBACK, CountsFeedback, FeedbackDay
 from hosting.listing import entity_pages

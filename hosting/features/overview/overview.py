@@ -20,9 +20,9 @@ import asyncio
 import math
 import time
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
 from hosting.core.thread.events import TERMINALS, Accepted, Joined, Terminal
 from hosting.core.thread_log import ThreadLog
+from hosting.core.turns import gathered
 from hosting.errors import EngineUnavailableError, StoreUnavailableError
 from hosting.features.overview.figures import Day
 from hosting.features.overview.filters import may_pass, passes
@@ -64,13 +65,10 @@ WAITED_SECONDS = 2.0
 REST = 10.0
 """The next read waits this many times as long as the last read took."""
 _PAGE = 200
-_AT_ONCE = 16
 _ENDS = tuple(kind for kind in TERMINALS if kind is not Joined)
 """A run that joined another one is counted with that."""
 _UNWRITTEN_SECONDS = 600.0
 """The most by which written changes may be older than a process assumes."""
-
-T = TypeVar("T")
 
 
 class ThreadKey(NamedTuple):
@@ -300,7 +298,7 @@ class OverviewSweep:
     def __init__(
         self, overview: Overview, agents: Callable[[], Iterable[str]], rotation: Rotation, search: FindsThreads
     ) -> None:
-        """`search` is told of what changed."""
+        """`search` takes what changed."""
         self._overview = overview
         self._search = search
         self._agents = agents
@@ -317,17 +315,6 @@ class OverviewSweep:
                 failure = failure or error
         if failure is not None:
             raise failure
-
-
-async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
-    """Return the results of these reads, a few of which are made at once."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(read: Awaitable[T]) -> T:
-        async with gate:
-            return await read
-
-    return list(await asyncio.gather(*map(one, reads)))
 
 
 def _changes(state: OverviewState, wanted: ThreadFilter = EVERY_THREAD) -> ChangedThreads:

@@ -26,7 +26,7 @@ Status = Literal["idle", "running", "waiting"]
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 
-class Snippet(TypedDict):
+class SnippetBody(TypedDict):
     """A part of a title or message: the newest word that was searched for, and what stands before and after it."""
 
     before: str
@@ -47,7 +47,7 @@ class ListedThread(ThreadIds):
     pinned: NotRequired[bool]
     metadata: NotRequired[dict[str, Value]]
     forked_from: NotRequired[ForkedFrom]
-    snippet: NotRequired[Snippet]
+    snippet: NotRequired[SnippetBody]
 
 
 class ThreadPage(TypedDict):

@@ -12,6 +12,7 @@ A turn writes nothing here: who searches reads the threads that changed since.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -27,6 +28,7 @@ from hosting.features.search.words import words_of
 from hosting.listing import Window
 from hosting.names import APP, Address, new_id
 from hosting.ports import EntityClient
+from state.attachments import Exchange
 from state.conversation import response_text
 
 _PAGE = 100
@@ -114,8 +116,8 @@ class WordIndex:
             begins, count = words.extent.begins, words.extent.chunks
             events = await self._cells.store.events(cell.address, begins, begins + count)
             if len(events) == count:
-                said = b"".join(event.payload for event in events)
-                return _Stored(head, ThreadWords(words.extent, words.titled, said))
+                spoken = b"".join(event.payload for event in events)
+                return _Stored(head, ThreadWords(words.extent, words.titled, spoken))
             if head == missed:  # its events are erased: who did that is about to remove it, or has died
                 return _Stored(head, NOTHING)
             missed = head
@@ -145,28 +147,32 @@ class WordIndex:
         """Return the words of the thread as it is now: of its newer entries, and those before where they still hold."""
         try:
             view = await self._threads.view(address, client)
-            said, extent = await self._said(view, words)
+            spoken, extent = await self._spoken(view, words)
             head = view.head
         except (UnreadableStateError, ArchiveIncompleteError):  # nobody can read it, or it was reset meanwhile
             return words_of_thread(Extent(mark), "", {})
         extent = Extent(mark, head.epoch, head.reset_at, extent.position, extent.run)
-        return words_of_thread(extent, f"{head.name or head.title}\n{address.thread_id}", said)
+        return words_of_thread(extent, f"{head.name or head.title}\n{address.thread_id}", spoken)
 
-    async def _said(self, view: ThreadView, words: ThreadWords) -> tuple[dict[str, int], Extent]:
+    async def _spoken(self, view: ThreadView, words: ThreadWords) -> tuple[dict[str, int], Extent]:
         store_key = epoch_store_key(self._stores.hub, view.address, view.head.epoch)
         reader = ConversationReader(store_key, view.conversation, self._stores.archive)
         known, head = words.extent, view.head
-        said, after = dict[str, int](), 0
+        spoken, after = dict[str, int](), 0
         if known.position and (known.epoch, known.reset_at) == (head.epoch, head.reset_at):
             entries, _ = await reader.page(Window(1, known.position - 1, known.position + 1, False))
             if [entry.correlation_id for _, entry in entries] == [known.run]:  # else it was rewound
-                said, after = words.positions(), known.position
+                spoken, after = words.positions(), known.position
         newest, has_more = (known if after else Extent()), True
         while has_more:
             entries, has_more = await reader.page(Window(_PAGE, after, None, False))
-            for position, entry in entries:
-                said.update(dict.fromkeys(words_of(response_text(entry)), position))
+            await asyncio.to_thread(_add_words, spoken, entries)  # many words take their time
+            for position, entry in entries[-1:]:
                 newest = Extent(position=position, run=entry.correlation_id or "")
             has_more, after = has_more and bool(entries), newest.position
-            await asyncio.sleep(0)  # others have their turn
-        return said, newest
+        return spoken, newest
+
+
+def _add_words(words: dict[str, int], entries: Sequence[tuple[int, Exchange]]) -> None:
+    for position, entry in entries:
+        words.update(dict.fromkeys(words_of(response_text(entry)), position))

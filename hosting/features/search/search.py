@@ -14,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import math
 from bisect import bisect_right
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -25,6 +24,7 @@ from hosting.core.recent import Recent
 from hosting.core.thread.head import Head
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
+from hosting.core.turns import gathered
 from hosting.errors import (
     ArchiveIncompleteError,
     ThreadDeletingError,
@@ -41,10 +41,9 @@ from hosting.ports import EntityClient
 from hosting.principal import Caller
 from state.conversation import response_text
 
-T = TypeVar("T")
 WAITED_SECONDS = 2.0
 _AT_ONCE = 8
-_CACHED_BYTES = 32 * 1024 * 1024
+_CACHED_BYTES = 64 * 1024 * 1024
 _IN_A_ROW = 200
 _THREAD_BYTES = 200
 
@@ -218,17 +217,6 @@ class ThreadSearch:
             for _, exchange in page.entries:
                 return snippet_of(response_text(exchange), words)
         return None
-
-
-async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
-    """Return the results of these reads, a few of which are made at once."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def gated(read: Awaitable[T]) -> T:
-        async with gate:
-            return await read
-
-    return list(await asyncio.gather(*map(gated, reads)))
 
 
 def _read_cursor(cursor: str | None) -> Key:

@@ -50,12 +50,12 @@ class ThreadWords(Struct, frozen=True):
 
     extent: Extent = Extent()
     titled: bytes = b""
-    said: bytes = b""
+    spoken: bytes = b""
 
     @property
     def memory_bytes(self) -> int:
         """About how much it takes."""
-        return _OVERHEAD_BYTES + len(self.titled) + len(self.said)
+        return _OVERHEAD_BYTES + len(self.titled) + len(self.spoken)
 
     def entry_of(self, words: Iterable[SearchedWord]) -> int | None:
         """Return the newest entry that has one of these words, 0 for the title; None unless all are there."""
@@ -69,27 +69,27 @@ class ThreadWords(Struct, frozen=True):
 
     def positions(self) -> dict[str, int]:
         """Return the words of the messages, each with the newest entry that has it."""
-        lines = _plain(self.said).split("\n")[1:-1]
+        lines = _plain(self.spoken).split("\n")[1:-1]
         return {word: int(position) for word, _, position in (line.partition("\t") for line in lines)}
 
     def stored(self, position: int) -> tuple[bytes, tuple[bytes, ...]]:
         """Return the payload of the cell's head, and its events behind that `position`."""
-        if len(self.said) <= _HEAD_BYTES:
+        if len(self.spoken) <= _HEAD_BYTES:
             extent = replace(self.extent, begins=position, chunks=0)
-            return msgspec.msgpack.encode((extent, self.titled, self.said)), ()
-        chunks = tuple(self.said[start : start + _CHUNK_BYTES] for start in range(0, len(self.said), _CHUNK_BYTES))
+            return msgspec.msgpack.encode((extent, self.titled, self.spoken)), ()
+        chunks = tuple(self.spoken[start : start + _CHUNK_BYTES] for start in range(0, len(self.spoken), _CHUNK_BYTES))
         extent = replace(self.extent, begins=position, chunks=len(chunks))
         return msgspec.msgpack.encode((extent, self.titled, b"")), chunks
 
     def _text(self) -> str:
-        return _plain(self.said) + _plain(self.titled)
+        return _plain(self.spoken) + _plain(self.titled)
 
 
-def words_of_thread(extent: Extent, titled: str, said: Mapping[str, int]) -> ThreadWords:
+def words_of_thread(extent: Extent, titled: str, spoken: Mapping[str, int]) -> ThreadWords:
     """Return the words of a thread: those of its title and id, and those of messages with the newest entries."""
-    if len(said) > MOST_WORDS:
-        said = dict(sorted(said.items(), key=lambda item: item[1], reverse=True)[:MOST_WORDS])
-    return ThreadWords(extent, _packed(dict.fromkeys(words_of(titled), TITLE)), _packed(said))
+    if len(spoken) > MOST_WORDS:
+        spoken = dict(sorted(spoken.items(), key=lambda item: item[1], reverse=True)[:MOST_WORDS])
+    return ThreadWords(extent, _packed(dict.fromkeys(words_of(titled), TITLE)), _packed(spoken))
 
 
 NOTHING = ThreadWords()

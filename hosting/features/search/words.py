@@ -40,13 +40,15 @@ _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
 def folded(text: str) -> str:
     """Return the text as it is compared."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def words_of(text: str) -> Iterator[str]:
     """Yield the words of a text, as often as they stand in it."""
     for run in _RUN.findall(folded(text)):
-        if _IS_UNSPACED.match(run):
+        if not run.isascii() and _IS_UNSPACED.match(run):
             yield from (run[start : start + 2] for start in range(len(run) - 1))
             yield run[-1]
         else:

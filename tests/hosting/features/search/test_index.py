@@ -225,7 +225,7 @@ async def test_of_too_many_words_those_of_the_newest_messages_are_kept(world: Wo
     again = await Searching(world).index.read(ORIGIN)
 
     assert words is not None
-    assert (again.said, again.titled) == (words.said, words.titled)
+    assert (again.spoken, again.titled) == (words.spoken, words.titled)
     assert has(words, f"w1x{MOST_WORDS * 2 // 3 - 1} ")
     assert len(words.positions()) == MOST_WORDS
     assert size[1] < 2 * size[0]
