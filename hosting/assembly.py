@@ -141,17 +141,13 @@ def make_features(
     """
     _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
-    threads, stores, settings, promised = services.threads, services.stores, services.settings, services.promised
+    threads, stores, settings = services.threads, services.stores, services.settings
     own, most_bytes = all_settings.of, settings.max_body_bytes
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
     search = SearchFeature(cells, log, threads, stores)
     overview = _overview(services, plan, feedback, search, most_bytes)
-    search, rotation = SearchFeature(cells, log, threads, stores), services.rotation("overview")
-    overview = OverviewFeature(
-        cells, log, holders, promised, plan, threads=threads, search=search, rotation=rotation, most_bytes=most_bytes
-    )
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     forks = ForksFeature(forking, runs, most_bytes)

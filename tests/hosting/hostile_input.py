@@ -44,6 +44,7 @@ from hosting.features.overview.filters import read_filter
 from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS, THREADS
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
+from hosting.features.search.words import searched_words, words_of
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
 from hosting.features.thread_state.session import merged
 from hosting.features.webhooks.http import OF_RUN
@@ -432,6 +433,11 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "an agent of a list": Parser(lambda text: AGENT_FILTER.read({"agent": text}), runs("a", " "), ()),
     "a search": Parser(lambda text: SEARCH.read({"search": text}), runs("a", " "), ()),
+    "the words of a text": Parser(
+        lambda text: [*words_of(text), *searched_words(text)],
+        runs("a", "\u6771", "\u0301", "a\u0301"),
+        ("hosting.features.search.words._RUN", "hosting.features.search.words._IS_UNSPACED"),
+    ),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),

@@ -32,6 +32,7 @@ from hosting.features.overview.log import (
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.features.overview.routes import MOST_DAYS
+from hosting.features.search.feature import SearchFeature
 from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
@@ -381,3 +382,25 @@ async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> No
         await sweep().run(engine)
 
     assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]
+
+
+@pytest.mark.behaviour("search.exact")
+async def test_the_timer_reads_the_words_of_what_changed_once_the_agent_was_searched(app: App) -> None:
+    """And keeps nothing before: a search that nobody uses costs nothing."""
+    process = app.processes[1]
+    search = SearchFeature(Cells(process.store, process.log), process.log, process.threads, process.stores)
+    sweep = OverviewSweep(app.overviews[1], lambda: [AGENT], Rotation(MemoryObjects(), "hub", "overview"), search)
+    cell = Address.of(f"{AGENT}.search", "t")
+    await app.turn("t", "hello")
+    await sweep.run(app.engine)
+    unsearched = await process.store.head(cell)
+    caller = Caller(app.engine)
+    found = await search.find("hello", {AGENT.lower(): await app.overviews[1].changed(AGENT, caller)}, ALL, caller)
+    await app.turn("t", "goodbye")
+    before = await process.store.head(cell)
+    await sweep.run(app.engine)
+    after = await process.store.head(cell)
+
+    assert unsearched is None
+    assert [thread.address.thread_id for thread in found.threads] == ["t"]
+    assert [b"goodbye" in head.payload for head in (before, after) if head is not None] == [False, True]
