@@ -107,10 +107,6 @@ REQUESTED: Mapping[str, Sequence[str]] = {
         *("features.overview.http", "features.overview.operations", "features.overview.operators_view"),
         *("features.overview.overview", "features.overview.log", "features.overview.figures"),
     ),
-    "threads?search=words": (
-        *("features.search.index", "features.search.search"),
-        *("features.search.thread_words", "features.search.words"),
-    ),
     "openapi.json": ("http.openapi",),
 }
 """The modules that come with the first request to a path of any app."""
@@ -127,8 +123,8 @@ async def answer(path):
 STORES = ("core.stores.tables", "core.stores.blobs", "core.stores.cosmos", "core.stores.redis", "console", "commands")
 """Besides those: what a setting or a command brings in."""
 
-OF_TIMERS = ("core.sweeps",)
-"""What the first time of a timer brings in."""
+OF_TIMERS = ("core.sweeps", *(f"features.search.{name}" for name in ("index", "search", "thread_words", "words")))
+"""What the first time of a timer brings in, and the first search, which asks an engine that this host has not."""
 
 OF_OTHERS = ("cronsim", "regex", "redis", "agent_framework._harness._file_memory", "agent_framework._workflows")
 """Packages of others that some apps need."""
