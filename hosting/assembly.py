@@ -139,7 +139,6 @@ def make_features(
 
     `wires` are the other protocols that the app names; raises `ConfigurationError` for a name that is no wire's.
     """
-    _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, settings = services.threads, services.stores, services.settings
     own, most_bytes = all_settings.of, settings.max_body_bytes
@@ -149,8 +148,7 @@ def make_features(
     search = SearchFeature(cells, log, threads, stores)
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals = Approvals(log, runs, holders, services.agents)
-    forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
-    forks = ForksFeature(forking, runs, most_bytes)
+    forks = _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
@@ -196,6 +194,13 @@ def _overview(
     )
 
 
+def _forks(services: Services, most_bytes: int) -> ForksFeature:
+    """Return the forks; a body has `most_bytes` at most."""
+    log, threads, stores = services.log, services.threads, services.stores
+    forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=services.holders.publish)
+    return ForksFeature(forking, services.runs, most_bytes)
+
+
 def _wires(
     services: Services,
     plan: Plan,
@@ -206,7 +211,8 @@ def _wires(
     overview: OverviewFeature,
     webhooks: WebhooksFeature,
 ) -> Sequence[WireFeature]:
-    """Return the other protocols, also those that the app does not name."""
+    """Return the other protocols, also those that the app does not name; raises as `make_features`."""
+    _check_wires(names)
     verbs = WireVerbs(
         plan,
         services.settings,

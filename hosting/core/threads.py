@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.absent_agents import AbsentAgents
@@ -29,20 +28,26 @@ from hosting.core.signals import Signals
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.core.thread.conversation import Snapshot
-from hosting.core.thread.events import TERMINALS, Accepted, Completed, Event, RunEvent
+from hosting.core.thread.events import TERMINALS, Event
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.thread_events import Imported, Reset, Rewound, SessionWritten
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import Store
+from hosting.core.thread_view import (
+    MessagesPage,
+    NamedAttachments,
+    ThreadExport,
+    ThreadView,
+    runs_of,
+    written_sessions,
+)
 from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDeletingError, UnknownThreadError
 from hosting.listing import Window
 from hosting.metadata import Value
 from hosting.names import APP, Address, StoreKey, entity_name
-from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
-from state.attachments import Exchange, references, references_in
+from hosting.ports import EntityClient, EntityPage, iso
+from state.attachments import references, references_in
 from state.conversation import exchanges, session_state, with_older
-from state.models import Conversation
 
 logger = logging.getLogger(__name__)
 
@@ -53,76 +58,6 @@ _COMMIT_SECONDS = 5.0
 """The wait of the deleting process, after the tombstone, for the entity's commit."""
 _PATIENCE_SECONDS = 1.0
 """After this time the entity is signalled for a deletion that another process began."""
-
-
-class ThreadView(Struct, frozen=True):
-    """One thread at a moment: its head, its document as it is stored, and its runs that the log still has, the newest
-    first.
-
-    `conversation` is what the document reads as with the log after it, and `stored` where that changes nothing.
-    `has_document`: the entity has stored one, or is about to. `written` are the sessions that no run left and that were
-    not taken back, with their positions.
-    """
-
-    address: Address
-    head: Head
-    text: str | None
-    stored: Conversation | None
-    conversation: Conversation
-    has_document: bool
-    runs: tuple[Run, ...]
-    written: tuple[tuple[int, SessionWritten], ...] = ()
-
-    def session_after(self, run_ids: Collection[str | None], before: float) -> dict[str, Any] | None:
-        """Return the session as the newest of these runs left it, or as it was written since, `before` that position.
-
-        None where the log has neither.
-        """
-        answered = ((run, run.end) for run in self.runs if run.run_id in run_ids)
-        left = next(((run.end_position, end.session) for run, end in answered if isinstance(end, Completed)), (0, None))
-        written = [event.session for position, event in self.written if left[0] < position < before]
-        return written[-1] if written else left[1]
-
-
-class MessagesPage(Struct, frozen=True):
-    """Entries of a conversation with their positions, and whether there are more in the direction asked for."""
-
-    entries: list[tuple[int, Exchange]]
-    has_more: bool
-
-
-class NamedAttachments(Struct, frozen=True):
-    """Large contents by the `names` that are their hashes, read one by one: together they may be any size.
-
-    Of a fork some lie with the threads that lend it their entries, as these do. `unstored` are those that no store has
-    yet, for the entity has still to come by.
-    """
-
-    names: frozenset[str]
-    unstored: Mapping[str, bytes]
-    attachments: ObjectStore
-    places: tuple[StoreKey, ...]
-
-    async def read(self, name: str) -> bytes | None:
-        """Return the content, None where it is nowhere. Raises `AttachmentsUnavailableError`."""
-        if name in self.unstored:
-            return self.unstored[name]
-        for place in self.places:
-            if (content := (await self.attachments.read(place, {name})).get(name)) is not None:
-                return content
-        return None
-
-
-class ThreadExport(Struct, frozen=True):
-    """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
-    where it has none, the large contents that it refers to, and what features keep, by members.
-    `hidden` are these members for a reader to whom they are not shown."""
-
-    view: ThreadView
-    conversation: Conversation | None
-    attachments: NamedAttachments
-    kept: Mapping[str, Any]
-    hidden: Mapping[str, Any]
 
 
 class Threads:
@@ -186,7 +121,7 @@ class Threads:
         self, address: Address, head: Head, text: str | None, snapshot: Snapshot, events: Sequence[tuple[int, Event]]
     ) -> ThreadView:
         """Return the thread with the document that its entity stores once it has come by."""
-        runs, written = tuple(_folded(address, events)), _written(events)
+        runs, written = tuple(runs_of(address, events)), written_sessions(events)
         stored = None if text is None else snapshot.conversation
         followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
         ended = tuple(event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
@@ -205,7 +140,7 @@ class Threads:
     async def runs(self, address: Address, limit: int, client: EntityClient) -> list[Run]:
         """Return the thread's newest runs. Raises as `view` does."""
         head, _ = await self._found(address, client)
-        return _folded(address, await self._log.events(address, head.trimmed))[:limit]
+        return runs_of(address, await self._log.events(address, head.trimmed))[:limit]
 
     async def messages(self, address: Address, window: Window, client: EntityClient) -> MessagesPage:
         """Return a window of the conversation. Raises as `view` and the archive do."""
@@ -378,33 +313,6 @@ class Threads:
 
     def _store_key(self, view: ThreadView) -> StoreKey:
         return epoch_store_key(self._stores.hub, view.address, view.head.epoch)
-
-
-def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
-    """Return the runs of these events of a thread, the newest first."""
-    runs: dict[str, Run] = {}
-    for position, event in events:
-        if isinstance(event, Accepted):
-            runs[event.run_id] = Run(address, event, position, position)
-        elif not isinstance(event, RunEvent):
-            runs = {name: run.after(position, event) for name, run in runs.items()}
-        elif event.run_id in runs:
-            runs[event.run_id] = runs[event.run_id].after(position, event)
-    return list(reversed(runs.values()))
-
-
-def _written(events: Iterable[tuple[int, Event]]) -> tuple[tuple[int, SessionWritten], ...]:
-    """Return the sessions that were written and still count, with their positions."""
-    written: list[tuple[int, SessionWritten]] = []
-    for position, event in events:
-        match event:
-            case SessionWritten():
-                written.append((position, event))
-            case Rewound():
-                written = [earlier for earlier in written if earlier[0] < event.first]
-            case Reset() | Imported():
-                written = []
-    return tuple(written)
 
 
 def _deleting(thread_id: str) -> ThreadDeletingError:

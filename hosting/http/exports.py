@@ -17,7 +17,8 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from hosting.core.threads import ThreadExport, Threads
+from hosting.core.thread_view import ThreadExport
+from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.http.replies import Streamed, thread_headers
 from hosting.http.request import HttpRequest

@@ -15,7 +15,7 @@ from collections.abc import Collection
 
 from hosting.core.archiving import Archiver
 from hosting.core.thread.thread_events import Rewound
-from hosting.core.threads import ThreadView
+from hosting.core.thread_view import ThreadView
 from hosting.errors import RunNotNewestError
 from state.extension import host_of
 

@@ -13,7 +13,7 @@ from hosting.core.thread.events import Accepted
 from hosting.core.thread.finish import is_cut, word_of
 from hosting.core.thread.run import Ended
 from hosting.core.thread.sources import fork_source
-from hosting.core.threads import MessagesPage, ThreadExport, ThreadView
+from hosting.core.thread_view import MessagesPage, ThreadExport, ThreadView
 from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,

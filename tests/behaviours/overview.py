@@ -3,8 +3,6 @@
 BEHAVIOURS = {
     "overview.newest": "Threads are listed by their last change with a title, how they stand and the origin of a fork, "
     "in pages (http-routes.md).",
-    "overview.search": "Threads are found by words in their ids, titles and newest messages, as far as the page says; "
-    "nothing is found of what was forgotten, or is somebody else's (http-routes.md).",
     "overview.filters": "Lists have the threads that a filter names by metadata, state, time, agent and owner, and "
     "read no other; a filter that is not known is refused (docs/guides/metadata.md).",
     "overview.labels": "The owner of a thread names and pins it; pinned threads come first, and nothing else in its "

@@ -36,7 +36,8 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.sources import ForkSource, fork_source
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.core.threads import Threads, ThreadView
+from hosting.core.thread_view import ThreadView
+from hosting.core.threads import Threads
 from hosting.errors import (
     ArchiveIncompleteError,
     EngineUnavailableError,

@@ -62,7 +62,7 @@ def may_pass(thread_id: str, known: KnownThread, wanted: ThreadFilter) -> bool:
         "waiting": known.waits,
         "idle": not has_runs,  # one whose approvals have expired meanwhile waits no more
     }
-    if not fits[wanted.status] or known.changed_at < wanted.changed_since:
+    if not fits[wanted.status] or not _is_since(known.changed_at, wanted):
         return False
     return all(label_of(thread_id, name, text) in known.labels for name, text in wanted.metadata.items())
 
@@ -70,7 +70,7 @@ def may_pass(thread_id: str, known: KnownThread, wanted: ThreadFilter) -> bool:
 def passes(head: Head, wanted: ThreadFilter, now: float) -> bool:
     """Return whether the filter lets the thread with this head through."""
     has_status = wanted.status is None or thread_status(head, now) == wanted.status
-    return has_status and head.changed_at >= wanted.changed_since and _fit(head.metadata, wanted)
+    return has_status and _is_since(head.changed_at, wanted) and _fit(head.metadata, wanted)
 
 
 def thread_status(head: Head, now: float) -> Status:
@@ -78,6 +78,11 @@ def thread_status(head: Head, now: float) -> Status:
     if head.is_waiting_for_approval(now):
         return "waiting"
     return "running" if head.runs else "idle"
+
+
+def _is_since(changed_at: float, wanted: ThreadFilter) -> bool:
+    """Return whether a thread changed since then, as times are shown: rounded to microseconds."""
+    return round(changed_at, 6) >= round(wanted.changed_since, 6)
 
 
 def _fit(metadata: Metadata, wanted: ThreadFilter) -> bool:

@@ -21,7 +21,8 @@ from hosting.core.cells import Cell, CellKind, Cells
 from hosting.core.stores.contract import Append, Appended, StoredHead
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import epoch_store_key
-from hosting.core.threads import Threads, ThreadView
+from hosting.core.thread_view import ThreadView
+from hosting.core.threads import Threads
 from hosting.errors import ArchiveIncompleteError, ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.features.search.thread_words import NOTHING, Extent, ThreadWords, read_words, words_of_thread
 from hosting.features.search.words import words_of

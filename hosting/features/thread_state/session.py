@@ -54,7 +54,7 @@ def version_of(state: Mapping[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode(errors="surrogatepass")).hexdigest()[:_VERSION_LENGTH]
 
 
-def merged(value: Any, patch: Any) -> Any:
+def patched(value: Any, patch: Any) -> Any:
     """Return a JSON value after a merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
@@ -63,7 +63,7 @@ def merged(value: Any, patch: Any) -> Any:
         if change is None:
             members.pop(name, None)
         else:
-            members[name] = merged(members.get(name), change)
+            members[name] = patched(members.get(name), change)
     return members
 
 
@@ -94,7 +94,7 @@ class SessionStates:
         for _ in range(_TRIES):
             view = await self._threads.view(address, client)
             before = state_of(view.conversation)
-            after: dict[str, Any] = merged(before, patch.changes)
+            after: dict[str, Any] = patched(before, patch.changes)
             if _text(after) == _text(before):
                 if view.written:  # whoever wrote it may have died before its signal
                     await self._signals.store(address, view.written[-1][0], client)

@@ -12,7 +12,7 @@ from hosting.core.archiving import PAGE_BYTES
 from hosting.core.references import MOST_INLINE_BYTES
 from hosting.core.stores.archive import Volume
 from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.threads import MessagesPage, ThreadView
+from hosting.core.thread_view import MessagesPage, ThreadView
 from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.listing import Window
 from hosting.names import Address

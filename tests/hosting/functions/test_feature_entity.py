@@ -43,7 +43,8 @@ async def test_a_run_notifies_the_callback_and_the_webhook_by_one_function() -> 
         (
             "explode",
             {},
-            "The operation 'explode' is not known. Known: call, post, forget, pause_wait, pause_due, pause_forget.",
+            "The operation 'explode' is not known. Known: call, post, forget, pause_wait, pause_due, pause_forget, "
+            "feedback_apply.",
         ),
         ("call", {"agent": "joker"}, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
         ("call", None, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),

@@ -252,7 +252,7 @@ def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, An
 
 @pytest.mark.behaviour("openapi.exact")
 def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
-    """With none left, nothing below an agent is; the list of what waits for approval is everybody's."""
+    """With none left, nothing below an agent is; the lists of all agents together are everybody's."""
     app = make_app("Joker")
     app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)
     document = asyncio.run(ask(DirectHost(app)))
@@ -261,7 +261,9 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
     name = operations(document)["GET /agents/{name}/threads"]["parameters"][0]
     assert name["schema"]["enum"] == ["Joker"]
     assert "quiet" not in json.dumps(document)
-    assert list(alone["paths"]) == ["/agents", "/approvals", "/health", "/health/ready", "/openapi.json", "/operations"]
+    assert list(alone["paths"]) == [
+        *("/agents", "/approvals", "/health", "/health/ready", "/openapi.json", "/operations", "/threads"),
+    ]
 
 
 @pytest.mark.behaviour("openapi.exact")

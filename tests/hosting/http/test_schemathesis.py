@@ -107,7 +107,8 @@ def test_the_routes_that_the_gate_tries_for_agents_alone_are_described_alike_for
 
     assert len(left_out) >= 15
     for path in left_out:
-        assert described(document, path) == described(document, path.replace("workflows", "agents", 1)), path
+        of_agents = described(document, path.replace("workflows", "agents", 1))
+        assert described(document, path).items() <= of_agents.items(), path
 
 
 def test_the_fields_that_the_gate_tries_whole_in_one_body_are_described_alike_in_the_others(

@@ -395,7 +395,7 @@ async def test_the_timer_reads_the_words_of_what_changed_once_the_agent_was_sear
     await sweep.run(app.engine)
     unsearched = await process.store.head(cell)
     caller = Caller(app.engine)
-    found = await search.find("hello", {AGENT.lower(): await app.overviews[1].changed(AGENT, caller)}, ALL, caller)
+    found = await search.find("hello", {AGENT.lower(): await app.overviews[1].changed(AGENT, ALL, caller)}, ALL, caller)
     await app.turn("t", "goodbye")
     before = await process.store.head(cell)
     await sweep.run(app.engine)

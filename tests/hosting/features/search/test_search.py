@@ -146,14 +146,15 @@ async def test_a_thread_is_found_by_what_it_says_now(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("search.words")
 async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
-    """Each with its agent."""
+    """Each with its agent, and through the filters of the list."""
     page = (await owned.ask("ada", "GET", "/api/threads?search=about")).json()
-    refused = await owned.ask("ada", "GET", "/api/threads")
+    await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})
+    filtered = (await owned.ask("ada", "GET", "/api/threads?search=about&metadata.team=red&agent=Clerk")).json()
 
     named = [(thread["agent"], thread["agent_kind"], thread["thread_id"]) for thread in page["threads"]]
     assert named == [("Clerk", "agent", "two"), ("Clerk", "agent", "one")]
     assert (page["behind"], page["next_cursor"]) == (0, None)
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+    assert [thread["thread_id"] for thread in filtered["threads"]] == ["one"]
 
 
 @pytest.mark.behaviour("search.owners")
