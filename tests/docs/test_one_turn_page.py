@@ -12,7 +12,7 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
-MOST_FUNCTIONS = 364
+MOST_FUNCTIONS = 366
 MOST_FILES = 79
 GUARD_SECONDS = 120
 COSTS = {
