@@ -250,6 +250,12 @@ class ThreadDeletion:
             return isinstance(found, DocumentBehind)
         return found.apply(await self._log.events(address, found.since)).conversation is not found.conversation
 
+    async def drop_uncounted(self, address: Address, epoch: int) -> None:
+        """Have features remove what they keep of runs that count no more. Raises `AttachmentsUnavailableError`."""
+        for data in self._thread_data:
+            if data.drop is not None:
+                await data.drop(address, epoch)
+
     async def erase_older(self, address: Address) -> None:
         """Erase the rest of earlier lives of the thread, of an upload that came after their end.
 

@@ -144,6 +144,9 @@ class ThreadData(Struct, frozen=True):
     are those of the thread's export with their types, lists or dicts, and `counts` members of the deletion's receipt,
     each with the prefix of the names that it counts. A feature that is off has this too: it may have been on.
 
+    `drop` removes what is of runs that count no more, by a reset or by what replaced them: it is called when that comes
+    into the document, before the document is committed. So it is called again after a crash, and events go later.
+
     Where there are any, `clocks` returns the instances of the engine that wait for the thread, whose ids begin with
     `clock_prefix`. Where any is counted, `erase` removes what stands elsewhere. All raise
     `AttachmentsUnavailableError`.
@@ -160,6 +163,7 @@ class ThreadData(Struct, frozen=True):
     erase: Callable[[Address, int], Awaitable[None]]
     clocks: Callable[[Address, int], Awaitable[Sequence[str]]]
     clock_prefix: str
+    drop: Callable[[Address, int], Awaitable[None]] | None = None
     forget: Callable[[Address], Awaitable[None]] | None = None
 
     def counted(self, names: Iterable[str]) -> dict[str, int]:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder
+from tests.support.canary import gone
 from tests.support.carriers import APP as SCRIPTED
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.grouped_app import grouped_app
@@ -27,7 +28,8 @@ pytestmark = [
 
 APP = Path(__file__).resolve().parent / "feedback_app" / "function_app.py"
 THREAD = "/api/agents/Joker/threads/t"
-GOOD = {"score": 1, "label": "helpful", "comment": "Yes."}
+WORD = "quokka"
+GOOD = {"score": 1, "label": "helpful", "comment": WORD}
 UNRECORDED = ["after note 1", "before put 1"]
 """Before the record stands: there is none then."""
 RECORDED = ["before signal 1", "before count 1", "before notify 1", "before forget 1", "after forget 1"]
@@ -92,7 +94,7 @@ async def test_feedback_that_is_recorded_counts_once_and_is_told_once_whatever_d
             counted = await figures(api)
             await api.http.aclose()
 
-    assert [(one["score"], one["label"], one["comment"]) for one in shown] == [(1, "helpful", "Yes.")]
+    assert [(one["score"], one["label"], one["comment"]) for one in shown] == [(1, "helpful", WORD)]
     assert counted == [{"count": 1, "mean_score": 1.0, "labels": {"helpful": 1}}]
     assert {message["data"]["run_id"] for message in messages} == {shown[0]["run_id"]}
     assert [one["event"] for one in listed].count("feedback.given") == 1
@@ -117,6 +119,36 @@ async def test_feedback_that_is_not_recorded_leaves_nothing(folder: AppFolder, p
 
     assert before == ([], [])
     assert again.status_code == 201
+
+
+async def give_and_reset(api: Api) -> None:
+    """Give feedback, and reset the thread when the figures have it."""
+    await give(api)
+    while not await figures(api):  # noqa: ASYNC110 - another process counts
+        await asyncio.sleep(0.05)
+    await api.http.post(f"{THREAD}/reset")
+
+
+@pytest.mark.behaviour("feedback.erased")
+@pytest.mark.parametrize("point", ["before drop 1", "after count 2", "after unlist 1", "after erase 1"])
+async def test_feedback_before_a_reset_goes_by_itself_whatever_dies(folder: AppFolder, point: str) -> None:
+    """Neither the record nor its figure is left, and nobody reads the feedback in between."""
+    shutil.copy(APP, folder.path)
+    async with receiving() as receiver:
+        await folder.host_killed_by({**environ(receiver), "KILL": point}, give_and_reset)
+        with folder.host(environ(receiver)) as host:
+            api = folder.api(host)
+
+            async def until_gone() -> None:
+                await gone(folder.path / ".agents", WORD.encode())
+                while await figures(api):  # noqa: ASYNC110 - another process counts
+                    await asyncio.sleep(0.05)
+
+            await asyncio.wait_for(until_gone(), 6 * GUARD_SECONDS)
+            shown = (await api.http.get(f"{THREAD}/feedback")).json()["feedback"]
+            await api.http.aclose()
+
+    assert shown == []
 
 
 @pytest.mark.behaviour("feedback.once")

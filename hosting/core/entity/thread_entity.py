@@ -226,7 +226,9 @@ class ThreadEntity:
         """Return the document of an outcome, and the signals of its commit: of the runs that have ended."""
         address, text, signals = delivery.address, delivery.text, tuple[Signal, ...]()
         if isinstance(outcome, Store):
-            before = self._mark(address, text)
+            before, head = self._mark(address, text), outcome.head
+            if max(head.reset_at, head.rewound_at) > (0 if before is None else before.position):
+                await self._deletion.drop_uncounted(address, head.epoch)
             text = await self._documents.store(address, text, outcome, self._ttl_seconds)
             if before is not None and self._retention.is_due(before, outcome.snapshot.position):
                 await self._retention.trim(address, before)

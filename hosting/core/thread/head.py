@@ -44,6 +44,7 @@ class Head(HeadPart):
     first of the open runs used so far, `spent_within` those of agents that are its tools, and `unrecorded` what its
     attempts that failed or were released used besides. `append_id` is of the append that wrote it. `temporary`: the
     thread takes one request, and is to go once that is answered. `has_receivers`: one of its tasks has had a receiver.
+    `reset_at` and `rewound_at` are the positions of the last `reset` and the last `rewound`, 0 where there is none.
     """
 
     v: int = VERSION
@@ -74,6 +75,7 @@ class Head(HeadPart):
     put: int = Field(default=0, exclude_if=not_)
     name: str = Field(default="", exclude_if=not_)
     pinned: bool = Field(default=False, exclude_if=not_)
+    rewound_at: int = Field(default=0, exclude_if=not_)
 
     @property
     def run_usage(self) -> RunUsage:
@@ -286,7 +288,7 @@ def _imported(head: Head, event: thread_events.Imported) -> Head:
 def _rewound(head: Head, event: thread_events.Rewound) -> Head:
     """A replaced run does not count, whatever it ends with: neither its text nor its approvals."""
     runs = tuple(_with(run, cancelled="rollback") if run.first >= event.first else run for run in head.runs)
-    changed = _with(head, runs=runs)
+    changed = _with(head, runs=runs, rewound_at=head.position)
     return _with(changed, title="", titled=0) if head.titled >= event.first else changed
 
 

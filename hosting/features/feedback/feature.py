@@ -87,6 +87,7 @@ class FeedbackFeature(Feature):
             erase=self._erase_thread,
             clocks=self._clocks,
             clock_prefix="feedback!",
+            drop=self._drop_uncounted,
         )
 
     def owner_data(self) -> OwnerData:
@@ -112,6 +113,9 @@ class FeedbackFeature(Feature):
 
     async def _erase_thread(self, address: Address, epoch: int) -> None:
         await self._feedbacks.erase_thread(address, epoch)
+
+    async def _drop_uncounted(self, address: Address, epoch: int) -> None:
+        await self._feedbacks.drop_uncounted(address, epoch)
 
     async def _clocks(self, address: Address, epoch: int) -> Sequence[str]:
         return ()

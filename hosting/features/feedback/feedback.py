@@ -10,7 +10,9 @@ repeat finds the record as it is, and signals again. Where nobody repeats it, th
 that are old. The operation removes the note last.
 
 Feedback is on a run that has ended, whatever it ended with, while the run counts: not on one before a reset, or one
-that was replaced. What such a run had is not shown, and goes as soon as somebody reads it.
+that was replaced. From the reset on, nobody is shown what such a run had. The thread's entity has it removed before it
+commits the document without the run, and so before the log may lose what says so. Whoever puts a record looks after
+that whether the run still counts, as does the operation.
 """
 
 from __future__ import annotations
@@ -119,7 +121,7 @@ class Feedbacks:
         await self._note(change)
         if given is not before:
             await self._records.put(key, given)
-            await self._check_alive(change)
+            await self._check_counts(change, run.first)
             report_feedback(run, given)
         await self._signal(change, caller.client)
         return given, before is None
@@ -162,15 +164,22 @@ class Feedbacks:
             await self._records.unlist(FeedbackKey(address, epoch, record.run_id, record.author))
         await self._attachments.erase(self._notes_of(address, epoch))
 
+    async def drop_uncounted(self, address: Address, epoch: int) -> None:
+        """Remove all on runs of that life of a thread that count no more; again changes nothing."""
+        records = await self._records.of_thread(address, epoch)
+        gone = await self._taken_back(address, epoch, [record.first for record in records])
+        for record in records:
+            if record.first in gone:
+                await self._drop(FeedbackKey(address, epoch, record.run_id, record.author), record.day)
+
     async def apply(self, fields: Any) -> FeedbackChange:
         """Make the figures as the record is now; return the change. Raises `InvalidFieldError` for other fields."""
         change = FeedbackChange.of(fields)
         key, record = change.key, await self._records.read(change.key)
-        head = await self._log.head(key.address)
-        is_alive = _is_alive(head, key.epoch)
-        await self._figures.count(key, change.day, record if is_alive else None)
-        if is_alive and not _is_alive(await self._log.head(key.address), key.epoch):
-            await self._figures.count(key, change.day, None)
+        counts = record is not None and await self._counts(key, record.first)
+        await self._figures.count(key, change.day, record if counts else None)
+        if record is not None and not (counts and await self._counts(key, record.first)):
+            await self._drop(key, change.day)
         return change
 
     async def carry_out(self, fields: Any, client: ClockClient) -> None:
@@ -203,40 +212,47 @@ class Feedbacks:
         if not isinstance(run.state, Ended):
             raise RunNotEndedError(f"Run {run_id!r} has not ended. Give feedback on its answer when it has one.")
         if run.first in await self._taken_back(address, run.epoch, [run.first]):
-            raise RunTakenBackError(
-                f"Run {run_id!r} no longer counts: the conversation was reset, or the run was replaced."
-            )
+            raise _taken_back(run_id)
         return run
 
     async def _counting(self, address: Address, epoch: int, run_id: str | None = None) -> list[Feedback]:
-        """Return the feedback on runs that count, after removing that on others."""
+        """Return the feedback on runs that count."""
         records = await self._records.of_thread(address, epoch, run_id)
         gone = await self._taken_back(address, epoch, [record.first for record in records])
-        for record in records:
-            if record.first in gone:
-                key = FeedbackKey(address, epoch, record.run_id, record.author)
-                await self._records.erase(key)
-                await self._figures.count(key, record.day, None)
         return [record for record in records if record.first not in gone]
 
     async def _taken_back(self, address: Address, epoch: int, firsts: Sequence[int]) -> set[int]:
         """Return which of the runs that begin there no longer count."""
         if not firsts:
             return set()
-        head = await self._log.head(address)
-        if head.epoch != epoch:
+        head, earliest = await self._log.head(address), min(firsts)
+        if not _is_alive(head, epoch):
             return set(firsts)
-        events = await self._log.events(address, max(min(firsts), head.trimmed), head)
+        is_rewound = head.rewound_at > earliest
+        events = await self._log.events(address, max(earliest, head.trimmed), head) if is_rewound else ()
         rewinds = [(at, event.first) for at, event in events if isinstance(event, Rewound)]
         return {first for first in firsts if first < head.reset_at or any(since <= first < at for at, since in rewinds)}
 
-    async def _check_alive(self, change: FeedbackChange) -> None:
-        """Raise `ThreadDeletedError`, after removing what was put, where the thread was deleted meanwhile."""
+    async def _counts(self, key: FeedbackKey, first: int) -> bool:
+        """Return whether the thread is there and the run, which began at that position, counts."""
+        return first not in await self._taken_back(key.address, key.epoch, [first])
+
+    async def _check_counts(self, change: FeedbackChange, first: int) -> None:
+        """Remove what was put, and raise, if the run counts no more: `ThreadDeletedError` or `RunTakenBackError`."""
         key = change.key
+        if await self._counts(key, first):
+            return
+        await self._drop(key, change.day)
+        await self._forget(change)
         if not _is_alive(await self._log.head(key.address), key.epoch):
-            await self._records.erase(key)
-            await self._forget(change)
             raise ThreadDeletedError(f"Thread {key.address.thread_id[:80]!r} was deleted.")
+        raise _taken_back(key.run_id)
+
+    async def _drop(self, key: FeedbackKey, day: str) -> None:
+        """Remove a record that counts no more: it goes last, and is found again after a crash."""
+        await self._figures.count(key, day, None)
+        await self._records.unlist(key)
+        await self._records.erase(key)
 
     async def _remove(self, key: FeedbackKey, client: EntityClient) -> None:
         """Remove a person's feedback, and have the rest follow."""
@@ -281,6 +297,10 @@ class FeedbackRepair:
 
 def _is_alive(head: Head, epoch: int) -> bool:
     return head.state == "open" and head.epoch == epoch
+
+
+def _taken_back(run_id: str) -> RunTakenBackError:
+    return RunTakenBackError(f"Run {run_id!r} no longer counts: the conversation was reset, or the run was replaced.")
 
 
 def _author(caller: Caller) -> Author | None:

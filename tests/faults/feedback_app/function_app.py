@@ -42,6 +42,8 @@ for owner, method, name in (
     (feedback.Feedbacks, "_note", "note"),
     (FeedbackRecords, "put", "put"),
     (FeedbackRecords, "erase", "erase"),
+    (FeedbackRecords, "unlist", "unlist"),
+    (feedback.Feedbacks, "_drop", "drop"),
     (feedback.Feedbacks, "_signal", "signal"),
     (FeedbackMarks, "count", "count"),
     (Webhooks, "notify_of", "notify"),

@@ -13,19 +13,18 @@ from opentelemetry import _logs
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
-from hosting.core.thread_log import epoch_store_key
 from hosting.features.feedback.feature import FeedbackFeature
 from hosting.functions.durable import enter_invocation
-from hosting.names import Address, StoreKey, store_space
+from hosting.names import Address, StoreKey
 from tests.support.ag_ui import Wired, wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import SignalClient
 from tests.support.made_app import app_of, ask, served
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
+from tests.support.rated import GOOD, kept, path_of, records, shared
 from tests.support.receiver import WEBHOOKS, receiving
 
-GOOD = {"score": 1, "label": "helpful", "comment": "It found the invoice."}
 ADA, BOB = ({"issuer": ISSUER, "id": name, "name": name.title()} for name in ("ada", "bob"))
 
 
@@ -35,19 +34,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
     app = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
     async with app.http:
         yield app
-
-
-async def path_of(owned: OwnedApp, message: str = "hello", thread_id: str = "t") -> str:
-    """Return where feedback on a new run of Ada's is."""
-    run_id = (await owned.say("ada", message, thread_id))["run_id"]
-    return f"{THREADS}/{thread_id}/runs/{run_id}/feedback"
-
-
-async def shared(owned: OwnedApp, path: str, who: str = "bob") -> str:
-    """Return the same place for a person with whom Ada shares the thread, to read it."""
-    grant = {"issuer": ISSUER, "id": who, "access": "read"}
-    given = await owned.ask("ada", "POST", f"{path.partition('/runs/')[0]}/grants", json=grant)
-    return f"/api/shared/{given.json()['grant']}/runs/{path.partition('/runs/')[2]}"
 
 
 async def seen(owned: OwnedApp, user: str, path: str) -> list[tuple[float, str | None, Any]]:
@@ -63,13 +49,10 @@ async def figures(owned: OwnedApp, user: str = "ada") -> list[dict[str, Any]]:
     return [day["feedback"] for day in days if "feedback" in day]
 
 
-async def kept(owned: OwnedApp) -> list[tuple[str, str]]:
+async def left(owned: OwnedApp) -> list[tuple[str, str]]:
     """Return all names that stand in the spaces of feedback, once all operations are done."""
     await owned.stored()
-    stores = owned.app._services.stores
-    spaces = [store_space(stores.hub, "feedback"), store_space(stores.hub, "feedback-noted")]
-    keys = [(space, key) for space in spaces for _, key in await stores.attachments.put_between(space, 0, 1e12)]
-    return [(key, name) for space, key in keys for name in await stores.attachments.names(StoreKey(space, key))]
+    return await kept(owned.app)
 
 
 def move(monkeypatch: pytest.MonkeyPatch, owned: OwnedApp, ahead: timedelta) -> datetime:
@@ -159,7 +142,7 @@ async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp, bo
     refused = await owned.ask("ada", "POST", path, json=body)
 
     assert (refused.status_code, named in refused.json()["detail"]) == (400, True), refused.text
-    assert (await seen(owned, "ada", path), await kept(owned)) == ([], [])
+    assert (await seen(owned, "ada", path), await left(owned)) == ([], [])
 
 
 @pytest.mark.behaviour("feedback.refused")
@@ -313,13 +296,13 @@ async def test_a_deleted_thread_leaves_nothing_of_its_feedback(owned: OwnedApp) 
     at_bob = await shared(owned, path)
     await owned.ask("ada", "POST", path, json=GOOD)
     await owned.ask("bob", "POST", at_bob, json=GOOD)
-    before = await kept(owned)
+    before = await left(owned)
     given = (await owned.ask("bob", "GET", "/api/owners/me/export")).json()["given_feedback"]
     await owned.ask("ada", "DELETE", f"{THREADS}/t")
     await owned.stored()
     receipt = (await owned.ask("ada", "GET", f"{THREADS}/t/erasure")).json()
 
-    assert (len(before), receipt["feedback"], await kept(owned)) == (3, 2, [])
+    assert (len(before), receipt["feedback"], await left(owned)) == (3, 2, [])
     assert [(one["agent"], one["comment"]) for one in given] == [("clerk", GOOD["comment"])]
     assert (await owned.ask("bob", "GET", "/api/owners/me/export")).json()["given_feedback"] == []
     assert await figures(owned) == []
@@ -338,7 +321,7 @@ async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: O
     assert erased.status_code == 200, erased.text
     assert await seen(owned, "ada", path) == [(0, None, ADA)]
     assert await figures(owned) == [{"count": 1, "mean_score": 0.0, "labels": {}}]
-    assert not any(owner("bob") in key for key, _ in await kept(owned))
+    assert not any(owner("bob") in key for key, _ in await left(owned))
 
 
 @pytest.mark.behaviour("feedback.erased")
@@ -360,10 +343,8 @@ async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothin
     refused = await owned.ask("ada", "POST", path, json=GOOD)
 
     assert (refused.status_code, refused.json()["code"]) == (410, "thread_deleted")
-    assert await kept(owned) == []
-    hub = owned.app._services.stores.hub
-    address = Address.of("Clerk", "t", owner("ada"))
-    assert await attachments.names(epoch_store_key(hub, address, 0)) == {}
+    assert await left(owned) == []
+    assert await records(owned.app, Address.of("Clerk", "t", owner("ada"))) == []
 
 
 @pytest.mark.behaviour("feedback.ended")
@@ -396,7 +377,7 @@ async def test_a_change_without_its_signal_is_found_by_the_work_of_twice_a_day(
     owned.host.entities.refuse_signals = True
     refused = await owned.ask("ada", "POST", path, json=GOOD)
     owned.host.entities.refuse_signals = False
-    before, noted = await figures(owned), await kept(owned)
+    before, noted = await figures(owned), await left(owned)
     [work] = next(one for one in owned.app._served.features if isinstance(one, FeedbackFeature)).upkeep()
     client = enter_invocation(SignalClient(owned.host.entities))  # type: ignore[arg-type]
     await work.run(client)
@@ -406,4 +387,4 @@ async def test_a_change_without_its_signal_is_found_by_the_work_of_twice_a_day(
 
     assert (refused.status_code, before, young, len(noted)) == (503, [], [], 1)
     assert await figures(owned) == [{"count": 1, "mean_score": 1.0, "labels": {"helpful": 1}}]
-    assert not {name for _, name in await kept(owned)} & {name for _, name in noted}
+    assert not {name for _, name in await left(owned)} & {name for _, name in noted}

@@ -1,0 +1,87 @@
+"""Feedback on what counts no more: on runs before a reset, and on runs that others replaced."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+
+from hosting.core.retention import DAY_SECONDS
+from hosting.names import Address, StoreKey
+from tests.support.ag_ui import Wired, wanted
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.owned_app import THREADS, OwnedApp, owner
+from tests.support.rated import GOOD, kept, path_of, records, shared
+
+
+@pytest.fixture
+async def owned() -> AsyncIterator[OwnedApp]:
+    """One process of the app; Ada has the thread "t" of one turn."""
+    app = OwnedApp()
+    async with app.http:
+        yield app
+
+
+@pytest.mark.behaviour("feedback.erased")
+async def test_feedback_on_what_a_reset_forgot_goes_by_itself(owned: OwnedApp) -> None:
+    """Nobody reads it after the reset; also what others gave goes, and the names under which that was known."""
+    path = await path_of(owned)
+    at_bob = await shared(owned, path)
+    await owned.ask("ada", "POST", path, json=GOOD)
+    await owned.ask("bob", "POST", at_bob, json=GOOD)
+    await owned.stored()
+    address = Address.of("Clerk", "t", owner("ada"))
+    before = await records(owned.app, address)
+    await owned.ask("ada", "POST", f"{THREADS}/t/reset")
+    await owned.stored()
+
+    assert (len(before), await kept(owned.app), await records(owned.app, address)) == (2, [], [])
+
+
+@pytest.mark.behaviour("feedback.erased")
+async def test_feedback_on_a_replaced_run_goes_before_the_log_forgets_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads it before the log is trimmed, and it is in no list and no export after that."""
+    wired, address = Wired(), Address.of("Joker", "t")
+    async with wired.http:
+        question = {"id": "m", "role": "user", "content": "say one"}
+        await wired.run(wanted(question, run="r-1"))
+        [first] = (await wired.http.get("agents/Joker/threads/t/runs")).json()["runs"]
+        await wired.http.post(f"agents/Joker/threads/t/runs/{first['run_id']}/feedback", json=GOOD)
+        await wired.run(wanted({**question, "content": "say two"}, run="r-2"))
+        await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
+        left = [*await records(wired.app, address), *await kept(wired.app)]
+        clocks = wired.app._services.log.clocks
+        later = clocks.wall() + 40 * DAY_SECONDS
+        monkeypatch.setattr(type(clocks), "wall", property(lambda self: lambda: later))
+        await wired.host.entities.deliver(*address.entity, "trim", {})
+        trimmed = (await wired.app._services.log.head(address)).trimmed
+        shown = (await wired.http.get("agents/Joker/threads/t/feedback")).json()["feedback"]
+        exported = (await wired.http.get("agents/Joker/threads/t/export")).json()["feedback"]
+
+    assert trimmed > 0
+    assert left == []
+    assert (shown, exported) == ([], [])
+
+
+@pytest.mark.behaviour("feedback.erased")
+async def test_feedback_that_comes_with_a_reset_leaves_nothing(
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run counts when the request is read, and is forgotten when the record is put."""
+    path, attachments = await path_of(owned), owned.app._services.stores.attachments
+    put = attachments.put
+
+    async def put_late(store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
+        if any(name.startswith("feedback-") for name in objects):
+            monkeypatch.setattr(attachments, "put", put)
+            await owned.ask("ada", "POST", f"{THREADS}/t/reset")
+            await owned.stored()
+        await put(store_key, objects)
+
+    monkeypatch.setattr(attachments, "put", put_late)
+    refused = await owned.ask("ada", "POST", path, json=GOOD)
+    await owned.stored()
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "run_taken_back")
+    assert (await kept(owned.app), await records(owned.app, Address.of("Clerk", "t", owner("ada")))) == ([], [])
