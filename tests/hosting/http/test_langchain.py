@@ -86,9 +86,6 @@ async def test_langchains_client_does_all_that_the_wire_serves(
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app"), environ=TAKES_FILES) as host:
         got = await printed_with(packages, HERE / "client.py", host.origin, wire)
 
-    import json
-
-    print("GOT", json.dumps(got))
     fields = got.pop("fields")
     assert len(fields) > 40
     assert table_of(f"clients-{wire}.md", "ChatOpenAI of LangChain").unnamed(fields) == []

@@ -77,6 +77,16 @@ async def test_the_official_clients_options_are_the_models(wires: Wires) -> None
         assert (shown.instructions, shown.tool_choice, shown.metadata) == ("Be brief.", "required", {})
 
 
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_official_clients_older_word_for_tokens_is_the_models(wires: Wires) -> None:
+    """Chat Completions have two words for one option."""
+    completion = await wires.chat.chat.completions.create(
+        model="Joker", messages=[{"role": "user", "content": "hello"}], max_tokens=5
+    )
+
+    assert json.loads(completion.choices[0].message.content or "") == {"max_tokens": 5}
+
+
 @nothing_declared
 @pytest.mark.behaviour("options.ignored")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

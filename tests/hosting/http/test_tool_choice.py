@@ -107,6 +107,27 @@ async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tool
 
 
 @pytest.mark.behaviour("options.own-tools")
+async def test_the_official_client_leaves_some_functions_and_one_call_at_a_time(wires: Wires) -> None:
+    """Over both protocols."""
+    flat, nested = some("required", "when")
+    made = await wires.openai.responses.create(
+        model="Joker", input="hello", tools=FLAT, tool_choice=flat, parallel_tool_calls=False
+    )
+    completion = await wires.chat.chat.completions.create(
+        model="Joker",
+        messages=[{"role": "user", "content": "hello"}],
+        tools=NESTED,
+        tool_choice=nested,
+        parallel_tool_calls=False,
+    )
+
+    obeyed = {"tool_choice": "required", "allow_multiple_tool_calls": False}
+    assert [tool.name for tool in made.tools if tool.type == "function"] == ["when"]
+    assert json.loads(made.output_text) == obeyed
+    assert json.loads(completion.choices[0].message.content or "") == obeyed
+
+
+@pytest.mark.behaviour("options.own-tools")
 @pytest.mark.parametrize(
     ("choice", "said"),
     [

@@ -193,3 +193,14 @@ async def test_agent_frameworks_options_are_the_models() -> None:
         answer = await client.get_response([Message("user", ["hello"])], options={**options, **choice})
 
     assert json.loads(answer.text) == {**numbers, "max_tokens": 5, "verbosity": "low", **choice}
+
+
+async def test_agent_frameworks_client_continues_a_thread_that_its_metadata_names(chats: Chats) -> None:
+    """With what is new alone."""
+    client = OpenAIChatCompletionClient(model="Joker", async_client=chats.openai)
+    texts = []
+    for text in ("my name is Ada", "recall"):
+        answer = await client.get_response([Message("user", [text])], options={"metadata": {"thread_id": "t"}})
+        texts.append(answer.text)
+
+    assert texts == ["echo: my name is Ada", "my name is Ada | recall"]
