@@ -23,6 +23,7 @@ from hosting.features.schedules.times import (
     Times,
     read_times,
 )
+from hosting.http.client_tools import CLIENT_TOOLS
 from hosting.http.run_call import (
     BUSY_MEMBER,
     FIELDS,
@@ -96,6 +97,11 @@ def parse_schedule(call: RawRequest, agent: str, limits: Limits, owner: str = AP
         )
     of_runs = FIELDS if limits.workflow is None else WORKFLOW_FIELDS
     fields = json_fields(call.body, (of_runs - _NOT_OF_RUNS) | SCHEDULE_MEMBERS.keys())
+    if fields.get(CLIENT_TOOLS) not in (None, []):
+        raise InvalidFieldError(
+            f"The field {CLIENT_TOOLS!r} is refused: nobody is there to run them when a schedule's run calls one. "
+            "Leave it out."
+        )
     texts = {name: read_text(name, fields.pop(name)) for name in TIME_MEMBERS if fields.get(name) is not None}
     missed = texts.get(_MISSED, MISSED_POLICIES[0])
     if missed not in MISSED_POLICIES:

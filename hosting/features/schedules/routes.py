@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from hosting import errors
@@ -73,7 +74,10 @@ def schedule_body(agents: Mapping[str, Limits], owner: str) -> Schema:
         {"required": [name], "properties": {name: {"type": "string"}, other: {"type": "null"}}}
         for name, other in (("cron", "at"), ("at", "cron"))
     ]
-    bodies = [run_object(agent, limits, owner, SCHEDULE_MEMBERS) | {"anyOf": times} for agent, limits in agents.items()]
+    bodies = [
+        run_object(agent, replace(limits, own_tools=None), owner, SCHEDULE_MEMBERS) | {"anyOf": times}
+        for agent, limits in agents.items()
+    ]
     schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
     content = {"application/json": {"schema": schema}}
     return {"description": f"At most {MOST_BYTES} bytes.", "required": True, "content": content}

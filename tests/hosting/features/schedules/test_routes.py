@@ -90,6 +90,8 @@ async def test_a_repeated_request_finds_its_schedule(desk: Desk) -> None:
         ({"message": " "}, 400, "missing_message"),
         ({"stream": True}, 400, "unknown_field"),
         ({"wait_for_response": False}, 400, "unknown_field"),
+        ({"client_tools": [{"name": "where"}]}, 400, "invalid_field"),
+        ({"client_tools": "where"}, 400, "invalid_field"),
         ({"message": "x" * MOST_BYTES}, 413, "body_too_large"),
     ],
 )
