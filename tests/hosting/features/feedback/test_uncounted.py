@@ -1,4 +1,4 @@
-"""Feedback on what counts no more: on runs before a reset, and on runs that others replaced."""
+"""Feedback on runs that count no more, by a reset or by what replaced them, and on those that the log has forgotten."""
 
 from __future__ import annotations
 
@@ -85,3 +85,25 @@ async def test_feedback_that_comes_with_a_reset_leaves_nothing(
 
     assert (refused.status_code, refused.json()["code"]) == (409, "run_taken_back")
     assert (await kept(owned.app), await records(owned.app, Address.of("Clerk", "t", owner("ada")))) == ([], [])
+
+
+@pytest.mark.behaviour("feedback.once")
+async def test_feedback_on_a_run_that_the_log_forgot_can_be_taken_back(
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed as long as its thread is there, and goes when its author wishes so."""
+    path, address = await path_of(owned), Address.of("Clerk", "t", owner("ada"))
+    await owned.ask("ada", "POST", path, json=GOOD)
+    await owned.say("ada", "hello")
+    await owned.stored()
+    clocks = owned.app._services.log.clocks
+    later = clocks.wall() + 40 * DAY_SECONDS
+    monkeypatch.setattr(type(clocks), "wall", property(lambda self: lambda: later))
+    await owned.host.entities.deliver(*address.entity, "trim", {})
+    run = await owned.ask("ada", "GET", path.removesuffix("/feedback"))
+    before = (await owned.ask("ada", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
+    taken = [(await owned.ask("ada", "DELETE", path)).status_code for _ in range(2)]
+    await owned.stored()
+
+    assert (run.status_code, len(before), taken) == (404, 1, [204, 404])
+    assert (await kept(owned.app), await records(owned.app, address)) == ([], [])
