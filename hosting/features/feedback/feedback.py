@@ -6,8 +6,8 @@ reads the record as it is then, and makes the rest so. So it may come late, twic
 come one at a time.
 
 A change is noted first, then made, then signalled. A process that dies in between leaves the note. The person's own
-repeat finds the record as it is, and signals again. Where nobody repeats it, the work of twice a day signals for notes
-that are old. The operation removes the note last.
+repeat finds the record as it is, and signals again. Where nobody repeats it, the next change of the thread's feedback
+signals for notes that are old, or the work of twice a day. The operation removes the note last.
 
 Feedback is on a run that has ended, whatever it ended with, while the run counts: not on one before a reset, or one
 that was replaced. From the reset on, nobody is shown what such a run had. The thread's entity has it removed before it
@@ -18,7 +18,7 @@ that whether the run still counts, as does the operation.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -193,7 +193,11 @@ class Feedbacks:
         change = await self.apply(fields)
         if self._news is not None and await self._of_change(change.key, change.id) is not None:
             await self._news.notify_of(change.key.address, change.key.run_id, NEWS + change.id, client)
+        notes = self._notes_of(change.key.address, change.key.epoch)
+        noted = await self._attachments.names(notes)
         await self._forget(change)
+        if noted.get(change.id, 0.0) > self._lost_before:  # one that was itself signalled again signals for no others
+            await self._signal_noted(notes, noted, client)
 
     async def news_of(self, run: Run, name: str) -> RunNews | None:
         """Return what a receiver is sent of a change: no comment. None where there was another one since."""
@@ -206,12 +210,19 @@ class Feedbacks:
 
     async def repair(self, client: EntityClient) -> None:
         """Signal again for changes whose signal may be lost."""
-        until = self._log.clocks.wall() - NOTED_SECONDS
-        for _, name in await self._attachments.put_between(self._notes, 0.0, until):
-            store_key = StoreKey(self._notes, name)
-            notes = await self._attachments.read(store_key, list(await self._attachments.names(store_key)))
-            for note in notes.values():
-                await self._signal(FeedbackChange.of(json.loads(note)), client)
+        for _, name in await self._attachments.put_between(self._notes, 0.0, self._lost_before):
+            notes = StoreKey(self._notes, name)
+            await self._signal_noted(notes, await self._attachments.names(notes), client)
+
+    @property
+    def _lost_before(self) -> float:
+        return self._log.clocks.wall() - NOTED_SECONDS
+
+    async def _signal_noted(self, notes: StoreKey, noted: Mapping[str, float], client: EntityClient) -> None:
+        """Signal again for those of a thread's notes that are old."""
+        old = [name for name, put_at in noted.items() if put_at < self._lost_before]
+        for note in (await self._attachments.read(notes, old)).values() if old else ():
+            await self._signal(FeedbackChange.of(json.loads(note)), client)
 
     async def _run(self, address: Address, run_id: str, client: EntityClient) -> Run:
         run = await self._runs.find(address, run_id, client)
