@@ -46,7 +46,7 @@ from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.search.words import searched_words, words_of
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
-from hosting.features.thread_state.session import merged
+from hosting.features.thread_state.session import patched
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
@@ -271,10 +271,10 @@ def addressed(text: str) -> str:
     return Address("a", text).key
 
 
-def patched(text: str) -> object:
+def patched_twice(text: str) -> object:
     """Read a merge patch of that body, and apply it to its own result."""
     changes = parse_state_patch(call(text.encode(), "application/json"), LARGEST).changes
-    return merged(merged({}, changes), changes)
+    return patched(patched({}, changes), changes)
 
 
 PARSERS: Mapping[str, Parser] = {
@@ -299,7 +299,7 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: parse_messages(call(text.encode(), "application/json"), LIMITS),
         {**BODIES, **repeated('{"message":"a"},', "[],", '{"role":"user"},', begin='{"messages":[', end="0]}")},
     ),
-    "a patch of a state": Parser(patched, BODIES),
+    "a patch of a state": Parser(patched_twice, BODIES),
     "If-Match": Parser(
         lambda text: parse_state_patch(
             replace(

@@ -14,7 +14,7 @@ export function aboutThread(agent, threadId, told, left) {
 }
 
 /** Return the thread's own values, besides its name and pin. */
-function labels(metadata) {
+function labels(metadata = {}) {
   return Object.entries(metadata).filter(([name]) => name !== "title" && name !== "pinned").map(([name, value]) => `${name}: ${value}`)
 }
 

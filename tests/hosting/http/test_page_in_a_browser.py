@@ -559,7 +559,7 @@ async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_every
         await ended(page)
         heard = await page.locator("#live p").all_inner_texts()
         focused = await page.evaluate("document.activeElement.id")
-        for _ in range(7):  # the clip, Fork, Regenerate, Copy, Timeline and Edit
+        for _ in range(9):  # the clip, Fork, Regenerate, both thumbs, Copy, Timeline and Edit
             await page.keyboard.press("Shift+Tab")
         deleting = await page.evaluate("document.activeElement.ariaLabel")
 

@@ -202,7 +202,7 @@ async def test_an_executor_that_waits_for_a_person_is_answered_in_the_conversati
         other = await browser.open("#/Asking/asked")
         await expect(executors(other)).to_have_text(["reviewer: waits for a person"])
         await page.get_by_role("switch", name="Approved").check()
-        await page.get_by_role("button", name="Answer").click()
+        await page.get_by_role("button", name="Answer", exact=True).click()
         answer = await ended(page, number=2)
         await ended(other, number=2)
         for tab in (page, other, page):
@@ -237,7 +237,7 @@ async def test_an_answer_says_who_gave_it_if_the_app_knows_its_callers(
             page = await browser.open("#/Asking/signed")
             await ask(page, "tea")
             await page.get_by_role("switch", name="Approved").check()
-            await page.get_by_role("button", name="Answer").click()
+            await page.get_by_role("button", name="Answer", exact=True).click()
             await ended(page, number=2)
             note = page.locator(".request").last.locator(".note")
             await expect(note).to_have_text("Answered by ada just now")
