@@ -16,6 +16,7 @@ from hosting.features.ai_sdk.feature import AiSdkFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.background.feature import BackgroundFeature
+from hosting.features.batch.feature import BatchFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.chat_completions.feature import ChatCompletionsFeature
 from hosting.features.feedback.feature import FeedbackFeature
@@ -62,6 +63,7 @@ FEATURES: Sequence[type[Feature]] = (
     ForksFeature,
     FeedbackFeature,
     ThreadStateFeature,
+    BatchFeature,
     FilesFeature,
     BackgroundFeature,
     InstancesFeature,
@@ -165,6 +167,7 @@ def make_features(
         forks,
         feedback,
         ThreadStateFeature(services),
+        BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
