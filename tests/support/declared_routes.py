@@ -9,6 +9,7 @@ from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
 from hosting.features.approvals import standing
 from hosting.features.feedback import routes as feedback
+from hosting.features.batch.routes import BATCH
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
 from hosting.features.metadata import routes as metadata_routes
@@ -42,6 +43,7 @@ ROUTES = [
     *routes_in(feedback),
     *routes_in(forks),
     *routes_in(thread_state),
+    BATCH,
     *routes_in(health),
     routes.export_route(Export),
     routes.erasure_route(Erasure),

@@ -63,7 +63,7 @@ class BatchResults(TypedDict):
 _RESULTS = bodies.with_members(BatchResults, {"results": GenericAlias(list, (_RESULT,))})
 
 
-def batch_body(agents: Mapping[str, Limits], owner: str) -> Schema:
+def batch_body(agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
     """Return the body of a batch for any of these: a list of objects of a run's fields."""
     key: Schema = {"anyOf": [KEY_PARAMETER.schema, {"type": "null"}], "description": KEY_PARAMETER.description}
     more: Schema = {ITEM_KEY: key, BUSY: BUSY_MEMBER}

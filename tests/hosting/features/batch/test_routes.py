@@ -1,0 +1,370 @@
+"""Batches over HTTP: what comes of each request, in which order, once, and beside others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from hosting.app import Limit
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import DirectHost
+from tests.support.flows import FLOWS
+from tests.support.made_app import MEMORY, app_of, ask, served
+from tests.support.owned_app import OwnedApp
+from tests.support.whole_lines import whole_lines
+
+BATCH = "/api/agents/Joker/runs/batch"
+JSON = {"content-type": "application/json"}
+OF_A_RUN = ("thread_id", "session_id", "sessionId", "run_id", "correlation_id", "correlationId")
+
+
+def joker(runs: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[DirectHost, httpx.AsyncClient]]:
+    """An app of Joker that waits for so many runs of batches at once."""
+    return served(app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": str(runs)}, **options))
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app of Joker."""
+    async with joker() as (_, client):
+        yield client
+
+
+async def send(http: httpx.AsyncClient, *requests: Any, key: str | None = None, **more: Any) -> httpx.Response:
+    """Send a batch: a text is a message."""
+    items = [{"message": each} if isinstance(each, str) else each for each in requests]
+    headers = {**({} if key is None else {"idempotency-key": key}), **more.pop("headers", {})}
+    return await asyncio.wait_for(
+        http.post(BATCH, json={"requests": items, **more}, headers=headers, timeout=GUARD_SECONDS), GUARD_SECONDS
+    )
+
+
+def alike(body: dict[str, Any], run_id: str | None) -> dict[str, Any]:
+    """Return an answer without its ids, also where a sentence has the run's."""
+    kept = {name: value for name, value in body.items() if name not in OF_A_RUN}
+    return dict(json.loads(json.dumps(kept).replace(run_id or "no run", "...")))
+
+
+def answers(batch: httpx.Response) -> list[str | None]:
+    """Return the texts of the answers, None for a refusal."""
+    return [result["body"].get("response") for result in batch.json()["results"]]
+
+
+REQUESTS: list[dict[str, Any]] = [
+    {"message": "hi"},
+    {"message": " "},
+    {"massage": "hi"},
+    {"message": "hi", "thread_id": "no/slash"},
+    {"message": "hi", "contents": [{"$type": "text", "text": "more"}]},
+    {"message": "fail"},
+    {"message": "hi", "options": {"temperature": 1}},
+    {"message": "give", "response_format": {"type": "nothing"}},
+    {"message": "hi", "busy": "never"},
+    {"message": "say 5", "response_format": {"type": "integer"}, "thread_id": "formatted"},
+]
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_each_request_of_a_batch_is_answered_as_by_itself(http: httpx.AsyncClient) -> None:
+    """Refused ones beside the others, with the same status, headers and body."""
+    batch = await http.post(BATCH, json={"requests": REQUESTS}, headers={"content-type": "application/vnd.batch+json"})
+    results = batch.json()["results"]
+    singly = [{**each, "thread_id": f"{each['thread_id']}2"} if "thread_id" in each else each for each in REQUESTS]
+    alone = [await http.post("/api/agents/Joker/run", json=each) for each in singly]
+
+    assert (batch.status_code, batch.json()["open"]) == (200, 0)
+    assert [result["index"] for result in results] == list(range(len(REQUESTS)))
+    assert [result["status"] for result in results] == [one.status_code for one in alone]
+    assert len({result["status"] for result in results}) > 2
+    for result, one in zip(results, alone, strict=True):
+        run_id = one.json().get("run_id")
+        assert alike(result["body"], result["run_id"]) == alike(one.json(), run_id) or "no/slash" in one.text
+        assert (result["run_id"] is None) == (run_id is None)
+        assert "x-ms-ignored" not in one.headers or result["headers"]["x-ms-ignored"] == one.headers["x-ms-ignored"]
+        if run_id is not None:
+            read = await http.get(result["run_url"])
+            assert read.json()["run_id"] == result["run_id"] == result["headers"]["x-ms-run-id"]
+
+
+@pytest.mark.behaviour("batch.each")
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ([], "invalid_body"),
+        ({}, "invalid_field"),
+        ({"requests": {}}, "invalid_field"),
+        ({"requests": []}, "invalid_field"),
+        ({"requests": [{"message": "hi"}] * 101}, "invalid_field"),
+        ({"requests": [{"message": "hi"}, "hi"]}, "invalid_field"),
+        ({"requests": [{"message": "hi"}], "message": "hi"}, "unknown_field"),
+        ({"requests": [{"message": "hi"}, {"message": "\ud800"}]}, "invalid_encoding"),
+        ({"requests": [{"message": "hi"}], "stream": "perhaps"}, "invalid_field"),
+        ({"requests": [{"message": "hi"}], "wait_for_response": "perhaps"}, "invalid_wait"),
+    ],
+)
+async def test_a_batch_of_a_wrong_form_begins_nothing(body: Any, code: str) -> None:
+    """Whatever else is in it."""
+    async with joker() as (host, http):
+        refused = await http.post(BATCH, content=json.dumps(body), headers=JSON)
+        await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
+        nothing = dict(host.entities.states)
+        begun = await http.post(BATCH, json={"requests": [{"message": "hi"}]})
+        await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, code)
+    assert nothing == {}
+    assert (begun.status_code, len(host.entities.states)) == (200, 1)
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_a_batch_that_is_no_json_too_large_or_has_no_key_is_refused(http: httpx.AsyncClient) -> None:
+    """By the rules of every body."""
+    text = await http.post(BATCH, content="hi", headers={"accept": "application/json"})
+    large = await send(http, "x" * 1_100_000)
+    key = await send(http, "hi", key="with a blank")
+
+    assert [(one.status_code, one.json()["code"]) for one in (text, large, key)] == [
+        (415, "unsupported_media_type"),
+        (413, "body_too_large"),
+        (400, "invalid_idempotency_key"),
+    ]
+
+
+@pytest.mark.behaviour("batch.each")
+@pytest.mark.parametrize(
+    ("member", "code"),
+    [
+        ({"stream": True}, "invalid_field"),
+        ({"wait_for_response": True}, "invalid_field"),
+        ({"waitForResponse": None}, "invalid_field"),
+        ({"idempotency_key": 7}, "invalid_field"),
+        ({"idempotency_key": "with a blank"}, "invalid_idempotency_key"),
+    ],
+)
+async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
+    http: httpx.AsyncClient, member: dict[str, Any], code: str
+) -> None:
+    """That one alone."""
+    batch = await send(http, "hi", {"message": "hi", **member})
+
+    assert [result["status"] for result in batch.json()["results"]] == [200, 400]
+    assert batch.json()["results"][1]["body"]["code"] == code
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_a_limit_counts_each_request_of_a_batch() -> None:
+    """Those above it are refused one by one, each with the headers of the limit."""
+    async with joker(runs=1, limit=Limit(requests_per_minute=2)) as (_, http):
+        batch = await send(http, "one", "two", "three", key="k")
+    results = batch.json()["results"]
+
+    assert [result["status"] for result in results] == [200, 200, 429]
+    assert results[2]["body"]["code"] == "limit_exceeded"
+    assert int(results[2]["headers"]["retry-after"]) >= 1
+    assert ["ratelimit" in result["headers"] for result in results] == [True] * 3
+
+
+@pytest.mark.behaviour("batch.order")
+async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx.AsyncClient) -> None:
+    """Beside those of others, and whatever the names of the member are."""
+    names = ("thread_id", "session_id", "sessionId")
+    of_thread = [{"message": f"word {number}", names[number % 3]: "t"} for number in range(6)]
+    batch = await send(http, *of_thread, "alone", {"message": "recall", "thread_id": "t"})
+
+    assert [answer.status_code for answer in (batch,)] == [200]
+    assert answers(batch)[-1] == " | ".join([*(each["message"] for each in of_thread), "recall"])
+
+
+@pytest.mark.behaviour("batch.order")
+async def test_a_stream_has_each_result_when_its_run_ends(http: httpx.AsyncClient) -> None:
+    """The first waits until the second came, which comes first; at the end it says how many there were."""
+    streamed = await send(http, "sleep 0.3", "hi", {"message": ""}, headers={"accept": "text/event-stream"})
+    frames = [frame.splitlines() for frame in streamed.text.split("\n\n") if frame.startswith("event:")]
+    results = [json.loads(data.removeprefix("data: ")) for _, data in frames]
+
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert [event for event, _ in frames] == ["event: result"] * 3 + ["event: ended"]
+    assert sorted(result["index"] for result in results[:2]) == [1, 2]
+    assert (results[2]["index"], results[2]["body"]["response"]) == (0, "echo: sleep 0.3")
+    assert results[3] == {"results": 3, "open": 0}
+
+
+@pytest.mark.behaviour("batch.order")
+async def test_a_stream_waits_for_runs_longer_than_other_requests_do() -> None:
+    """Until the end of each: it is not bound by the wait of the app."""
+    environ = {**MEMORY, "AGENT_WAIT_SECONDS": "1"}
+    async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
+        streamed = await send(http, "sleep 1.5", stream=True)
+        together = await send(http, "sleep 1.5")
+
+    assert '"response": "echo: sleep 1.5"' in streamed.text
+    assert '"open": 0' in streamed.text
+    assert (together.status_code, together.json()["open"]) == (202, 1)
+
+
+@pytest.mark.behaviour("batch.once")
+async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncClient) -> None:
+    """Each says that it is a replay; what was refused is tried again, and another body is refused in its place."""
+    first = await send(http, "one", "", {"message": "own", "idempotency_key": "mine"}, key="k")
+    again = await send(http, "one", "mended", {"message": "own", "idempotency_key": "mine"}, key="k")
+    other = await send(http, "two", "mended", key="k")
+    alone = await http.post("/api/agents/Joker/run", json={"message": "own"}, headers={"idempotency-key": "mine"})
+    ids = [[result["run_id"] for result in one.json()["results"]] for one in (first, again)]
+
+    assert ids[0][1] is None
+    assert ids[1] == [ids[0][0], ids[1][1], ids[0][2]]
+    assert ["idempotency-replayed" in result["headers"] for result in again.json()["results"]] == [True, False, True]
+    assert [result["status"] for result in other.json()["results"]] == [409, 200]
+    assert other.json()["results"][0]["body"]["code"] == "idempotency_key_reused"
+    assert alone.json()["run_id"] == ids[0][2]
+
+
+@pytest.mark.behaviour("batch.once")
+async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncClient) -> None:
+    """Both have all answers, of the same runs."""
+    both = await asyncio.gather(
+        *(send(http, *(f"sleep 0.0{number}" for number in range(9)), key="k") for _ in range(2))
+    )
+    ids = [[result["run_id"] for result in one.json()["results"]] for one in both]
+
+    assert ids[0] == ids[1]
+    assert len({*ids[0]}) == 9
+    assert [answers(one) for one in both] == [[f"echo: sleep 0.0{number}" for number in range(9)]] * 2
+
+
+@pytest.mark.behaviour("batch.once")
+async def test_the_same_key_of_another_owner_has_runs_of_their_own() -> None:
+    """On threads of their own, which the first owner does not see."""
+    owned = OwnedApp()
+    place, body = "/api/agents/Clerk/runs/batch", {"requests": [{"message": "hi"}]}
+    async with owned.http:
+        (ada, ben, nobody) = [
+            await owned.ask(user, "POST", place, json=body, headers={"idempotency-key": "k"})
+            for user in ("ada", "ben", None)
+        ]
+        result = ada.json()["results"][0]
+        seen = [(await owned.ask(user, "GET", result["run_url"])).status_code for user in ("ada", "ben")]
+
+    assert nobody.status_code == 401
+    assert result["run_id"] != ben.json()["results"][0]["run_id"]
+    assert result["thread_id"] != ben.json()["results"][0]["thread_id"]
+    assert seen == [200, 404]
+
+
+@pytest.mark.behaviour("batch.wait")
+async def test_when_the_wait_is_over_every_request_has_begun_its_run() -> None:
+    """Also those that had no place: three that meet need a fourth, which comes from outside."""
+    async with joker(runs=1) as (_, http):
+        batch = await send(http, "meet 4", "meet 4", {"message": ""}, "meet 4", headers={"prefer": "wait=1"})
+        results = batch.json()["results"]
+        begun = [result for result in results if result["status"] == 202]
+        last = await asyncio.wait_for(ask(http, "meet 4"), GUARD_SECONDS)
+        ended = [await until_ended(http, result["headers"]["location"]) for result in begun]
+
+    assert (batch.status_code, batch.headers["retry-after"], batch.json()["open"]) == (202, "1", 3)
+    assert batch.headers["preference-applied"] == "wait=1"
+    assert [result["status"] for result in results] == [202, 202, 400, 202]
+    assert [result["headers"]["location"] for result in begun] == [result["run_url"] for result in begun]
+    assert [one["response"] for one in ended] == ["4 have met"] * 3
+    assert last.json()["response"] == "4 have met"
+
+
+async def until_ended(http: httpx.AsyncClient, url: str) -> dict[str, Any]:
+    """Return what a run ended in, under the guard."""
+
+    async def read() -> dict[str, Any]:
+        while (answer := await http.get(url)).status_code == 202:  # noqa: ASYNC110 - the app ends it
+            await asyncio.sleep(0)
+        return dict(answer.json())
+
+    return await asyncio.wait_for(read(), GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("batch.wait")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"wait_for_response": False},
+        {"headers": {"prefer": "respond-async"}},
+        {"stream": True, "waitForResponse": False},
+    ],
+)
+async def test_who_does_not_wait_for_a_batch_is_answered_at_once(http: httpx.AsyncClient, more: dict[str, Any]) -> None:
+    """With where each run is: a hundred that sleep for a minute."""
+    batch = await send(http, *["sleep 60"] * 100, **more)
+
+    assert (batch.status_code, batch.json()["open"]) == (202, 100)
+    assert len({result["run_url"] for result in batch.json()["results"]}) == 100
+
+
+@pytest.mark.behaviour("batch.places")
+async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
+    """Of four that wait for three the fourth has no place until they have met; with two places they never do."""
+    async with joker(runs=3) as (_, http):
+        three = asyncio.ensure_future(send(http, "meet 3", "meet 3", "meet 3", "hi"))
+        met = await three
+    async with joker(runs=2) as (_, http):
+        two = await send(http, "meet 3", "meet 3", "meet 3", headers={"prefer": "wait=1"})
+        ended = [await until_ended(http, result["run_url"]) for result in two.json()["results"]]
+
+    assert answers(met) == [*["3 have met"] * 3, "echo: hi"]
+    assert two.status_code == 202
+    assert [one["response"] for one in ended] == ["3 have met"] * 3
+
+
+@pytest.mark.behaviour("batch.places")
+async def test_two_batches_have_turns_and_a_single_request_waits_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the first run of a batch has the only place, one run by itself is answered, which lets that one go on."""
+    asked = tmp_path / "asked.txt"
+    asked.touch()
+    monkeypatch.setenv("SCRIPT_LOG", str(asked))
+    async with joker(runs=1) as (_, http):
+        first = asyncio.ensure_future(send(http, "meet 2", "a 1", "a 2", "a 3"))
+        await until_asked(asked, 1)
+        second = asyncio.ensure_future(send(http, "b 1", "b 2", "b 3"))
+        others = [await asyncio.wait_for(ask(http, "alone"), GUARD_SECONDS) for _ in range(3)]
+        await ask(http, "meet 2")
+        batches = await asyncio.gather(first, second)
+    order = [line.partition(" ")[2] for line in whole_lines(asked)]
+
+    assert [one.json()["response"] for one in others] == ["echo: alone"] * 3
+    assert order == ["meet 2", *["alone"] * 3, "meet 2", "b 1", "a 1", "b 2", "a 2", "b 3", "a 3"]
+    assert [one.status_code for one in batches] == [200, 200]
+
+
+async def until_asked(log: Path, times: int) -> None:
+    """Return once the model was asked so often, under the guard."""
+
+    async def look() -> None:
+        while len(whole_lines(log)) < times:  # noqa: ASYNC110 - the model writes the file
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(look(), GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_a_workflow_is_run_many_times_at_once_and_the_document_has_all_answers() -> None:
+    """By its own route; the answers, also refusals, are as the OpenAPI document says."""
+    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
+        name = (await http.get("/api/workflows")).json()["workflows"][0]["name"]
+        flows = await http.post(f"/api/workflows/{name}/runs/batch", json={"requests": [{"message": "hi"}, {}]})
+        jokes = await send(http, "hi", "", "fail")
+        document = (await http.get("/api/openapi.json")).json()
+    for path, answer in (("/workflows/{name}/runs/batch", flows), ("/agents/{name}/runs/batch", jokes)):
+        operation = next(each for place, each in document["paths"].items() if place.endswith(path))["post"]
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
+
+    assert [result["status"] for result in flows.json()["results"]] == [200, 400]
+    assert [result["status"] for result in jokes.json()["results"]] == [200, 400, 500]
