@@ -288,6 +288,8 @@ WRONG_SETTINGS = [
     ("AGENT_MCP_THREAD_IN_TEXT", "perhaps"),
     ("AGENT_STATE_LIMIT_BYTES", "4095"),
     ("AGENT_STATE_LIMIT_BYTES", "512 KiB"),
+    ("AGENT_BATCH_RUNS", "0"),
+    ("AGENT_BATCH_RUNS", "101"),
     ("AGENT_SCHEDULES", "-1"),
     ("AGENT_SCHEDULES", "201"),
     ("AGENT_SWEEP_SCHEDULE", "every day"),

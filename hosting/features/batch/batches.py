@@ -46,7 +46,7 @@ _JSON: Mapping[str, str] = {"content-type": "application/json", "accept": "appli
 _NOT_SHOWN = frozenset({"preference-applied"})
 
 
-class Batch(Struct, frozen=True):
+class RequestBatch(Struct, frozen=True):
     """One batch under way: the request that brought it, its agent and what that takes, and how long it is waited for.
 
     `until` is by `time.monotonic`; infinite for a caller that reads the results as they come, in the past for one that
@@ -90,7 +90,7 @@ class Batches:
         self._accepting = asyncio.Semaphore(ACCEPTED_AT_ONCE)
         self._working: set[asyncio.Task[None]] = set()
 
-    async def results(self, call: BatchCall, batch: Batch) -> AsyncGenerator[BatchResult, None]:
+    async def results(self, call: BatchCall, batch: RequestBatch) -> AsyncGenerator[BatchResult, None]:
         """Yield the results as they come; the batch goes on if no more are taken."""
         results: asyncio.Queue[BatchResult | None] = asyncio.Queue()
         task = asyncio.create_task(self._work(call, batch, results.put_nowait))
@@ -106,7 +106,7 @@ class Batches:
         if self._working:
             await asyncio.wait(self._working, timeout=seconds)
 
-    async def _work(self, call: BatchCall, batch: Batch, put: Callable[[BatchResult], None]) -> None:
+    async def _work(self, call: BatchCall, batch: RequestBatch, put: Callable[[BatchResult], None]) -> None:
         """Begin the requests in their order, those of one thread one after the other."""
         lines = iter(call.lines)
 
@@ -119,7 +119,7 @@ class Batches:
             for _ in range(min(self._most, len(call.items))):
                 workers.create_task(work())
 
-    async def _result(self, item: Item, batch: Batch) -> BatchResult:
+    async def _result(self, item: Item, batch: RequestBatch) -> BatchResult:
         """Return what came of one request."""
         if not await self._has_place(batch):
             async with self._accepting:
@@ -129,7 +129,7 @@ class Batches:
         finally:
             self._places.release()
 
-    async def _has_place(self, batch: Batch) -> bool:
+    async def _has_place(self, batch: RequestBatch) -> bool:
         """Take a place of the process before the wait is over; return whether there was one."""
         seconds = batch.seconds_left
         if not seconds:
@@ -141,7 +141,7 @@ class Batches:
             return False
         return True
 
-    async def _answered(self, item: Item, batch: Batch) -> BatchResult:
+    async def _answered(self, item: Item, batch: RequestBatch) -> BatchResult:
         """Return the answer to a request as the route of runs gives it, also a refusal."""
         ANSWER_HEADERS.set({})
         try:
@@ -153,7 +153,7 @@ class Batches:
             reply = _refusal(InternalError("The app failed on this request. Its log has the cause."))
         return _shown(item.index, reply, batch)
 
-    async def _reply(self, item: Item, batch: Batch) -> Reply:
+    async def _reply(self, item: Item, batch: RequestBatch) -> Reply:
         body = item.body()
         request, limits = batch.request_of(item, body), replace(batch.limits, body_bytes=len(body))
         reply = await self._starting.reply(request, batch.agent, limits)
@@ -188,7 +188,7 @@ def _refusal(error: HostingError) -> Reply:
     return problem_reply(error, "json", headers, known)
 
 
-def _shown(index: int, reply: Reply, batch: Batch) -> BatchResult:
+def _shown(index: int, reply: Reply, batch: RequestBatch) -> BatchResult:
     """Return a result as it is answered."""
     body = json.loads(reply.body)
     thread_id, run_id = body.get("thread_id"), body.get("run_id")

@@ -9,8 +9,8 @@ from contextlib import aclosing
 
 from hosting.core.request.contents import limits_of
 from hosting.core.runs import Runs
-from hosting.features.batch.batches import Batch, Batches
-from hosting.features.batch.requests import BatchCall, parse_batch
+from hosting.features.batch.batches import RequestBatch, Batches
+from hosting.features.batch.requests import BatchCall, read_batch
 from hosting.features.batch.routes import BATCH, BatchResult, BatchResults
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, Streamed, json_reply
@@ -33,17 +33,17 @@ class BatchHandlers:
     async def _begin(self, request: HttpRequest) -> Reply | Streamed:
         agent = request.agent
         limits = limits_of(agent, self._settings)
-        call = await request.parsed(lambda raw: parse_batch(raw, limits.body_bytes))
+        call = await request.parsed(lambda raw: read_batch(raw, limits.body_bytes))
         self._runs.admit()
         seconds = self._runs.wait_seconds(call.wanted.wait)
         until = math.inf if seconds == math.inf else call.wanted.wait.since + seconds
-        batch = Batch(request, agent, limits, until if seconds else time.monotonic())
+        batch = RequestBatch(request, agent, limits, until if seconds else time.monotonic())
         if call.wanted.form == "events":
             headers = {"x-accel-buffering": "no", **call.wanted.headers}
             return Streamed(_frames(self._batches.results(call, batch)), headers)
         return await self._together(call, batch)
 
-    async def _together(self, call: BatchCall, batch: Batch) -> Reply:
+    async def _together(self, call: BatchCall, batch: RequestBatch) -> Reply:
         """Return one answer with all results, in the order of the requests."""
         results = [result async for result in self._batches.results(call, batch)]
         results.sort(key=lambda result: result["index"])

@@ -88,7 +88,7 @@ class BatchCall(Struct, frozen=True):
         return list(lines.values())
 
 
-def parse_batch(call: RawRequest, most_bytes: int) -> BatchCall:
+def read_batch(call: RawRequest, most_bytes: int) -> BatchCall:
     """Return the batch of a request; raise a `HostingError` of `errors.REQUEST_ERRORS` for a form that is wrong."""
     if body_form(call, most_bytes) != "json":
         raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {_EXAMPLE}.")
