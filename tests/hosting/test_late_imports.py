@@ -103,6 +103,7 @@ REQUESTED: Mapping[str, Sequence[str]] = {
         *("features.schedules.http", "features.schedules.schedules", "features.schedules.schedule"),
         *("features.schedules.requests", "features.schedules.places", "features.schedules.times"),
     ),
+    "agents/one/runs/batch": ("features.batch.http", "features.batch.batches", "features.batch.requests"),
     "operations": (
         *("features.overview.http", "features.overview.operations", "features.overview.operators_view"),
         *("features.overview.overview", "features.overview.log", "features.overview.figures"),
@@ -118,6 +119,7 @@ async def answer(path):
     host = DirectHost(AgentFunctionApp(agents=[agent()], environ={'AGENT_LOG': 'memory'}))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
         await client.get(f"/api/{path}")
+        await client.post(f"/api/{path}")
 """
 
 STORES = ("core.stores.tables", "core.stores.blobs", "core.stores.cosmos", "core.stores.redis", "console", "commands")

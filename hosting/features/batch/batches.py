@@ -49,8 +49,8 @@ _NOT_SHOWN = frozenset({"preference-applied"})
 class RequestBatch(Struct, frozen=True):
     """One batch under way: the request that brought it, its agent and what that takes, and how long it is waited for.
 
-    `until` is by `time.monotonic`; infinite for a caller that reads the results as they come, in the past for one that
-    does not wait.
+    `until` is by `time.monotonic`: infinite for a caller that reads the results as they come, minus infinity for one
+    that does not wait, or no longer.
     """
 
     request: HttpRequest
@@ -101,11 +101,6 @@ class Batches:
             yield result
         task.result()
 
-    async def drain(self, seconds: float) -> None:
-        """Return once all batches have ended, or after so long: nothing begins in a process that is to end."""
-        if self._working:
-            await asyncio.wait(self._working, timeout=seconds)
-
     async def _work(self, call: BatchCall, batch: RequestBatch, put: Callable[[BatchResult], None]) -> None:
         """Begin the requests in their order, those of one thread one after the other."""
         lines = iter(call.lines)
@@ -116,14 +111,15 @@ class Batches:
                     put(await self._result(item, batch))
 
         async with asyncio.TaskGroup() as workers:
-            for _ in range(min(self._most, len(call.items))):
+            at_once = self._most if batch.seconds_left else ACCEPTED_AT_ONCE
+            for _ in range(min(at_once, len(call.items))):
                 workers.create_task(work())
 
     async def _result(self, item: Item, batch: RequestBatch) -> BatchResult:
         """Return what came of one request."""
         if not await self._has_place(batch):
             async with self._accepting:
-                return await self._answered(item, batch)
+                return await self._answered(item, replace(batch, until=-math.inf))
         try:
             return await self._answered(item, batch)
         finally:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -14,9 +12,6 @@ from hosting.features.batch.routes import ROUTES
 from hosting.http.request import Bound, late
 from hosting.http.runs import Starting
 from hosting.settings import Settings, SettingsPart
-
-if TYPE_CHECKING:
-    from hosting.features.batch.batches import Batches
 
 
 class BatchSettings(SettingsPart):
@@ -41,18 +36,9 @@ class BatchFeature(Feature):
         """Return the route that takes a batch."""
         return late(ROUTES, self._bound)
 
-    async def drain(self, seconds: float) -> None:
-        """Return once all batches have ended, or after so long."""
-        if "_batches" in vars(self):
-            await self._batches.drain(seconds)
-
-    @cached_property
-    def _batches(self) -> Batches:
-        from hosting.features.batch.batches import Batches
-
-        return Batches(self._starting, self._runs, self._most_runs)
-
     def _bound(self) -> Sequence[Bound]:
+        from hosting.features.batch.batches import Batches
         from hosting.features.batch.http import BatchHandlers
 
-        return BatchHandlers(self._batches, self._runs, self._settings).bound()
+        batches = Batches(self._starting, self._runs, self._most_runs)
+        return BatchHandlers(batches, self._runs, self._settings).bound()

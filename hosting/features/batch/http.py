@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from hosting.core.request.contents import limits_of
 from hosting.core.runs import Runs
-from hosting.features.batch.batches import RequestBatch, Batches
+from hosting.features.batch.batches import Batches, RequestBatch
 from hosting.features.batch.requests import BatchCall, read_batch
 from hosting.features.batch.routes import BATCH, BatchResult, BatchResults
 from hosting.http.refusals import RETRY_AFTER_SECONDS
@@ -36,8 +35,8 @@ class BatchHandlers:
         call = await request.parsed(lambda raw: read_batch(raw, limits.body_bytes))
         self._runs.admit()
         seconds = self._runs.wait_seconds(call.wanted.wait)
-        until = math.inf if seconds == math.inf else call.wanted.wait.since + seconds
-        batch = RequestBatch(request, agent, limits, until if seconds else time.monotonic())
+        until = call.wanted.wait.since + seconds if seconds else -math.inf
+        batch = RequestBatch(request, agent, limits, until)
         if call.wanted.form == "events":
             headers = {"x-accel-buffering": "no", **call.wanted.headers}
             return Streamed(_frames(self._batches.results(call, batch)), headers)

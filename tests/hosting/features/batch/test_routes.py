@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.app import Limit
+from hosting.http import runs
+from hosting.http.run_call import RawRequest, RunCall
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
@@ -27,9 +30,9 @@ JSON = {"content-type": "application/json"}
 OF_A_RUN = ("thread_id", "session_id", "sessionId", "run_id", "correlation_id", "correlationId")
 
 
-def joker(runs: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[DirectHost, httpx.AsyncClient]]:
+def joker(places: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[DirectHost, httpx.AsyncClient]]:
     """An app of Joker that waits for so many runs of batches at once."""
-    return served(app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": str(runs)}, **options))
+    return served(app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": str(places)}, **options))
 
 
 @pytest.fixture
@@ -163,7 +166,7 @@ async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
 @pytest.mark.behaviour("batch.each")
 async def test_a_limit_counts_each_request_of_a_batch() -> None:
     """Those above it are refused one by one, each with the headers of the limit."""
-    async with joker(runs=1, limit=Limit(requests_per_minute=2)) as (_, http):
+    async with joker(places=1, limit=Limit(requests_per_minute=2)) as (_, http):
         batch = await send(http, "one", "two", "three", key="k")
     results = batch.json()["results"]
 
@@ -182,6 +185,16 @@ async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx
 
     assert [answer.status_code for answer in (batch,)] == [200]
     assert answers(batch)[-1] == " | ".join([*(each["message"] for each in of_thread), "recall"])
+
+
+@pytest.mark.behaviour("batch.order")
+async def test_a_request_waits_for_the_one_before_it_on_its_thread(http: httpx.AsyncClient) -> None:
+    """So a busy thread rejects none for the sake of another of the batch."""
+    batch = await send(
+        http, {"message": "sleep 0.1", "thread_id": "t"}, {"message": "count", "thread_id": "t", "busy": "reject"}
+    )
+
+    assert answers(batch) == ["echo: sleep 0.1", "3"]
 
 
 @pytest.mark.behaviour("batch.order")
@@ -263,7 +276,7 @@ async def test_the_same_key_of_another_owner_has_runs_of_their_own() -> None:
 @pytest.mark.behaviour("batch.wait")
 async def test_when_the_wait_is_over_every_request_has_begun_its_run() -> None:
     """Also those that had no place: three that meet need a fourth, which comes from outside."""
-    async with joker(runs=1) as (_, http):
+    async with joker(places=1) as (_, http):
         batch = await send(http, "meet 4", "meet 4", {"message": ""}, "meet 4", headers={"prefer": "wait=1"})
         results = batch.json()["results"]
         begun = [result for result in results if result["status"] == 202]
@@ -309,16 +322,78 @@ async def test_who_does_not_wait_for_a_batch_is_answered_at_once(http: httpx.Asy
 @pytest.mark.behaviour("batch.places")
 async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
     """Of four that wait for three the fourth has no place until they have met; with two places they never do."""
-    async with joker(runs=3) as (_, http):
+    async with joker(places=3) as (_, http):
         three = asyncio.ensure_future(send(http, "meet 3", "meet 3", "meet 3", "hi"))
         met = await three
-    async with joker(runs=2) as (_, http):
+    async with joker(places=2) as (_, http):
         two = await send(http, "meet 3", "meet 3", "meet 3", headers={"prefer": "wait=1"})
         ended = [await until_ended(http, result["run_url"]) for result in two.json()["results"]]
 
     assert answers(met) == [*["3 have met"] * 3, "echo: hi"]
     assert two.status_code == 202
     assert [one["response"] for one in ended] == ["3 have met"] * 3
+
+
+@pytest.mark.behaviour("batch.wait")
+async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places() -> None:
+    """By one that waits for a second and by one that does not wait; a run from outside then ends the stream."""
+    async with joker(places=1) as (_, http):
+        streamed = asyncio.ensure_future(send(http, "meet 2", stream=True))
+        waited = await send(http, "sleep 0.1", "sleep 0.2", headers={"prefer": "wait=1"})
+        at_once = await send(http, "sleep 0.1", wait_for_response=False)
+        ended = [await until_ended(http, result["run_url"]) for result in waited.json()["results"]]
+        await ask(http, "meet 2")
+        frames = await streamed
+
+    assert [(one.status_code, one.json()["open"]) for one in (waited, at_once)] == [(202, 2), (202, 1)]
+    assert [one["response"] for one in ended] == ["echo: sleep 0.1", "echo: sleep 0.2"]
+    assert '"response": "2 have met"' in frames.text
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs ends, the others are refused each by itself, and so is a whole batch that comes then."""
+    asked = tmp_path / "asked.txt"
+    monkeypatch.setenv("SCRIPT_LOG", str(asked))
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": "1"})
+        async with served(app) as (_, http):
+            batch = asyncio.ensure_future(send(http, "sleep 0.3", "one", "two"))
+            await until_asked(asked, 1)
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.wait_for(app._services.holders.draining.wait(), GUARD_SECONDS)
+            refused = await send(http, "hi")
+            results = (await batch).json()["results"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
+    assert [result["status"] for result in results] == [200, 503, 503]
+    assert [result["headers"].get("retry-after") for result in results] == [None, "1", "1"]
+
+
+@pytest.mark.behaviour("batch.each")
+async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
+    monkeypatch: pytest.MonkeyPatch, http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are answered. The log has the cause, and not the message."""
+    parse = runs.parse_run
+
+    def broken(call: RawRequest, *rest: Any) -> RunCall:
+        if b"private" in call.body:
+            raise ZeroDivisionError
+        return parse(call, *rest)
+
+    monkeypatch.setattr(runs, "parse_run", broken)
+    batch = await send(http, "private", "hi")
+
+    assert [result["status"] for result in batch.json()["results"]] == [500, 200]
+    assert batch.json()["results"][0]["body"]["code"] == "internal_error"
+    assert "ZeroDivisionError" in caplog.text
+    assert "private" not in caplog.text
 
 
 @pytest.mark.behaviour("batch.places")
@@ -329,7 +404,7 @@ async def test_two_batches_have_turns_and_a_single_request_waits_for_none(
     asked = tmp_path / "asked.txt"
     asked.touch()
     monkeypatch.setenv("SCRIPT_LOG", str(asked))
-    async with joker(runs=1) as (_, http):
+    async with joker(places=1) as (_, http):
         first = asyncio.ensure_future(send(http, "meet 2", "a 1", "a 2", "a 3"))
         await until_asked(asked, 1)
         second = asyncio.ensure_future(send(http, "b 1", "b 2", "b 3"))
