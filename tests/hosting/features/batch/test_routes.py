@@ -42,6 +42,14 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which the model writes a line for each of its calls."""
+    log = tmp_path / "asked.txt"
+    monkeypatch.setenv("SCRIPT_LOG", str(log))
+    return log
+
+
 async def send(http: httpx.AsyncClient, *requests: Any, key: str | None = None, **more: Any) -> httpx.Response:
     """Send a batch: a text is a message."""
     items = [{"message": each} if isinstance(each, str) else each for each in requests]
@@ -335,10 +343,11 @@ async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
 
 
 @pytest.mark.behaviour("batch.wait")
-async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places() -> None:
+async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places(asked: Path) -> None:
     """By one that waits for a second and by one that does not wait; a run from outside then ends the stream."""
     async with joker(places=1) as (_, http):
         streamed = asyncio.ensure_future(send(http, "meet 2", stream=True))
+        await until_asked(asked, 1)
         waited = await send(http, "sleep 0.1", "sleep 0.2", headers={"prefer": "wait=1"})
         at_once = await send(http, "sleep 0.1", wait_for_response=False)
         ended = [await until_ended(http, result["run_url"]) for result in waited.json()["results"]]
@@ -351,12 +360,8 @@ async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places() -
 
 
 @pytest.mark.behaviour("batch.each")
-async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -> None:
     """What runs ends, the others are refused each by itself, and so is a whole batch that comes then."""
-    asked = tmp_path / "asked.txt"
-    monkeypatch.setenv("SCRIPT_LOG", str(asked))
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": "1"})
@@ -397,13 +402,8 @@ async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
 
 
 @pytest.mark.behaviour("batch.places")
-async def test_two_batches_have_turns_and_a_single_request_waits_for_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_two_batches_have_turns_and_a_single_request_waits_for_none(asked: Path) -> None:
     """While the first run of a batch has the only place, one run by itself is answered, which lets that one go on."""
-    asked = tmp_path / "asked.txt"
-    asked.touch()
-    monkeypatch.setenv("SCRIPT_LOG", str(asked))
     async with joker(places=1) as (_, http):
         first = asyncio.ensure_future(send(http, "meet 2", "a 1", "a 2", "a 3"))
         await until_asked(asked, 1)
