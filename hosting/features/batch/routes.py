@@ -68,9 +68,9 @@ def batch_body(agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
     key: Schema = {"anyOf": [KEY_PARAMETER.schema, {"type": "null"}], "description": KEY_PARAMETER.description}
     more: Schema = {ITEM_KEY: key, BUSY: BUSY_MEMBER}
     objects = [run_object(agent, limits, owner, more) for agent, limits in agents.items()]
-    item = objects[0] if len(objects) == 1 else {"anyOf": objects}
+    other: Schema = {"type": "object", "description": "Any other is taken, and refused by itself: its result says so."}
     members: Schema = {
-        REQUESTS: {"type": "array", "items": item, "minItems": 1, "maxItems": MOST_REQUESTS},
+        REQUESTS: {"type": "array", "items": {"anyOf": [*objects, other]}, "minItems": 1, "maxItems": MOST_REQUESTS},
         STREAM: STREAM_MEMBER,
         **WAIT_MEMBERS,
     }

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.app import Limit
-from hosting.http import runs
+from hosting.http import run_call, runs
 from hosting.http.run_call import RawRequest, RunCall
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
@@ -385,7 +385,7 @@ async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     monkeypatch: pytest.MonkeyPatch, http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The others are answered. The log has the cause, and not the message."""
-    parse = runs.parse_run
+    parse = run_call.parse_run
 
     def broken(call: RawRequest, *rest: Any) -> RunCall:
         if b"private" in call.body:
