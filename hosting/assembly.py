@@ -149,8 +149,7 @@ def make_features(
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
     search = SearchFeature(cells, log, threads, stores)
     overview = _overview(services, plan, feedback, search, most_bytes)
-    approvals = Approvals(log, runs, holders, services.agents)
-    forks = _forks(services, most_bytes)
+    approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),

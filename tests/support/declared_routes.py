@@ -8,8 +8,8 @@ from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
 from hosting.features.approvals import standing
-from hosting.features.feedback import routes as feedback
 from hosting.features.batch.routes import BATCH
+from hosting.features.feedback import routes as feedback
 from hosting.features.forks import http as forks
 from hosting.features.health import http as health
 from hosting.features.metadata import routes as metadata_routes
