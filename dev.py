@@ -5,10 +5,10 @@
     python dev.py host COMMAND [ARGS...]      functions, send, inspect, keys or reset of the app in the current folder
     python dev.py owners assign ARGS...       assign threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
+    python dev.py evaluate FILE [ARGS...]     ask an agent the cases of FILE, and check its answers
     python dev.py model [--port N]            a small real model on http://localhost:8080/v1, without an account
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
-    python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
-                                              them; --model: only those with a real model
+    python dev.py test [--model] [ARGS...]    the tests, or those that ARGS name to pytest; --model: with a real model
     python dev.py test --wheel [ARGS...]      the same tests where the wheels are installed, without the tree
     python dev.py test --room NAME            what belongs to one room of hosting/, in a minute
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
@@ -151,6 +151,7 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
     commands.add_parser("owners", help="assign an app's threads to an owner", add_help=False, allow_abbrev=False)
     commands.add_parser("operations", help="list queued, running and stuck runs", add_help=False, allow_abbrev=False)
+    commands.add_parser("evaluate", help="ask an agent the cases of a file", add_help=False, allow_abbrev=False)
     commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
     return parser
 
@@ -179,9 +180,10 @@ def run(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 
 
 def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become a command of the local host, in the current folder."""
+    """Become a command of the local host, or the evaluation that may start one, in the current folder."""
     install(LOCAL)
-    become([str(VENV_PYTHON), "-m", "devhost", options.host_command, *options.arguments, *rest], Path.cwd())
+    of_host = ["devhost", options.host_command, *options.arguments] if options.command == "host" else []
+    become([str(VENV_PYTHON), "-m", *(of_host or ["hosting.commands.evaluate"]), *rest], Path.cwd())
 
 
 def ask(options: argparse.Namespace, rest: list[str]) -> NoReturn:
@@ -204,9 +206,7 @@ def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     """Become pytest; with a real model, or against a running host, for the tests that are about it."""
     os.environ.update(target_variables(options))
-    install(ROOT / "requirements-dev.txt")
-    if options.model:
-        install(ROOT / "requirements-model.txt")
+    install(*(ROOT / f"requirements-{part}.txt" for part in (["dev", "model"] if options.model else ["dev"])))
     # The tests start some hundred Pythons: each would compile all that it imports, for 5 s in a process of pytest.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments]
@@ -393,7 +393,7 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
 
 
 MAKERS = {"docs": "docs/build_site.py", "build": "packages/build.py", "model": "tests/model/server.py"}
-COMMANDS = {"run": run, "host": host, "owners": ask, "operations": ask, "exec": execute, "test": test}
+COMMANDS = {"run": run, "host": host, "exec": execute, "test": test, "owners": ask, "operations": ask, "evaluate": host}
 COMMANDS.update(model=make, docs=make, build=make)
 
 if __name__ == "__main__":

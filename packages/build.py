@@ -36,6 +36,8 @@ NAMES = {
 }
 COMMANDS = {
     "python -m hosting.commands.tail": "durable-agent-host tail",
+    "python dev.py evaluate": "durable-agent-host evaluate",
+    "dev.py evaluate": "durable-agent-host evaluate",
     "python dev.py operations": "durable-agent-host operations",
     "dev.py operations": "durable-agent-host operations",
     "python dev.py owners": "durable-agent-host owners",

@@ -107,9 +107,10 @@ def _opener(where: str) -> OpenerDirector:
     return build_opener(ProxyHandler({})) if is_here else build_opener()
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the app's address and credentials to a command."""
-    parser.add_argument("--url", default="http://localhost:7071", help="where the app runs (default: %(default)s)")
+def add_options(parser: argparse.ArgumentParser, *, starts_an_app: bool = False) -> None:
+    """Add the options for the app's address and credentials to a command; one that starts an app needs no address."""
+    default = None if starts_an_app else "http://localhost:7071"
+    parser.add_argument("--url", default=default, help=f"where the app runs (default: {default or 'it is started'})")
     parser.add_argument("--key", help="a function key")
     parser.add_argument(
         "--header",

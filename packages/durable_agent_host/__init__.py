@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hosting.app import AgentFunctionApp as AgentFunctionApp
     from hosting.bearer import bearer_token as bearer_token
+    from hosting.client.connection import RemoteAgentError as RemoteAgentError
+    from hosting.client.remote_agent import RemoteAgent as RemoteAgent
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
@@ -56,6 +58,8 @@ _MODULES = {
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
+    "RemoteAgent": "hosting.client.remote_agent",
+    "RemoteAgentError": "hosting.client.connection",
     "Retry": "hosting.options",
     "SKIP": "hosting.features.triggers.trigger",
     "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
@@ -87,6 +91,8 @@ __all__ = [
     "Principal",
     "PrincipalRequest",
     "PrincipalResolver",
+    "RemoteAgent",
+    "RemoteAgentError",
     "Retry",
     "WorkflowHitlContext",
     "bearer_token",

@@ -11,6 +11,7 @@ from hosting.commands.running_app import exit_code
 
 COMMANDS = {
     "check": (f"{__package__}.check", "find outdated, unsafe or undeployable parts of an app"),
+    "evaluate": ("hosting.commands.evaluate", "ask an agent the cases of a file, and check its answers"),
     "lock": (f"{__package__}.lock", "lock the packages of a deployment, with hashes, for each Python"),
     "new": (f"{__package__}.new", "create an app"),
     "operations": ("hosting.commands.operations", "show the queued, running and stuck runs of a running app"),

@@ -98,10 +98,10 @@ HOSTING = House(
             ),
         ),
         ("core",),
-        ("http", "store_choice", "task_hub"),
+        ("http", "store_choice", "task_hub", "client"),
         ("feature",),
         ("features",),
-        ("functions", "console"),
+        ("functions", "console", "evaluation"),
         ("app", "assembly", "commands"),
     ),
 )
