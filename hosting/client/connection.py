@@ -39,7 +39,7 @@ class RemoteAgentError(Exception):
         self.detail, self.code, self.status = detail, code, status
 
 
-class Answer(Struct, frozen=True):
+class AppAnswer(Struct, frozen=True):
     """An answer of the app: its status, its headers, and its JSON (None without a body)."""
 
     status: int
@@ -67,14 +67,14 @@ def app_address(url: str) -> str:
     return url.rstrip("/").removesuffix("/api") + "/api"
 
 
-class Connection:
+class AppConnection:
     """What one caller asks of an app, within `patience_seconds` from now on."""
 
     def __init__(self, http: aiohttp.ClientSession, address: str, patience_seconds: float) -> None:
         self._http, self._address = http, address
         self._end = time.monotonic() + patience_seconds
 
-    async def read(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
+    async def read(self, path: str, query: Mapping[str, str] | None = None) -> AppAnswer:
         """Return the answer to a GET; raise `RemoteAgentError` for a refusal, or once the patience is over."""
         return await self.send("GET", path, query=query)
 
@@ -86,7 +86,7 @@ class Connection:
         query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> AppAnswer:
         """Return the answer to a request that may be repeated; raise `RemoteAgentError` as `read` does."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
@@ -97,7 +97,7 @@ class Connection:
                 error = _refusal(answer, self._address)
                 if answer.status not in _AWAY:
                     raise error
-                pause = max(pause, retry_after(answer))
+                pause = max(pause, pause_of(answer))
             except (aiohttp.ClientError, TimeoutError, OSError):
                 error = RemoteAgentError(f"The app cannot be reached at {self._address}. Is it running there?")
             await self._pause(pause, error)
@@ -122,10 +122,10 @@ class Connection:
                     if answer.status == 204:
                         return
                     if answer.status >= 400:
-                        error = _refusal(Answer(answer.status, answer.headers, await _json(answer)), self._address)
+                        error = _refusal(AppAnswer(answer.status, answer.headers, await _json(answer)), self._address)
                         if answer.status not in _AWAY:
                             raise error
-                    async for event in read_events(answer.content.iter_any()):
+                    async for event in sent_events(answer.content.iter_any()):
                         last, pause = event.id or last, _FIRST_PAUSE_SECONDS
                         if event.name == "unavailable":
                             break
@@ -150,19 +150,21 @@ class Connection:
         query: Mapping[str, str] | None,
         body: object,
         headers: Mapping[str, str] | None,
-    ) -> Answer:
+    ) -> AppAnswer:
         where = f"{self._address}/{path}"
         async with self._http.request(method, where, params=query, json=body, headers=headers) as answer:
-            return Answer(answer.status, answer.headers, await _json(answer))
+            return AppAnswer(answer.status, answer.headers, await _json(answer))
 
 
 @asynccontextmanager
-async def connected(address: str, headers: Mapping[str, str], patience_seconds: float) -> AsyncIterator[Connection]:
+async def connected_app(
+    address: str, headers: Mapping[str, str], patience_seconds: float
+) -> AsyncIterator[AppConnection]:
     """Yield a connection to the app, which is closed at the end. An app on this machine is asked without a proxy."""
     uses_proxy = urlsplit(address).hostname not in _ON_THIS_MACHINE
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=_READ_SECONDS)
     async with aiohttp.ClientSession(headers=headers, timeout=timeout, trust_env=uses_proxy) as http:
-        yield Connection(http, address, patience_seconds)
+        yield AppConnection(http, address, patience_seconds)
 
 
 async def _json(answer: aiohttp.ClientResponse) -> Any:
@@ -174,7 +176,7 @@ async def _json(answer: aiohttp.ClientResponse) -> Any:
         return None
 
 
-async def read_events(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+async def sent_events(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
     """Yield the events of a stream, of which each has one line of data, as it comes in; a cut last one is left out."""
     waiting = b""
     async for piece in pieces:
@@ -186,13 +188,13 @@ async def read_events(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
                 yield Event(fields.get("id", ""), fields.get("event", "message"), fields["data"])
 
 
-def retry_after(answer: Answer) -> float:
+def pause_of(answer: AppAnswer) -> float:
     """Return how many seconds the app wants to be left alone, at most a minute."""
     text = answer.headers.get("Retry-After", "")
     return min(float(text), 60.0) if text.isascii() and text.isdigit() else 0.0
 
 
-def _refusal(answer: Answer, address: str) -> RemoteAgentError:
+def _refusal(answer: AppAnswer, address: str) -> RemoteAgentError:
     """Return the app's own sentence as an error, or what a host in front of it answered."""
     problem = answer.fields if isinstance(answer.fields, dict) else {}
     detail, code = problem.get("detail"), problem.get("code")

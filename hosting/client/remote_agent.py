@@ -22,7 +22,7 @@ from agent_framework import (
 )
 from msgspec import Struct
 
-from hosting.client.connection import Answer, Connection, RemoteAgentError, app_address, connected, retry_after
+from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError, app_address, connected_app, pause_of
 from hosting.client.updates import Updates
 from hosting.core.agent.agent_runner import with_value
 from hosting.core.entity.called_run import MessageInput, message_fields
@@ -148,17 +148,17 @@ class RemoteAgent:
         return f"agents/{quote(self.id, safe='')}"
 
     async def _response(self, request: _Request) -> AgentResponse[Any]:
-        async with connected(self._address, self._headers, self._patience_seconds) as app:
+        async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             await self._describe(app)
             headers = {"Idempotency-Key": request.key, "Accept": "application/json"}
             answer = await app.send("POST", f"{self._path}/run", body=request.body, headers=headers)
             answer = await self._ended(app, request, answer)
             return await self._read(app, request, answer.fields)
 
-    async def _ended(self, app: Connection, request: _Request, answer: Answer) -> Answer:
+    async def _ended(self, app: AppConnection, request: _Request, answer: AppAnswer) -> AppAnswer:
         """Return the answer once the run has ended; raise `RemoteAgentError` for a run without one."""
         while answer.status == 202:
-            await app.wait(max(retry_after(answer), _PAUSE_SECONDS))
+            await app.wait(max(pause_of(answer), _PAUSE_SECONDS))
             answer = await app.read(self._run_path(request, str(answer.fields["run_id"])))
         fields = answer.fields if isinstance(answer.fields, dict) else {}
         error = fields.get("error")
@@ -173,7 +173,7 @@ class RemoteAgent:
     def _run_path(self, request: _Request, run_id: str) -> str:
         return f"{self._path}/threads/{quote(request.thread_id, safe='')}/runs/{quote(run_id, safe='')}"
 
-    async def _read(self, app: Connection, request: _Request, fields: Mapping[str, Any]) -> AgentResponse[Any]:
+    async def _read(self, app: AppConnection, request: _Request, fields: Mapping[str, Any]) -> AgentResponse[Any]:
         """Return the response as it is stored; of one that is too large to be kept, the text."""
         run_id = str(fields["run_id"])
         entry = None if fields.get("kept") is False else await self._entry(app, request.thread_id, run_id)
@@ -186,7 +186,7 @@ class RemoteAgent:
         response.response_id, response.finish_reason = run_id, fields.get("finish_reason")
         return with_value(response, fields.get("value"), {"run_id": run_id, "thread_id": request.thread_id})
 
-    async def _entry(self, app: Connection, thread_id: str, run_id: str) -> ResponseEntry | None:
+    async def _entry(self, app: AppConnection, thread_id: str, run_id: str) -> ResponseEntry | None:
         """Return the run's response in the thread, from the newest on; None if it is not there any more."""
         path, query = (
             f"{self._path}/threads/{quote(thread_id, safe='')}/messages",
@@ -201,7 +201,7 @@ class RemoteAgent:
                 return None
             query = {**query, "before": str(page["entries"][-1]["position"])}
 
-    async def _describe(self, app: Connection) -> None:
+    async def _describe(self, app: AppConnection) -> None:
         """Read once what the app says about the agent: its description and its tools."""
         if self._is_described:
             return
@@ -216,7 +216,7 @@ class RemoteAgent:
     async def _updates(self, request: _Request, run_ids: list[str]) -> AsyncIterator[AgentResponseUpdate]:
         """Begin the run, note its id and yield its updates; raise `RemoteAgentError` for a run without an answer."""
         updates = Updates(self.id)
-        async with connected(self._address, self._headers, self._patience_seconds) as app:
+        async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             await self._describe(app)
             body = {**request.body, "stream": True, "wait_for_response": False}
             answer = await app.send("POST", f"{self._path}/run", body=body, headers={"Idempotency-Key": request.key})
@@ -229,7 +229,7 @@ class RemoteAgent:
                     yield update
 
     async def _followed(self, request: _Request, run_id: str) -> AgentResponse[Any]:
-        async with connected(self._address, self._headers, self._patience_seconds) as app:
+        async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             answer = await self._ended(app, request, await app.read(self._run_path(request, run_id)))
             return await self._read(app, request, answer.fields)
 

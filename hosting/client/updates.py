@@ -12,13 +12,13 @@ class Updates:
     """What one stream has given so far: an event that comes again, after a break or a restart, gives nothing.
 
     A restarted run may say something else than before. The `offset` in an update's `additional_properties` says from
-    which character on its text replaces what was said. The response at the end is exact in any case.
+    which character on its text replaces the earlier text. The response at the end is exact in any case.
     """
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
         self._text: dict[str, str] = {"delta": "", "reasoning": ""}
-        self._told: set[tuple[str, str]] = set()
+        self._shown: set[tuple[str, str]] = set()
 
     def of(self, event: str, fields: Mapping[str, Any]) -> Iterator[AgentResponseUpdate]:
         """Yield the update that an event makes, if it makes one."""
@@ -34,10 +34,10 @@ class Updates:
                 yield AgentResponseUpdate(contents=[result], role="tool", author_name=self._agent)
 
     def _is_new(self, event: str, fields: Mapping[str, Any]) -> bool:
-        """Return whether the call or result was not told yet; those of agents that are tools never are, as in plain."""
+        """Return whether the call or result is new, and not that of an agent that is a tool: a plain agent has none."""
         key = (event, str(fields["id"]))
-        is_new = key not in self._told and "/" not in key[1]
-        self._told.add(key)
+        is_new = key not in self._shown and "/" not in key[1]
+        self._shown.add(key)
         return is_new
 
     def _text_update(self, event: str, text: str, offset: int) -> Iterator[AgentResponseUpdate]:

@@ -29,7 +29,7 @@ _MOST_REPETITIONS, _MOST_PARALLEL = 100, 64
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 0 where every case passed, 1 where one did not, or where it could not begin."""
     options = _parser().parse_args(arguments)
-    warnings.filterwarnings("ignore", message=r"\[EVALS\]")  # that an interface is new tells its caller, not a user
+    warnings.filterwarnings("ignore", message=r"\[EVALS\]")  # for programmers: the interface is new
     try:
         evaluation = read_evaluation(options.file)
         with _address(options) as url:

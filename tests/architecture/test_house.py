@@ -75,6 +75,7 @@ FRAMEWORK_READERS = {
     "hosting.core.entity.called_run",
     "hosting.console.client",
     "hosting.client.remote_agent",
+    "hosting.client.updates",
     "hosting.evaluation.cases",
     "hosting.evaluation.evaluating",
     "hosting.console.worker",

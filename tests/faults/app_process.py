@@ -29,9 +29,9 @@ class AppFolder:
         self._environ = {"SCRIPT_LOG": str(self.script_log), "LEASE_SECONDS": str(LEASE_SECONDS), **(environ or {})}
 
     @contextlib.contextmanager
-    def host(self, environ: Mapping[str, str] | None = None) -> Iterator[RunningHost]:
+    def host(self, environ: Mapping[str, str] | None = None, port: int = 0) -> Iterator[RunningHost]:
         """Run the host until the end of the block, where it is killed without a chance to clean up."""
-        with RunningHost(self.path, environ={**self._environ, **(environ or {})}) as host:
+        with RunningHost(self.path, "--port", str(port), environ={**self._environ, **(environ or {})}) as host:
             yield host
 
     def host_until_dead(self) -> int:

@@ -1,0 +1,142 @@
+"""An agent of a running app, called as agent-framework calls any agent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from agent_framework import AgentResponse, Message, SupportsAgentRun
+
+from hosting.client.connection import RemoteAgentError, app_address
+from hosting.client.remote_agent import RemoteAgent
+from hosting.errors import InvalidFieldError
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import APP
+from tests.support.running_host import RunningHost
+
+CLOSED = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app under test on a host."""
+    with RunningHost(shutil.copytree(APP, tmp_path_factory.mktemp("remote") / "app")) as host:
+        yield host.origin
+
+
+def contents(response: AgentResponse[Any]) -> list[Any]:
+    """Return what a response says and calls, without ids that are new each time, and its usage."""
+    said = [
+        (message.role, [(one.type, one.text, one.name, str(one.result)) for one in message.contents])
+        for message in response.messages
+    ]
+    return [said, response.usage_details, response.text]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.remote-agent")
+@pytest.mark.parametrize("streams", [False, True])
+async def test_the_response_is_that_of_the_plain_agent(origin: str, streams: bool) -> None:
+    """Its messages, its tool calls and results, its usage; a tool of the model's own answers among them."""
+    agent, plain = RemoteAgent(origin, "Joker"), scripted_agent("Joker")
+
+    assert isinstance(agent, SupportsAgentRun)
+    for message in ("hello there", "see", "say  two  spaces"):
+        if streams:
+            stream = agent.run(message, stream=True)
+            updates = [update async for update in stream]
+            response = await stream.get_final_response()
+            assert "".join(update.text for update in updates) == response.text
+        else:
+            response = await agent.run([Message("user", [message])])
+        assert contents(response) == contents(await plain.run(message))
+    assert [tool.name for tool in agent.default_options["tools"]] == ["thread_name"]
+    assert agent.description == plain.description
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.remote-agent")
+async def test_a_stream_has_the_calls_of_tools_and_their_results(origin: str) -> None:
+    """Each once, before the text that the model makes of them."""
+    stream = RemoteAgent(origin, "Joker").run("tool thread_name", stream=True)
+    kinds = [content.type async for update in stream for content in update.contents]
+    response = await stream.get_final_response()
+
+    assert kinds[:3] == ["function_call", "function_result", "text"]
+    assert set(kinds[3:]) <= {"text"}
+    assert [content.type for message in response.messages for content in message.contents] == kinds[:3]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.remote-agent")
+async def test_a_session_is_a_thread_and_a_key_is_one_run(origin: str) -> None:
+    """Another run with the same key returns the first one's response; without a session the thread is new."""
+    agent = RemoteAgent(origin, "Joker")
+    session = agent.create_session()
+    first = await agent.run("one", session=session, idempotency_key="k1")
+    again = await agent.run("one", session=session, idempotency_key="k1")
+    second = await agent.run("recall", session=agent.get_session(session.session_id))
+    alone = await agent.run("recall")
+
+    assert again.response_id == first.response_id
+    assert (second.text, alone.text) == ("one | recall", "recall")
+    assert second.additional_properties["thread_id"] == session.session_id
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.refusals")
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_run_without_an_answer_is_an_error_with_the_app_s_sentence(origin: str, streams: bool) -> None:
+    """An agent that the app does not have, and one that fails; the local host says how."""
+
+    async def error(name: str, message: str) -> tuple[str, str]:
+        agent = RemoteAgent(origin, name, patience_seconds=0)
+        with pytest.raises(RemoteAgentError) as raised:
+            await (agent.run(message, stream=True).get_final_response() if streams else agent.run(message))
+        return raised.value.code, raised.value.detail
+
+    code, detail = await error("nobody", "hello")
+    assert (code, detail[:29]) == ("unknown_agent", "There is no agent 'nobody' he")
+    code, detail = await error("Joker", "fail")
+    assert (code, "a secret of the model" in detail) == ("run_failed", True)
+
+
+@pytest.mark.behaviour("evaluation.refusals")
+async def test_an_app_that_is_not_there_is_named_once_the_patience_is_over() -> None:
+    """Without the text of a library's exception."""
+    with pytest.raises(RemoteAgentError) as raised:
+        await RemoteAgent(CLOSED, "Joker", patience_seconds=0.3).run("hello")
+
+    assert str(raised.value) == f"The app cannot be reached at {CLOSED}/api. Is it running there?"
+
+
+@pytest.mark.behaviour("evaluation.refusals")
+@pytest.mark.parametrize(
+    "url", ["", "localhost:7071", "ftp://x", "http://", "http://a:99999", "http://u@a", "http://a?b"]
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    """With the address, before anything is sent."""
+    with pytest.raises(InvalidFieldError, match="Give where the app runs"):
+        RemoteAgent(url, "Joker")
+
+
+@pytest.mark.behaviour("evaluation.refusals")
+def test_what_a_request_cannot_hold_is_refused() -> None:
+    """Several messages, and arguments that stay in a plain agent's process."""
+    agent = RemoteAgent(CLOSED, "Joker")
+
+    with pytest.raises(InvalidFieldError, match="several messages"):
+        agent.run([Message("user", ["one"]), Message("user", ["two"])])
+    with pytest.raises(InvalidFieldError, match="run\\(\\) got client_kwargs"):
+        agent.run("one", client_kwargs={"a": 1})
+    with pytest.raises(InvalidFieldError, match="one id"):
+        agent.get_session({"context_id": "a"})
+
+
+@pytest.mark.behaviour("evaluation.refusals")
+@pytest.mark.parametrize("url", ["http://a", "http://a/", "http://a/api", "http://a/api/"])
+def test_an_address_may_have_the_prefix_of_the_routes(url: str) -> None:
+    """People copy either."""
+    assert app_address(url) == "http://a/api"

@@ -1,0 +1,94 @@
+"""The files of an evaluation: what they may hold, and the sentence for each that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from agent_framework import EvalItem, ExpectedToolCall, Message
+
+from hosting.evaluation.cases import EvaluationFileError, exact_check, read_evaluation
+
+pytestmark = pytest.mark.behaviour("evaluation.files")
+CASE = '{"query": "hi", "keywords": ["hello"]}'
+
+
+def written(folder: Path, text: str, name: str = "cases.jsonl") -> Path:
+    """Write a file and return its path."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
+    """A call is a name, or a name with arguments; a case without a name is called by its query."""
+    calls = '["look", {"name": "find", "arguments": {"city": "Rome"}}]'
+    path = written(tmp_path, f'\n{{"query": "hi", "keywords": ["x"], "expected_tool_calls": {calls}}}\n\n')
+    (case,) = read_evaluation(path).cases
+
+    assert (case.name, len(case.checks())) == ("hi", 2)
+    assert case.calls() == [ExpectedToolCall("look"), ExpectedToolCall("find", {"city": "Rome"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "has no case"),
+        ("{", "line 1 is not JSON"),
+        (f"{CASE}\n[]", "line 2 is no object"),
+        ('{"keywords": ["x"]}', "query"),
+        ('{"query": " ", "keywords": ["x"]}', "`query` is blank"),
+        ('{"query": "hi"}', "checks nothing"),
+        ('{"query": "hi", "keyword": ["x"]}', "keyword"),
+        ('{"query": "hi", "exact": true}', "`exact` needs `expected_output`"),
+        (f"{CASE}\n{CASE}", "line 2: another case is called 'hi'"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str, tmp_path: Path) -> None:
+    """Before anything is asked."""
+    path = written(tmp_path, text)
+    with pytest.raises(EvaluationFileError) as raised:
+        read_evaluation(path)
+
+    assert str(raised.value).startswith(str(path))
+    assert sentence in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With the system's reason."""
+    with pytest.raises(EvaluationFileError, match="cannot be read: No such file"):
+        read_evaluation(tmp_path / "no.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("CASES = 3", "has no CASES"),
+        ("CASES = []", "has no case"),
+        ("CASES = [{'query': 'hi'}]", "case 1 checks nothing"),
+        ("CASES = 'cases.jsonl'\nEVALUATORS = print", "EVALUATORS is a builtin_function_or_method"),
+        ("1 / 0", "does not run: ZeroDivisionError"),
+    ],
+)
+def test_a_python_file_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    """With what is wrong with it."""
+    written(tmp_path, CASE)
+    with pytest.raises(EvaluationFileError, match=sentence):
+        read_evaluation(written(tmp_path, text, "evaluation.py"))
+
+
+def test_a_python_file_has_cases_and_evaluators(tmp_path: Path) -> None:
+    """With an evaluator of all cases, one that checks nothing by itself is no fault."""
+    text = "CASES = [{'query': 'hi'}, {'query': 'ho'}]\nEVALUATORS = [print]"
+    evaluation = read_evaluation(written(tmp_path, text, "evaluation.py"))
+
+    assert [case.name for case in evaluation.cases] == ["hi", "ho"]
+    assert list(evaluation.evaluators) == [print]
+
+
+@pytest.mark.parametrize(("answer", "passed"), [("yes", True), (" yes\n", True), ("Yes", False), ("yes, sir", False)])
+def test_an_exact_answer_is_the_expected_one_to_the_letter(answer: str, passed: bool) -> None:
+    """But for white space around it."""
+    item = EvalItem([Message("user", ["?"]), Message("assistant", [answer])], expected_output="yes")
+
+    assert exact_check(item).passed is passed
