@@ -39,7 +39,7 @@ def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
         ('{"keywords": ["x"]}', "query"),
         ('{"query": " ", "keywords": ["x"]}', "`query` is blank"),
         ('{"query": "hi"}', "checks nothing"),
-        ('{"query": "hi", "keyword": ["x"]}', "keyword"),
+        ('{"query": "hi", "keywords": ["x"], "keyword": ["y"]}', "unknown field `keyword`"),
         ('{"query": "hi", "exact": true}', "`exact` needs `expected_output`"),
         (f"{CASE}\n{CASE}", "line 2: another case is called 'hi'"),
     ],
