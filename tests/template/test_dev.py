@@ -139,6 +139,19 @@ def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: C
 
 
 @pytest.mark.behaviour("template.dev-passes-on")
+def test_evaluate_runs_in_the_current_folder_with_the_python_of_venv(checkout: Checkout, tmp_path: Path) -> None:
+    """It may start the app there, so it has what the local host has."""
+    checkout.write("hosting/commands/evaluate.py", HOST)
+    finished = checkout.dev("evaluate", "cases.jsonl", "--parallel", "4", folder=tmp_path)
+
+    assert json.loads(finished.stdout.splitlines()[-1]) == {
+        "arguments": ["cases.jsonl", "--parallel", "4"],
+        "folder": str(tmp_path),
+        "python": str(checkout.folder / ".venv"),
+    }
+
+
+@pytest.mark.behaviour("template.dev-passes-on")
 def test_exec_runs_any_program_as_if_the_environment_were_activated(checkout: Checkout, tmp_path: Path) -> None:
     """`python` is the one of .venv, the checkout's packages can be imported, and the folder stays."""
     question = "import os, sys, devhost; print(sys.prefix, os.environ['VIRTUAL_ENV'], os.getcwd())"
@@ -384,7 +397,7 @@ def test_without_a_command_the_one_to_begin_with_is_named(checkout: Checkout) ->
     finished = checkout.dev()
 
     assert finished.returncode == 2
-    assert finished.stderr.startswith("usage: dev.py [-h] {run,")
+    assert " ".join(finished.stderr.split()).startswith("usage: dev.py [-h] {run,")
     assert finished.stderr.endswith(
         "dev.py: error: No command was given. Start with: python dev.py run. --help lists all commands.\n"
     )
