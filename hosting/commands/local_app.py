@@ -14,8 +14,7 @@ from queue import Empty, Queue
 from hosting.commands.running_app import RefusedError
 
 _ADDRESS = re.compile(r"development only: (http://\S+)")
-_LOCAL_HOSTS = ("functions_local_host", "devhost")
-"""The local host's module: as its package has it, and in a clone."""
+_LOCAL_HOST = "devhost.__main__"
 _START_SECONDS, _STOP_SECONDS = 120.0, 20.0
 _LINES_KEPT = 12
 
@@ -30,10 +29,12 @@ class LocalApp:
         """Start nothing yet; raises `RefusedError` for a folder without an app, and without the local host."""
         if not (folder / "host.json").is_file():
             raise RefusedError(f"{folder} is not a Functions app: it has no host.json. Name the app's folder by --app.")
-        module = next((name for name in _LOCAL_HOSTS if find_spec(name) is not None), None)
-        if module is None:
-            raise RefusedError("The local host is not installed. Install functions-local-host, or give --url.")
-        self._folder, self._command = folder, [sys.executable, "-m", module, "start", "--port"]
+        try:
+            find_spec(_LOCAL_HOST)
+        except ModuleNotFoundError:
+            sentence = "The local host is not installed. Install functions-local-host, or give --url."
+            raise RefusedError(sentence) from None
+        self._folder, self._command = folder, [sys.executable, "-m", _LOCAL_HOST, "start", "--port"]
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
         self._addresses: Queue[str | None] = Queue()
         self._process: subprocess.Popen[str] | None = None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 
+from devhost import __name__ as DEVHOST
 from hosting.commands.evaluate import main
 from hosting.commands.local_app import LocalApp
 from tests.support.app_folder import make_app
@@ -69,6 +72,18 @@ def test_an_app_that_does_not_start_is_shown_with_its_lines(file: Path, capsys: 
     printed = capsys.readouterr().err
     assert "no such model" in printed
     assert "does not start. The lines above say why." in printed
+
+
+@pytest.mark.slow
+def test_without_the_local_host_the_package_to_install_is_named(file: Path) -> None:
+    """A process that has the library alone, as a deployed app has it."""
+    make_app(file.parent, "")
+    program = f"import sys; sys.modules[{DEVHOST!r}] = None; from {main.__module__} import main; main([{str(file)!r}])"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=file.parent, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ended.stderr.endswith("The local host is not installed. Install functions-local-host, or give --url.\n")
 
 
 @pytest.mark.slow
