@@ -33,14 +33,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import Store
-from hosting.core.thread_view import (
-    MessagesPage,
-    NamedAttachments,
-    ThreadExport,
-    ThreadView,
-    runs_of,
-    written_sessions,
-)
+from hosting.core.thread_view import MessagesPage, NamedAttachments, ThreadExport, ThreadView, runs_of, written_sessions
 from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDeletingError, UnknownThreadError
 from hosting.listing import Window
 from hosting.metadata import Value
