@@ -56,7 +56,7 @@ class SearchFeature(Feature):
             await self._search.update(agent, changed, caller)
 
     def thread_data(self) -> ThreadData:
-        """Return the words of a thread, which stand in a cell: they go with the thread, and with a reset."""
+        """Return the words of a thread, which stand in a cell: they go with the thread, and with what is taken back."""
 
         async def nothing(address: Address, epoch: int) -> Any:
             return {}
@@ -70,6 +70,7 @@ class SearchFeature(Feature):
             erase=nothing,
             clocks=nothing,
             clock_prefix=_CLOCKS,
+            drop=self._drop,
             forget=self._forget,
         )
 
@@ -86,6 +87,10 @@ class SearchFeature(Feature):
         await self._index.erase(address)
         if "_search" in self.__dict__:
             self._search.forget(address)
+
+    async def _drop(self, address: Address, epoch: int) -> None:
+        """Remove the words of a thread that was reset, or of which runs were replaced: a search makes them anew."""
+        await self._forget(address)
 
     async def _erase(self, caller: Caller) -> None:
         for agent in await self._log.agents():
