@@ -51,7 +51,7 @@ REQUESTS = [
     ("POST", "/api/agents/Joker/run", {"unknown": 1}, 400),
     ("POST", "/api/agents/Nobody/run", RUN, 404),
     ("GET", "/api/agents/Joker/run", None, 405),
-    ("GET", "/api/agents/Joker/threads", None, 200),
+    ("GET", "/api/agents/Joker/threads", None, 400),
     ("GET", "/api/agents/Joker/threads/t/messages", None, 200),
     ("GET", "/api/agents/Joker/threads/t/webhooks", None, 200),
     ("DELETE", "/api/agents/Joker/threads/u", None, 204),

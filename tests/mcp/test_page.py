@@ -21,9 +21,15 @@ pytestmark = pytest.mark.behaviour("mcp.page")
 
 @pytest.fixture
 def host() -> DirectHost:
-    """One agent as a tool, called directly."""
+    """One agent as a tool, with options of its callers, called directly."""
     environ = {"AGENT_LOG": "memory"}
-    return DirectHost(AgentFunctionApp(agents=[scripted_agent("Ada")], enable_mcp_tool_trigger=True, environ=environ))
+    app = AgentFunctionApp(
+        agents=[scripted_agent("Ada")],
+        enable_mcp_tool_trigger=True,
+        options={"temperature": (0, 1)},
+        environ=environ,
+    )
+    return DirectHost(app)
 
 
 def test_the_page_lists_exactly_the_arguments_of_the_tool(host: DirectHost) -> None:

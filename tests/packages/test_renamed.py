@@ -13,6 +13,7 @@ from packages.build import NAMES, PACKAGES, ROOT, renamed
 ALONE = {
     ("hosting/core/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
     ("hosting/core/stores/connection.py", "hosting"): "the scope of metrics, which dashboards name",
+    ("hosting/features/feedback/telemetry.py", "hosting"): "the scope of events, which dashboards name",
     ("devhost/http/admin.py", "devhost"): "what the host says its name is",
 }
 """A package's name alone in a string, and why it is no module there."""

@@ -14,7 +14,7 @@ from hosting.features.metadata.routes import (
     IF_MATCH,
     READ,
     MetadataChangedError,
-    ThreadMetadata,
+    MetadataOfThread,
 )
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
@@ -59,5 +59,5 @@ def parse_change(call: RawRequest, most_bytes: int) -> Mapping[str, Value | None
 
 
 def _reply(thread_id: str, head: Head) -> Reply:
-    body: ThreadMetadata = {**thread_ids(thread_id), "metadata": head.metadata}
+    body: MetadataOfThread = {**thread_ids(thread_id), "metadata": head.metadata}
     return json_reply(200, body, {**thread_headers(thread_id), "etag": f'"{head.described}"'})

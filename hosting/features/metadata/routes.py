@@ -19,7 +19,7 @@ class MetadataChangedError(errors.RequestError, code="metadata_changed", status=
     """The thread's metadata is not what `If-Match` names any more: another request changed it."""
 
 
-class ThreadMetadata(ThreadIds):
+class MetadataOfThread(ThreadIds):
     """A thread's metadata."""
 
     metadata: dict[str, Value]
@@ -39,7 +39,7 @@ _METADATA: Mapping[str, Schema] = {
 }
 CHANGE_BODY = JsonBody(_METADATA, ("metadata",), '{"metadata": {"team": "red"}}')
 _ETAG = (Header("ETag", "The version of the metadata, for If-Match."),)
-_ANSWERS = (ResponseSpec(200, "The thread's metadata.", ThreadMetadata, _ETAG),)
+_ANSWERS = (ResponseSpec(200, "The thread's metadata.", MetadataOfThread, _ETAG),)
 METADATA = places.THREAD.below("metadata")
 READ = Route(
     "thread_metadata",

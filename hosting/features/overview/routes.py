@@ -154,7 +154,8 @@ STATUS = Parameter(
 CHANGED_SINCE = text_in_query(
     "changed_since",
     "Only threads that changed at this time (RFC 3339, UTC) or later; the newest change first.",
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+ ]00:00)",
+    r"[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.[0-9]{1,9})?(?:Z|[+ ]00:00)",
     "a time in UTC such as 2026-01-31T08:00:00Z.",
 )
 METADATA_FILTER = Parameter(

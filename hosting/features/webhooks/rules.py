@@ -34,11 +34,14 @@ _NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
 """A host with a dot, whose last label begins with a letter, so never an address in digits."""
 
 _PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
-_BEHIND_HOST = f"(?::(?:{_PORT}))?(?:/[!-~]*)?"
+_IN_PATH = "(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"
+_IN_QUERY = "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
+_BEHIND_HOST = rf"(?::(?:{_PORT}))?(?:/{_IN_PATH}(?:\?{_IN_QUERY})?(?:#{_IN_QUERY})?)?"
 _HOST = r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]"
 """A host in an address: a name, or digits."""
 
 _URL = re.compile(rf"(?:(https://{_NAMED})|https?://({_HOST})){_BEHIND_HOST}")
+_NOT_IN_ADDRESSES = '"<>[]\\^`{|}'
 _IN_PATTERNS = str.maketrans({".": r"\.", "[": r"\[", "]": r"\]"})
 
 
@@ -93,11 +96,13 @@ def webhook_rules(settings: WebhookSettings) -> WebhookRules | None:
 
 def _advice(url: str) -> str:
     """Return what to do about a refused address."""
-    authority = url.partition("://")[2].partition("/")[0]
+    authority, _, behind = url.partition("://")[2].partition("/")
     if len(url) > LONGEST_URL:
         return f"It has {len(url):,} characters. Name one of at most {LONGEST_URL:,}."
     if not url.isascii():
         return "Write its host as xn--..., and the other characters that are not ASCII as %..."
+    if any(sign in behind for sign in _NOT_IN_ADDRESSES):
+        return "Write each of " + " ".join(_NOT_IN_ADDRESSES) + " as %..., such as %5B."
     if "@" in authority:
         return "Leave out the user before the host: the signature names the sender."
     if "?" in authority or "#" in authority:
