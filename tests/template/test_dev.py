@@ -143,7 +143,7 @@ def test_evaluate_runs_in_the_current_folder_with_the_python_of_venv(checkout: C
     """It may start the app there, so it has what the local host has."""
     checkout.write("hosting/commands/evaluate.py", HOST)
     finished = checkout.dev("evaluate", "cases.jsonl", "--parallel", "4", folder=tmp_path)
-
+    assert finished.stdout, finished.stderr
     assert json.loads(finished.stdout.splitlines()[-1]) == {
         "arguments": ["cases.jsonl", "--parallel", "4"],
         "folder": str(tmp_path),

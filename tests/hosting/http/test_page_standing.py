@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,15 @@ async def standing(host: RunningHost, thread_id: str) -> list[dict[str, Any]]:
         return list((await http.get(f"{THREADS}/{thread_id}/approvals/standing")).json()["standing_approvals"])
 
 
+async def until_standing(host: RunningHost, thread_id: str) -> list[dict[str, Any]]:
+    """Return what is approved for good once there is any: it stands when its run has ended."""
+    for _ in range(400):
+        if approvals := await standing(host, thread_id):
+            return approvals
+        await asyncio.sleep(0.05)
+    raise AssertionError("Nothing is approved for good.")
+
+
 @pytest.mark.behaviour("page.standing")
 @pytest.mark.parametrize(
     ("button", "arguments"),
@@ -106,10 +116,11 @@ async def test_a_card_approves_later_calls_too(
         await asked.get_by_role("button", name=button).click()
         await expect(asked.locator(".card.ask")).to_have_count(0)
         await expect(asked).to_contain_text("Approved" if place == "inbox" else "told:")
+        approvals = await until_standing(host, thread_id)
         await page.goto(f"{host.origin}/api/ui/#/Clerk/{thread_id}?about")
         await expect(page.locator(".about")).to_contain_text("Approved for this thread")
 
-    [given] = await standing(host, thread_id)
+    [given] = approvals
     assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
 
 
