@@ -141,6 +141,7 @@ def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: C
 @pytest.mark.behaviour("template.dev-passes-on")
 def test_evaluate_runs_in_the_current_folder_with_the_python_of_venv(checkout: Checkout, tmp_path: Path) -> None:
     """It may start the app there, so it has what the local host has."""
+    checkout.write("hosting/__init__.py", "")
     checkout.write("hosting/commands/evaluate.py", HOST)
     finished = checkout.dev("evaluate", "cases.jsonl", "--parallel", "4", folder=tmp_path)
     assert finished.stdout, finished.stderr
