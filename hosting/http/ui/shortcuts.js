@@ -29,7 +29,7 @@ export function beginShortcuts() {
   addEventListener("keydown", (event) => {
     const { key, target } = event
     const isOther = event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey
-    if (isOther || target.closest?.(TYPED) || document.querySelector("dialog") || localStorage.getItem(KEPT) === OFF) return
+    if (isOther || target.closest?.(TYPED) || document.querySelector("dialog[open]") || localStorage.getItem(KEPT) === OFF) return
     const [, , run] = SHORTCUTS.find(([name]) => name === key) ?? []
     if (!run) return
     event.preventDefault()
