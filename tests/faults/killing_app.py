@@ -1,4 +1,8 @@
-"""An app whose process dies around its n-th append, by itself, or around the removal of a log: on which side of it."""
+"""An app whose process dies around an append, by itself, or around the removal of a log: on which side of it.
+
+`KILL="before 4"` is the fourth append, `KILL="before completed 2"` the second with an event of that kind. Where a slow
+machine may write in two appends what a fast one writes in one, only the kind says what is lost.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +30,29 @@ class KillingStore:
     """A store whose process dies around its n-th write; what it does otherwise is the real store's."""
 
     def __init__(self, store):
-        self._store, self._writes = store, 0
+        self._store, self._writes, self._kinds = store, 0, 0
 
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def _die(self, side):
-        if os.environ.get("KILL") == f"{side} {self._writes}":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    async def _write(self, write):
+    def _is_meant(self, arguments):
+        _, _, meant = os.environ.get("KILL", "").partition(" ")
+        kind, _, number = meant.rpartition(" ")
         self._writes += 1
-        self._die("before")
-        result = await write
-        self._die("after")
-        return result
+        if not kind:
+            return number == str(self._writes)
+        has_kind = f'"kind":"{kind}"' in str(arguments)
+        self._kinds += has_kind
+        return has_kind and number == str(self._kinds)
 
     async def append(self, *arguments, **named):
-        return await self._write(self._store.append(*arguments, **named))
+        is_meant, side = self._is_meant(arguments), os.environ.get("KILL", "").partition(" ")[0]
+        if is_meant and side == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = await self._store.append(*arguments, **named)
+        if is_meant and side == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
 
     async def forget(self, *arguments):
         if os.environ.get("KILL") == "before forget":

@@ -22,10 +22,10 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 6 that run (5: the tool's result). A
-# kill after 4 would cut the tool off, which ends a run (tests/faults/test_killed_steps.py).
-POINTS = ["after 3", "after 2", "before 3", "after 6"]
-MORE_OF_EDITS = ["before 4", "after 5", "before 6"]
+# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, then that run. A kill in
+# its middle would cut the tool off, which ends a run (tests/faults/test_killed_steps.py).
+POINTS = ["after 3", "after 2", "before 3", "after completed 2"]
+MORE_OF_EDITS = ["before claimed 2", "after tool_result 1", "before completed 2"]
 
 
 async def ask_and_approve(http: httpx.AsyncClient, thread_id: str) -> None:
@@ -76,7 +76,7 @@ async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answe
 @pytest.mark.behaviour("approvals.edited")
 @pytest.mark.parametrize(
     ("point", "stores"),
-    [*kept_in(*KINDS, first="after 3", rest=["before 3", "after 6"]), *explored(*MORE_OF_EDITS)],
+    [*kept_in(*KINDS, first="after 3", rest=["before 3", "after completed 2"]), *explored(*MORE_OF_EDITS)],
     indirect=["stores"],
 )
 async def test_a_call_with_other_arguments_is_made_with_them_by_the_process_that_goes_on(

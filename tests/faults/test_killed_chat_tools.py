@@ -31,9 +31,19 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}}
 WHERE = {"type": "function", "function": {"name": "where", "parameters": SCHEMA}}
 ASKED = {"role": "user", "content": "call where 1, where 2, look 3"}
 
-# Appends: 1 and 2 the run that calls, 3 the first result, 4 the second with the run that goes on, 5 to 7 that run. A
-# kill after 5 would cut the app's own tool off, which ends a run (tests/faults/test_killed_steps.py).
-POINTS = ["after 3", "before 1", "after 1", "before 2", "after 2", "before 3", "before 4", "after 4", "after 6"]
+# Appends: 1 and 2 the run that calls, 3 the first result, 4 the second with the run that goes on, then that run. A
+# kill in its middle would cut the app's own tool off, which ends a run (tests/faults/test_killed_steps.py).
+POINTS = [
+    "after 3",
+    "before 1",
+    "after 1",
+    "before 2",
+    "after 2",
+    "before 3",
+    "before 4",
+    "after 4",
+    "before completed 2",
+]
 
 
 async def to_the_end(http: httpx.AsyncClient, key: str) -> str:

@@ -29,9 +29,9 @@ OPEN = SOURCE.replace("agents=[clerk(note)]", 'client_tools=True, wires=["respon
 ASKED = "call where 1, look 2"
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
 
-# Appends: 1 and 2 the run that calls, 3 the result with the run that goes on, 4 to 6 that run. A kill after 4 would cut
-# the app's own tool off, which ends a run (tests/faults/test_killed_steps.py).
-POINTS = ["after 3", "before 1", "after 1", "before 2", "after 2", "before 3", "before 4", "after 5", "before 6"]
+# Appends: 1 and 2 the run that calls, 3 the result with the run that goes on, then that run. A kill in its
+# middle would cut the app's own tool off, which ends a run (tests/faults/test_killed_steps.py).
+POINTS = ["after 3", "before 1", "after 1", "before 2", "after 2", "before 3", "before claimed 2", "before completed 2"]
 SOME = ["after 2", "after 3"]
 
 

@@ -123,12 +123,12 @@ def test_a_client_that_comes_back_has_the_result_of_its_one_run(seen: dict[str, 
 
 OPEN = SOURCE.replace("agents=[clerk(note)]", 'wires=["mcp"], agents=[clerk(note)]')
 
-# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 6 that run. A kill after 4 would cut
-# the tool off, which ends a run (tests/faults/test_killed_steps.py). With a handshake another request waits for the run
-# that goes on, so who claims it, and in which append, is open from 4 on.
+# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, then that run. A kill in its middle
+# would cut the tool off, which ends a run (tests/faults/test_killed_steps.py). With a handshake another
+# request waits for the run that goes on, so who claims it is open.
 POINTS = ["before 1", "after 1", "before 2", "after 2", "before 3", "after 3"]
 KILLS = [(version, point) for version in (HANDSHAKE, STATELESS) for point in POINTS]
-KILLS += [(STATELESS, point) for point in ("before 4", "before 6")]
+KILLS += [(STATELESS, point) for point in ("before claimed 2", "before completed 2")]
 
 
 async def refunded(session: Session, key: str) -> dict[str, Any]:

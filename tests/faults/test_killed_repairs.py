@@ -62,6 +62,19 @@ def until_looked(host: RunningHost, wanted: Callable[[Any], bool]) -> None:
         time.sleep(0.05)
 
 
+def repaired_in_full(host: RunningHost) -> set[int]:
+    """Repair whenever something is stuck until no run is open, and return the exit codes.
+
+    What the killed command asked for may still be at work as the next one looks, and be quiet, so stuck, only later.
+    """
+    codes: set[int] = set()
+    while True:
+        until_looked(host, lambda page: not is_open(page) or len(page["stuck"]) > 0)
+        if not is_open(httpx.get(f"{host.origin}/api/operations").json()):
+            return codes
+        codes.add(told(repairing(host))[0])
+
+
 def is_open(page: Mapping[str, Any]) -> bool:
     """Return whether a run of any agent has not ended."""
     return any(one["queued"] + one["running"] for one in page["agents"])
@@ -103,11 +116,10 @@ def test_a_repair_that_is_killed_and_made_again_ends_each_stuck_run_once(tmp_pat
         first = next(line for line in killed.stdout if line.startswith(ASKED))
         killed.kill()
         killed.communicate()
-        until_looked(host, lambda page: not is_open(page) or len(page["stuck"]) > 0)
-        repaired = told(repairing(host))
-        until_looked(host, lambda page: not is_open(page))
+        repaired = repaired_in_full(host)
         ended = [httpx.get(host.origin + run).json()["status"] for run in runs]
 
-    assert (code, asked, first, killed.returncode, repaired[0]) == (1, [], f"{ASKED}accepted\n", -9, 0)
+    assert (code, asked, first, killed.returncode) == (1, [], f"{ASKED}accepted\n", -9)
+    assert repaired <= {0}
     assert ended == ["success"] * len(THREADS)
     assert app.notes() == ["look"] * len(THREADS)
