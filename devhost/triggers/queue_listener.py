@@ -70,21 +70,22 @@ Handle = Callable[[Delivery], Awaitable[bool]]
 
 
 class Pauses:
-    """The pause after a poll: short after a message, then doubling, with some chance in it."""
+    """The pause after a poll: short after a message, then doubling, with some chance in it, up to the longest."""
 
     def __init__(self, longest_seconds: float) -> None:
         self._longest_seconds = longest_seconds
         self._empty = 0
+        self._is_longest = False
 
     def after(self, *, had_messages: bool) -> float:
         """Return the seconds until the next poll of a queue that is empty now, and `had_messages` since the last."""
         if had_messages:
-            self._empty = 0
+            self._empty, self._is_longest = 0, False
             return _SHORTEST_PAUSE_SECONDS
         doubled = _SHORTEST_PAUSE_SECONDS * (1 + 2.0**self._empty * random.uniform(*_CHANCE))
-        if doubled < self._longest_seconds:
-            self._empty += 1
-        return min(doubled, self._longest_seconds)
+        self._empty += 1
+        self._is_longest = self._is_longest or doubled >= self._longest_seconds
+        return self._longest_seconds if self._is_longest else doubled
 
 
 class QueueListener:
