@@ -215,6 +215,7 @@ async def test_an_execution_continues_as_new_with_its_events() -> None:
         await host.client.suspend_orchestration(instance_id)
         for number in range(3):
             await host.client.raise_orchestration_event(instance_id, "go", data=number)
+        await host.store.until(lambda: _is_status(host.client, instance_id, OrchestrationStatus.SUSPENDED))
         await host.client.resume_orchestration(instance_id)  # from here on one execution has all three
         ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
 
