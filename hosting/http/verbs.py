@@ -12,7 +12,7 @@ from hosting import errors
 from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, StartRun
+from hosting.core.thread.run_request import Answering, StartRun, UserMessage
 from hosting.http.parameters import in_path
 from hosting.http.route import STORES, Refusals
 from hosting.names import Address
@@ -118,6 +118,39 @@ class FindsThreads(Protocol):
 
     async def update(self, agent: str, changed: ChangedThreads, caller: Caller) -> None:
         """Look through what changed, if the caller's threads with the agent are searched. Raises as `find` does."""
+
+
+MOST_PUT = 100
+"""Messages that are put into a thread at a time."""
+PUT_ROLES = ("user", "assistant")
+"""Of messages that are put in."""
+
+
+class NewMessages(Struct, frozen=True):
+    """Messages to put into a thread, oldest first, and the request's idempotency key."""
+
+    messages: tuple[UserMessage, ...]
+    key: str | None = None
+
+
+class PutIn(Struct, frozen=True):
+    """The id of messages that stand in a conversation; `replayed`, if an earlier request put them in."""
+
+    id: str
+    replayed: bool = False
+
+
+class PutsMessages(Protocol):
+    """Messages that a person puts into a thread without a run: each protocol reads and shows them in its own form."""
+
+    async def __call__(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
+        """Put messages in, or begin a thread with them; return once they stand and their signal is taken.
+
+        Raises `StateRefusedError` for a workflow, `ForbiddenError` for words of the agent from somebody else than the
+        thread's owner, `StateTooLargeError`, `UnsupportedContentError`, `InvalidThreadIdError` for an id that no new
+        thread may have, what the thread refuses (`hosting.core.thread.thread_rules`), `EngineUnavailableError` and
+        `LogUnavailableError`.
+        """
 
 
 class Answered(Struct, frozen=True):

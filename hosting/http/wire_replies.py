@@ -91,13 +91,13 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
             raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is not an id of this list.")
         ordered = ordered[ids.index(after) + 1 :]
     shown = first_page(ordered[: int(limit)])
-    return {
-        "object": "list",
-        "data": shown,
-        "first_id": shown[0]["id"] if shown else "",
-        "last_id": shown[-1]["id"] if shown else "",
-        "has_more": len(shown) < len(ordered),
-    }
+    return {**whole_list(shown), "has_more": len(shown) < len(ordered)}
+
+
+def whole_list(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return OpenAI's form of a list that has all of these items."""
+    first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
+    return {"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": False}
 
 
 def input_parts(message: UserMessage) -> list[dict[str, Any]]:

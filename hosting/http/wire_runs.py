@@ -20,7 +20,7 @@ from hosting.core.thread.events import Accepted, Completed, Event, Joined, RunEv
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Ended, Run, keeps_words
 from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.thread.thread_events import Deleted, Imported, Reset, Rewound
+from hosting.core.thread.thread_events import Deleted, Imported, MessagesPut, Reset, Rewound
 from hosting.core.thread.usage import CACHED, REASONING
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
@@ -197,6 +197,20 @@ def fold_runs(
         if isinstance(event, Joined) and event.into in folds:
             folds[event.into].next(LoggedEvent(position, event))
     return folds
+
+
+def standing_puts(events: Iterable[tuple[int, Event]]) -> list[tuple[int, MessagesPut]]:
+    """Return the messages that a person put into a thread, by their positions, without those reset or replaced."""
+    puts: dict[int, MessagesPut] = {}
+    for position, event in events:
+        match event:
+            case Reset() | Imported() | Deleted():
+                puts.clear()
+            case Rewound():
+                puts = {number: put for number, put in puts.items() if number < event.first}
+            case MessagesPut():
+                puts[position] = event
+    return list(puts.items())
 
 
 def waited_calls(run: Run) -> dict[str, str]:

@@ -32,6 +32,8 @@ BEHAVIOURS = {
     "responses.forked": "A response that continues an older one stands on a fork of the thread that ends with it; "
     "under a key it is one response and one fork, however often it is asked for.",
     "responses.conversations": "A conversation is a thread: begun, used, read, listed and deleted.",
+    "responses.put": "Messages are put into a conversation without a response, as it begins or later; each list of its "
+    "items has them in their place, and a key puts them in once (issue 91).",
     "responses.metadata": "A conversation has its metadata from its beginning until it gets other, within the "
     "protocol's limits.",
     "responses.devui": "The page of agent-framework's DevUI chats, has its conversations after a reload, and shows why "

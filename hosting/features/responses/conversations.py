@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
 
+from hosting.core.request.contents import limits_of
 from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.head import NEW, Head
 from hosting.core.threads import Threads
@@ -15,16 +17,16 @@ from hosting.errors import ThreadDeletingError, UnknownThreadError
 from hosting.features.responses import names
 from hosting.features.responses.agents import thread_of
 from hosting.features.responses.fold import ResponseFold
-from hosting.features.responses.objects import input_items
-from hosting.features.responses.requests import parse_conversation, parse_metadata
+from hosting.features.responses.objects import input_items, items_of
+from hosting.features.responses.requests import parse_conversation, parse_items, parse_metadata
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.verbs import NewestThreads, ThreadQuery
+from hosting.http.verbs import NewestThreads, NewMessages, PutsMessages, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import find_agent
-from hosting.http.wire_replies import page
-from hosting.http.wire_runs import fold_runs
+from hosting.http.wire_replies import page, whole_list
+from hosting.http.wire_runs import fold_runs, standing_puts
 from hosting.metadata import Metadata, texts_of
 from hosting.names import Address, new_id
 
@@ -72,10 +74,16 @@ class ConversationVerbs:
     """The operations on conversations, in `verbs`."""
 
     def __init__(
-        self, verbs: WireVerbs, threads: Threads, newest_threads: NewestThreads, large_reads: LargeReads
+        self,
+        verbs: WireVerbs,
+        threads: Threads,
+        newest_threads: NewestThreads,
+        large_reads: LargeReads,
+        puts: PutsMessages,
     ) -> None:
         self._plan, self._settings, self._log = verbs.plan, verbs.settings, verbs.log
         self._wire, self._threads, self._newest_threads, self._large_reads = verbs, threads, newest_threads, large_reads
+        self._puts = puts
         self.verbs: Mapping[Route, Callable[[HttpRequest, Mapping[str, str]], Awaitable[Reply]]] = {
             names.LIST: self._list,
             names.BEGIN: self._begin,
@@ -83,6 +91,7 @@ class ConversationVerbs:
             names.UPDATE: self._update,
             names.DELETE_CONVERSATION: self._delete,
             names.ITEMS: self._list_items,
+            names.ADD_ITEMS: self._add_items,
             names.ITEM: self._read_item,
         }
 
@@ -104,15 +113,17 @@ class ConversationVerbs:
         return json_reply(200, {"object": "list", "data": conversations, "has_more": has_more})
 
     async def _begin(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        """Before the first response only metadata is written: the id has the time.
+        """Before the first response only metadata and messages are written: the id has the time.
 
         Metadata that names the agent and has nothing else is not kept.
         """
-        metadata = await request.parsed(lambda raw: parse_conversation(raw, self._settings.max_body_bytes))
-        agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"), "'metadata.agent_id'")
+        new = await request.parsed(lambda raw: parse_conversation(raw, self._plan, self._settings))
+        agent, metadata = new.agent, new.metadata
         began_at = int(self._log.clocks.wall())
         thread_id = f"{began_at:08x}{new_id()[_SECONDS_LENGTH:]}"
         conversation = _Conversation(agent.name, Address.of(agent.name, thread_id, request.caller.owner), NEW, [])
+        if new.messages:
+            await self._puts(agent, conversation.address, NewMessages(new.messages), request.caller)
         if metadata.keys() <= _AGENT_NAMES:
             metadata = {}
         else:
@@ -138,6 +149,14 @@ class ConversationVerbs:
         async with self._large_reads.turn(request.caller.owner):
             return json_reply(200, page(await self._items(request, parts), request.query))
 
+    async def _add_items(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        """Put messages in. The same items come again under the same key."""
+        address = self._address(request, parts)
+        agent = find_agent(self._plan, address.agent)
+        new = await request.parsed(lambda raw: parse_items(raw, limits_of(agent, self._settings)))
+        put = await self._puts(agent, address, new, request.caller)
+        return json_reply(200, whole_list(items_of(put.id, new.messages)))
+
     async def _read_item(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         async with self._large_reads.turn(request.caller.owner):
             for item in await self._items(request, parts):
@@ -146,16 +165,16 @@ class ConversationVerbs:
         raise UnknownThreadError(f"The conversation has no item {parts['item'][:80]!r}.")
 
     async def _items(self, request: HttpRequest, parts: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the items of the runs that the log has, and that have an answer or may get one."""
+        """Return the items of messages that were put in, and of runs that have an answer or may get one, by the log."""
         conversation, causes = await self._find(request, parts), self._wire.names_causes
         agent, address = conversation.agent, conversation.address
         folds = fold_runs(address, conversation.events, lambda run, _: ResponseFold(agent, run, names_causes=causes))
-        items: list[dict[str, Any]] = []
+        items = {position: items_of(put.id, put.messages) for position, put in standing_puts(conversation.events)}
         for fold in folds.values():
             answering = folds.get(end.into) if isinstance(end := fold.run.end, Joined) else fold
             if answering is not None and isinstance(answering.run.end, Completed | None):
-                items += [*input_items(fold.run), *fold.output()]
-        return items
+                items[fold.run.first] = [*input_items(fold.run), *fold.output()]
+        return [item for _, group in sorted(items.items(), key=itemgetter(0)) for item in group]
 
     async def _find(self, request: HttpRequest, parts: Mapping[str, str]) -> _Conversation:
         """Return the conversation that a path names; raises `UnknownThreadError`."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
-from hosting.http.verbs import ContinuesRuns, NewestThreads
+from hosting.http.verbs import ContinuesRuns, NewestThreads, PutsMessages
 from hosting.http.wire import WireVerbs
 
 
@@ -30,6 +30,7 @@ class ResponsesFeature(WireFeature):
     older_runs: ContinuesRuns
     newest_threads: NewestThreads
     large_reads: LargeReads
+    puts: PutsMessages
 
     def served(self) -> Wire:
         """Return the protocol."""
@@ -40,7 +41,7 @@ class ResponsesFeature(WireFeature):
         from hosting.http.wire_openai import openai_refusal
         from hosting.http.wire_requests import operation_of
 
-        conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads)
+        conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads, self.puts)
         reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/responses.md")
         return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, openai_refusal)

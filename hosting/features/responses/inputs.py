@@ -20,6 +20,7 @@ from hosting.core.request.fields import check_message, read_decision
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError
+from hosting.http.verbs import MOST_PUT, PUT_ROLES
 from hosting.http.wire_calls import OUTPUT, item_messages, item_results, output_text
 from hosting.http.wire_openai import NotServedError, openai_file
 from hosting.http.wire_requests import read_message
@@ -92,12 +93,29 @@ _ANSWERS = {"mcp_approval_response": _decision, OUTPUT: _output}
 """The items that answer what a response waits for."""
 
 
+def read_put_items(items: object, limits: Limits) -> tuple[UserMessage, ...]:
+    """Return the messages that a list of items puts into a conversation; raises `HostingError`s by their place."""
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_PUT:
+        sent = f"has {len(items)} items" if isinstance(items, list) else f"is a JSON {json_type(items)}"
+        raise InvalidFieldError(f"The field 'items' {sent}. Send a list of 1 to {MOST_PUT} messages.")
+    if not all(isinstance(item, dict) for item in items):
+        raise InvalidFieldError("The field 'items' has items that are not objects.")
+    limits = replace(limits, roles=PUT_ROLES)
+    for number, item in enumerate(items):
+        if (kind := str(item.get("type", "message"))[:60]) != "message":
+            detail = f"items[{number}] is of type {kind!r}, and only messages are put in. Leave it out."
+            raise NotServedError(detail, "items")
+    return tuple(_read_message(f"items[{number}]", item, limits) for number, item in enumerate(items))
+
+
 def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage | None:
     """Return a message, None for one that is ignored; raises `HostingError`s by its place."""
     where = f"input[{number}]"
     _refuse_step(where, item)
-    if _is_ignored(item, limits):
-        return None
+    return None if _is_ignored(item, limits) else _read_message(where, item, limits)
+
+
+def _read_message(where: str, item: Mapping[str, Any], limits: Limits) -> UserMessage:
     role = "system" if item.get("role") in _SYSTEM else item.get("role")
     return read_message(where, {**item, "role": role}, "input_text", _content, limits)
 

@@ -92,7 +92,7 @@ CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation", "r
 UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own", _CONVERSATION)
 DELETE_CONVERSATION = _operation("DELETE", "conversations/{id}", "Delete a conversation", "own", _CONVERSATION)
 ITEMS = _operation("GET", _ITEMS, "List a conversation's items", "read", _CONVERSATION, *_PAGE)
-ADD_ITEMS = _operation("POST", _ITEMS, "Add items to a conversation", "own", _CONVERSATION)
+ADD_ITEMS = _operation("POST", _ITEMS, "Put messages into a conversation", "run", _CONVERSATION)
 ITEM = _operation("GET", f"{_ITEMS}/{{item}}", "Read one item", "read", _CONVERSATION, _ITEM)
 DELETE_ITEM = _operation("DELETE", f"{_ITEMS}/{{item}}", "Delete one item", "own", _CONVERSATION, _ITEM)
 META = Route("responses", "GET", OPENAI.below("meta"), "Read the settings of DevUI", (), is_for_all=True)
@@ -105,8 +105,5 @@ OPERATIONS = (
 )
 
 
-NOT_SERVED = {
-    ADD_ITEMS: "Items enter a conversation with responses. Send them as the input of a response.",
-    DELETE_ITEM: "Single items cannot be deleted. Delete the conversation.",
-}
+NOT_SERVED = {DELETE_ITEM: "Single items cannot be deleted. Delete the conversation."}
 """Operations of the protocol that are refused, and how."""

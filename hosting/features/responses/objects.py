@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hosting.client_tools import result_text
 from hosting.core.thread.events import Cancelled, Completed, Joined, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Decision, PendingApproval, ResponseFormat
+from hosting.core.thread.run_request import Decision, PendingApproval, ResponseFormat, UserMessage
 from hosting.core.transcript import arguments_text
 from hosting.features.responses.names import conversation_id, response_id
 from hosting.http.client_tools import shown_functions
@@ -111,8 +112,13 @@ def input_items(run: Run) -> list[dict[str, Any]]:
     request, run_id = run.accepted.request, run.run_id
     if request.decisions:
         return [_answer(f"{run_id}_{number}", decision, run) for number, decision in enumerate(request.decisions)]
-    messages = enumerate((*request.earlier, request))
-    return [item for number, message in messages for item in message_items(f"{run_id}_in{number}", message)]
+    return items_of(run_id, (*request.earlier, request))
+
+
+def items_of(name: str, messages: Iterable[UserMessage]) -> list[dict[str, Any]]:
+    """Return the messages that a run was asked, or that were put in together, under ids with that name."""
+    numbered = enumerate(messages)
+    return [item for number, message in numbered for item in message_items(f"{name}_in{number}", message)]
 
 
 def _answer(name: str, decision: Decision, run: Run) -> dict[str, Any]:

@@ -17,10 +17,11 @@ from hosting.core.request.response_format import read_response_format
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
-from hosting.features.responses.inputs import read_response_input
+from hosting.features.responses.inputs import read_put_items, read_response_input
 from hosting.features.responses.names import IdParts
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
+from hosting.http.verbs import MOST_PUT, NewMessages
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_openai import REFUSAL, NotServedError, find_agent, ignored_metadata
 from hosting.http.wire_options import TOOL_CHOICES, openai_options
@@ -37,6 +38,7 @@ _METADATA: Schema = {
     "type": ["object", "null"],
     "additionalProperties": {"type": "string", "maxLength": LONGEST_TEXT},
 }
+_ITEMS: Schema = {"type": "array", "maxItems": MOST_PUT, "items": {"type": "object"}}
 FIELDS: Mapping[str, Schema] = {
     "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": {"type": "object"}}]},
     "model": {"type": ["string", "null"]},
@@ -152,12 +154,29 @@ def _request(fields: dict[str, Any], messages: Sequence[UserMessage], limits: Li
     )
 
 
-def parse_conversation(call: RawRequest, most_bytes: int) -> dict[str, str]:
-    """Return the metadata of a conversation that a body begins; raises `HostingError`s that name the field."""
-    fields = _body_fields(call, {"items", "metadata"}, most_bytes)
-    if fields.get("items"):
-        raise NotServedError(names.NOT_SERVED[names.ADD_ITEMS], "items")
-    return _metadata(fields.get("metadata"))
+class NewConversation(Struct, frozen=True):
+    """A conversation that a body begins with `agent`: its metadata, and the messages that stand in it."""
+
+    agent: AgentPlan
+    metadata: dict[str, str]
+    messages: tuple[UserMessage, ...]
+
+
+def parse_conversation(call: RawRequest, plan: Plan, settings: Settings) -> NewConversation:
+    """Return the conversation that a body begins; raises `HostingError`s that name the field."""
+    fields = _body_fields(call, {"items", "metadata"}, settings.max_body_bytes)
+    metadata = _metadata(fields.get("metadata"))
+    agent = find_agent(plan, metadata.get("agent_id") or metadata.get("entity_id"), "'metadata.agent_id'")
+    items = fields.get("items")
+    return NewConversation(
+        agent, metadata, () if items in (None, []) else read_put_items(items, limits_of(agent, settings))
+    )
+
+
+def parse_items(call: RawRequest, limits: Limits) -> NewMessages:
+    """Return the messages that a body puts into a conversation; raises `HostingError`s that name the field."""
+    fields = _body_fields(call, {"items"}, limits.body_bytes)
+    return NewMessages(read_put_items(fields.get("items"), limits), read_idempotency_key(call.headers))
 
 
 def parse_metadata(call: RawRequest, most_bytes: int) -> dict[str, str]:
@@ -224,7 +243,10 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     created = {**FIELDS, "model": {"enum": [*agents, None]}, **others}
     bodies = {
         names.CREATE: object_schema(created, "input", additionalProperties=False),
-        names.BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
+        names.BEGIN: object_schema(
+            {"metadata": _METADATA, "items": _ITEMS | {"type": ["array", "null"]}}, additionalProperties=False
+        ),
+        names.ADD_ITEMS: object_schema({"items": _ITEMS | {"minItems": 1}}, "items", additionalProperties=False),
         names.UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
     }
     for route in names.OPERATIONS:

@@ -12,6 +12,10 @@ from hosting.errors import HostingError
 from hosting.feature import Feature
 from hosting.features.thread_state.routes import ROUTES, StateChangedError, StateRefusedError, StateTooLargeError
 from hosting.http.request import Bound, late
+from hosting.http.verbs import NewMessages, PutIn
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.principal import Caller
 
 
 class ThreadStateFeature(Feature):
@@ -30,6 +34,14 @@ class ThreadStateFeature(Feature):
     def routes(self) -> Sequence[Bound]:
         """Return the routes of a thread's state, and of messages that are put in."""
         return late(ROUTES, self._bound)
+
+    async def put(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
+        """Put messages into a thread, for other protocols: `hosting.http.verbs.PutsMessages`."""
+        from hosting.features.thread_state.puts import Puts
+
+        return await Puts(self._services.log, self._services.holders, self._services.settings).put(
+            agent, address, new, caller
+        )
 
     def _bound(self) -> Sequence[Bound]:
         from hosting.features.thread_state.http import ThreadStateHandlers

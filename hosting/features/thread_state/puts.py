@@ -15,7 +15,6 @@ import json
 from copy import copy
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.archiving import size_bytes
@@ -28,8 +27,8 @@ from hosting.core.thread.rows import KeyRow
 from hosting.core.thread.thread_events import MessagesPut
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import ForbiddenError, UnsupportedContentError
-from hosting.features.thread_state.requests import NewMessages
 from hosting.features.thread_state.routes import StateRefusedError, StateTooLargeError
+from hosting.http.verbs import NewMessages, PutIn
 from hosting.names import Address, check_thread_id, is_id, max_thread_id_length, new_id
 from hosting.plan import AgentPlan
 from hosting.principal import Caller
@@ -38,13 +37,6 @@ from state.attachments import external_bytes
 from state.codec import read
 from state.errors import BadContentError
 from state.models import entry_text
-
-
-class PutIn(Struct, frozen=True):
-    """The id of messages that stand in a conversation; `replayed`, if an earlier request put them in."""
-
-    id: str
-    replayed: bool = False
 
 
 class Puts:
@@ -57,12 +49,7 @@ class Puts:
         self._signals = Signals(log)
 
     async def put(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
-        """Put messages in, or begin a thread with them; return once they stand and their signal is taken.
-
-        Raises `StateRefusedError` for a workflow, `ForbiddenError` for words of the agent from somebody else than the
-        thread's owner, `StateTooLargeError`, `InvalidThreadIdError` for an id that no new thread may have, what the
-        thread refuses (`hosting.core.thread.thread_rules`), `EngineUnavailableError` and `LogUnavailableError`.
-        """
+        """Put messages in; see `hosting.http.verbs.PutsMessages`."""
         if agent.workflow is not None:
             raise StateRefusedError(f"{agent.name!r} is a workflow: its threads take messages by runs alone.")
         if caller.grant is not None and any(message.role == "assistant" for message in new.messages):

@@ -13,8 +13,9 @@ from hosting.core.request.fields import read_members
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import UserMessage
 from hosting.errors import InvalidFieldError, UnknownFieldError
-from hosting.features.thread_state.routes import IF_MATCH, MOST_MESSAGES, ROLES, STATE_BODY
+from hosting.features.thread_state.routes import IF_MATCH, STATE_BODY
 from hosting.http.run_call import JsonBody, RawRequest, read_idempotency_key
+from hosting.http.verbs import MOST_PUT, PUT_ROLES, NewMessages
 
 MOST_PATCH_BYTES = 65_536
 _MEMBERS = ("role", "message", "contents")
@@ -26,13 +27,6 @@ class StatePatch(Struct, frozen=True):
 
     changes: dict[str, Any]
     etags: tuple[str, ...] | None = None
-
-
-class NewMessages(Struct, frozen=True):
-    """Messages to put in, oldest first, and the request's idempotency key."""
-
-    messages: tuple[UserMessage, ...]
-    key: str | None = None
 
 
 def parse_state_patch(call: RawRequest, most_bytes: int) -> StatePatch:
@@ -47,15 +41,15 @@ def parse_state_patch(call: RawRequest, most_bytes: int) -> StatePatch:
 def parse_messages(call: RawRequest, limits: Limits) -> NewMessages:
     """Return the messages of a request; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
     items = _BODY.read(call, limits.body_bytes).get("messages")
-    if not isinstance(items, list) or not 0 < len(items) <= MOST_MESSAGES:
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_PUT:
         sent = f"has {len(items)} messages" if isinstance(items, list) else f"is a JSON {json_type(items)}"
-        raise InvalidFieldError(f"The field 'messages' {sent}. Send an array of 1 to {MOST_MESSAGES} messages.")
+        raise InvalidFieldError(f"The field 'messages' {sent}. Send an array of 1 to {MOST_PUT} messages.")
     return NewMessages(read_messages(items, limits), read_idempotency_key(call.headers))
 
 
 def read_messages(items: Sequence[object], limits: Limits) -> tuple[UserMessage, ...]:
     """Return messages of users and of the agent; raises `HostingError`s that name the number of the wrong one."""
-    limits = replace(limits, roles=ROLES)
+    limits = replace(limits, roles=PUT_ROLES)
     return tuple(_read_message(number, item, limits) for number, item in enumerate(items))
 
 

@@ -18,10 +18,7 @@ from hosting.http.parameters import Parameter
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import CONVERSATION
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, json_object
-
-MOST_MESSAGES = 100
-ROLES = ("user", "assistant")
-"""Of messages that are put in."""
+from hosting.http.verbs import MOST_PUT, PUT_ROLES
 
 
 class StateChangedError(RequestError, code="state_changed", status=412):
@@ -64,15 +61,15 @@ def put_body(agents: Mapping[str, Limits], owner: str) -> Schema:
 
 def _put_object(limits: Limits) -> Schema:
     """Return the schema of the messages for an agent with these limits."""
-    limits = replace(limits, roles=ROLES)
+    limits = replace(limits, roles=PUT_ROLES)
     members = {
         name: {"anyOf": [REQUEST_FIELDS[name].schema(limits), {"type": "null"}]} for name in ("message", "contents")
     }
     has_nothing = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
-    role = {"anyOf": [{"enum": [*ROLES]}, {"type": "null"}], "description": "Default: user."}
+    role = {"anyOf": [{"enum": [*PUT_ROLES]}, {"type": "null"}], "description": "Default: user."}
     message = json_object({"role": role, **members}) | {"not": has_nothing}
     return json_object(
-        {"messages": {"type": "array", "minItems": 1, "maxItems": MOST_MESSAGES, "items": message}},
+        {"messages": {"type": "array", "minItems": 1, "maxItems": MOST_PUT, "items": message}},
         required=["messages"],
     )
 

@@ -58,6 +58,8 @@ got.metadata = (await client.conversations.retrieve(kept.id)).metadata;
 const held = await client.responses.create({ model: "Joker", input: "one", conversation: kept.id });
 const [item] = (await client.conversations.items.list(kept.id, { limit: 1 })).data;
 got.item = (await client.conversations.items.retrieve(item.id, { conversation_id: kept.id })).type;
+const [added] = (await client.conversations.items.create(kept.id, { items: [{ role: "user", content: "a note" }] })).data;
+got.added = (await client.conversations.items.retrieve(added.id, { conversation_id: kept.id })).content[0].text;
 await client.responses.delete(held.id);
 got.model = (await client.models.retrieve("Joker")).id;
 

@@ -54,6 +54,7 @@ async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, scrip
         "inputs": ["message"],
         "metadata": {"mine": "y"},
         "item": "message",
+        "added": "a note",
         "model": "Joker",
         "told": "told: here",
         "error": ["BadRequestError", 400, "unsupported_parameter", "top_logprobs"],
