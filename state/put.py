@@ -52,6 +52,12 @@ def put_of(entry: Entry | PlainEntry) -> Put | None:
     return None
 
 
+def source_of(entry: RequestEntry | ResponseEntry) -> str | None:
+    """Return the id of the run that made an entry, or of the messages with which it was put in."""
+    put = put_of(entry)
+    return entry.correlation_id if put is None else put.id
+
+
 def held_puts(conversation: Conversation) -> set[str]:
     """Return the ids of the messages among the entries that were put in."""
     return {put.id for entry in conversation.data.conversation_history.stored if (put := put_of(entry)) is not None}

@@ -213,6 +213,13 @@ def standing_puts(events: Iterable[tuple[int, Event]]) -> list[tuple[int, Messag
     return list(puts.items())
 
 
+def put_metadata(put: MessagesPut) -> dict[str, Any]:
+    """Return what says of messages that no run made them, and who put them in."""
+    by = put.principal
+    person = None if by is None else {"issuer": by.issuer, "id": by.id, "name": by.name}
+    return {"put": {"id": put.id, "by": person}}
+
+
 def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
     waiting, approval_ids = list(run.requested_approvals), dict[str, str]()

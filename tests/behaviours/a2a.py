@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "a2a.cancel": "A task is canceled at work, in the queue and while it waits for a person; one that is over is not.",
     "a2a.list": "The tasks of a context or of an agent are listed, each once, the newest change first, in pages.",
     "a2a.same-run": "A run is the same over our own routes and the wire, whichever began it and whoever approves.",
+    "a2a.context-metadata": "A message that begins a task changes its context's metadata, which each task of the "
+    "context shows (issue 91).",
     "a2a.version": "A version of the protocol other than 1.0 is refused by its own error; an absent one means 0.3.",
     "a2a.refused": "Each method, value and path that is not served is refused by the protocol's code, and says why.",
     "a2a.owners": "Each caller has tasks of their own; another's are not there.",

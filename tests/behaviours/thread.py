@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "has it again; who gave it, and when, goes with it.",
     "thread.put": "Messages that a person puts in stand between the runs before and after them, to every reader; they "
     "say who put them in and that no run made them, and while a run is open or calls wait they are refused (issue 91).",
+    "thread.put-on-wires": "What was put in stands in its place in each wire's list of messages, and AG-UI tells a "
+    "page that lacks it (issue 91).",
     "thread.put-once": "A request under a key puts its messages in once, and the key is never of a run too (issue 91).",
     "thread.put-refused": "Words, pictures and files of a user or the agent are put in, and no calls, results, "
     "approvals or instructions; where one is wrong, or all are too large, none is taken (issue 91).",

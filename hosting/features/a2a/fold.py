@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.request.fields import THREAD_METADATA
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, RunEvent, Terminal
 from hosting.core.thread.run import Run
-from hosting.core.thread.thread_events import Reset
+from hosting.core.thread.thread_events import Deleted, Imported, MessagesPut, Reset, Rewound
 from hosting.core.transcript import Transcript
 from hosting.features.a2a import names, objects
 from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, SUBMITTED, WAITS, WORKING
 from hosting.http.run_text import incomplete_note
+from hosting.metadata import Metadata
 from hosting.model_options import IGNORED
 from hosting.names import Address
 
@@ -29,11 +33,21 @@ Payload = dict[str, Any]
 """The content of one message of a stream: a task, or an update of its status or of an artifact."""
 
 
+class TaskContext(Struct, frozen=True):
+    """What a task shows of its thread: the `metadata`, and the messages that were `put` in right before the task."""
+
+    metadata: Metadata = {}
+    put: Sequence[dict[str, Any]] = ()
+
+
+NO_CONTEXT = TaskContext()
+
+
 class TaskFold:
     """One task. `run` is the run that it is at, `run_id` its id, `position` that of the newest folded event.
 
-    `state` and `since` are those of its status; `history_length` is of the task that begins a stream. Updates that were
-    folded already and those of other runs change nothing.
+    `state` and `since` are those of its status; `history_length` is of the task that begins a stream. `context` is what
+    it shows of its thread. Updates that were folded already and those of other runs change nothing.
     """
 
     def __init__(self, run: Run, history_length: int | None = None) -> None:
@@ -41,6 +55,7 @@ class TaskFold:
         self.address = run.address
         self.id, self.context_id = names.task_id(run.run_id, run.accepted.thread_id), run.accepted.thread_id
         self.history_length = history_length
+        self.context = NO_CONTEXT
         self.position = 0
         self._ignored: Sequence[str] = (run.accepted.wire or {}).get(names.PATH, {}).get(IGNORED, ())
         self._history: list[dict[str, Any]] = []
@@ -92,12 +107,14 @@ class TaskFold:
     def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
         """Return the task as it stands, with so many of its newest messages; None is for all."""
         task: dict[str, Any] = {**self._named("id"), "status": self._status()}
+        if self.context.metadata:
+            task["metadata"] = {**task.get("metadata", {}), THREAD_METADATA: dict(self.context.metadata)}
         if with_artifacts:
             task["artifacts"] = [
                 objects.artifact(run_id, parts) for run_id in self._transcripts if (parts := self._parts(run_id))
             ]
         if history_length is None or history_length > 0:
-            task["history"] = self._history[-(history_length or 0) :]
+            task["history"] = [*self.context.put, *self._history][-(history_length or 0) :]
         return task
 
     def snapshot(self) -> Payload:
@@ -231,9 +248,17 @@ def _state_after(end: Terminal) -> str:
     return CANCELED if isinstance(end, Cancelled) else FAILED
 
 
-def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
+def puts_after(puts: list[MessagesPut], event: Event) -> list[MessagesPut]:
+    """Return the messages after an event that stand right before whatever run is next."""
+    if isinstance(event, MessagesPut):
+        return [*puts, event]
+    return [] if isinstance(event, RunEvent | Reset | Imported | Deleted | Rewound) else puts
+
+
+def fold_tasks(address: Address, events: Iterable[tuple[int, Event]], metadata: Metadata) -> list[TaskFold]:
     """Return the tasks of the thread, the oldest first."""
     folds: list[TaskFold] = []
+    puts: list[MessagesPut] = []
     by_run: dict[str, TaskFold] = {}
     for position, event in events:
         update = LoggedEvent(position, event)
@@ -242,8 +267,10 @@ def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[Ta
                 fold.next(update)
                 by_run[fold.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:
-            by_run[event.run_id] = TaskFold(Run(address, event, position, position))
-            folds.append(by_run[event.run_id])
+            fold = by_run[event.run_id] = TaskFold(Run(address, event, position, position))
+            fold.context = TaskContext(metadata, objects.put_messages(address, puts))
+            folds.append(fold)
+        puts = puts_after(puts, event)
         if isinstance(event, RunEvent) and event.run_id in by_run:
             by_run[event.run_id].next(update)
     return folds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -16,16 +16,19 @@ from hosting.core.request.strict_json import parse_json
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
+from hosting.core.thread.thread_events import MessagesPut
 from hosting.errors import HostingError
 from hosting.features.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
 from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
-from hosting.http.wire_runs import finish_of
+from hosting.http.wire_runs import finish_of, put_metadata
 from hosting.model_options import IGNORED
+from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 
 JSON = "application/json"
+_AUTHORS = {"assistant": "ROLE_AGENT"}
 _CARD_SECONDS = 60
 HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
@@ -115,15 +118,29 @@ def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
         sent = [("user", wire.get("parts") or [_data({"approvals": decisions})])]
     else:
         sent = [(message.role, _parts(message)) for message in (*request.earlier, request)]
-    authors = {"assistant": "ROLE_AGENT"}
     shown = [
-        _message(accepted, f"{accepted.run_id}.in{number}", task_id, authors.get(role, "ROLE_USER"), parts)
+        _message(accepted, f"{accepted.run_id}.in{number}", task_id, _AUTHORS.get(role, "ROLE_USER"), parts)
         for number, (role, parts) in enumerate(sent)
     ]
     shown[-1]["messageId"] = wire.get("message_id") or accepted.key or shown[-1]["messageId"]
     if "metadata" in wire:
         shown[-1]["metadata"] = wire["metadata"]
     return shown
+
+
+def put_messages(address: Address, puts: Iterable[MessagesPut]) -> list[dict[str, Any]]:
+    """Return messages that were put into a context; they are of no task."""
+    return [
+        {
+            "messageId": f"{put.id}.in{number}",
+            "contextId": address.thread_id,
+            "role": _AUTHORS.get(message.role, "ROLE_USER"),
+            "parts": _parts(message),
+            "metadata": put_metadata(put),
+        }
+        for put in puts
+        for number, message in enumerate(put.messages)
+    ]
 
 
 def _parts(message: UserMessage) -> list[dict[str, Any]]:

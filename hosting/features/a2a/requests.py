@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hosting.core.request.contents import Limits, checked_media_type
-from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
+from hosting.core.request.fields import LONGEST_REASON, THREAD_METADATA, read_decision, read_text
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import HostingError, InvalidFieldError
@@ -27,6 +27,7 @@ from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_
 from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import chosen_within, inline_file, linked_file, message_of_contents
+from hosting.metadata import Value, read_metadata
 from hosting.model_options import IGNORED, ChosenOptions
 from hosting.ports import Wait, read_utc
 
@@ -55,7 +56,7 @@ class Send(Struct, frozen=True):
     """A message: a new task of its context, or an `answer` to the task `task_id` if that is not empty.
 
     `kept` is for the task's history, and `receiver` is to be notified of the task. `chosen` are the model's options,
-    for a new task.
+    for a new task, and so is the change of the `thread_metadata`.
     """
 
     message_id: str
@@ -71,6 +72,7 @@ class Send(Struct, frozen=True):
     traceparent: str | None
     receiver: Receiver | None
     chosen: ChosenOptions
+    thread_metadata: dict[str, Value | None] = {}
 
     @property
     def is_followed(self) -> bool:
@@ -185,6 +187,7 @@ class _Reader(Struct, frozen=True):
             traceparent=self.raw.headers.get("traceparent"),
             receiver=self._receiver(f"{_RECEIVER}.", configuration[_RECEIVER]) if _RECEIVER in configuration else None,
             chosen=chosen,
+            thread_metadata=_thread_metadata(metadata, is_new=not task_id),
         )
 
     def streamed_message(self, params: Mapping[str, Any]) -> Send:
@@ -254,6 +257,20 @@ METHODS: Mapping[str, Callable[[_Reader, Mapping[str, Any]], Params]] = {
     "DeleteTaskPushNotificationConfig": _Reader.of_receivers,
     "GetExtendedAgentCard": _Reader.extended_card,
 }
+
+
+def _thread_metadata(places: Mapping[str, object], *, is_new: bool) -> dict[str, Value | None]:
+    """Return the change of the thread's metadata, which one of the places may have; raises `InvalidFieldError`."""
+    sent = {
+        f"{place}.{THREAD_METADATA}": change
+        for place, members in places.items()
+        if isinstance(members, dict) and (change := members.get(THREAD_METADATA)) is not None
+    }
+    if sent and not is_new:
+        raise InvalidFieldError(f"{next(iter(sent))} is for a message that begins a task. Send it without taskId.")
+    if len(sent) > 1:
+        raise InvalidFieldError(f"The fields {' and '.join(map(repr, sent))} are both there. Send one.")
+    return next((read_metadata(place, change) for place, change in sent.items()), {})
 
 
 def _wants_json(modes: object) -> bool:

@@ -16,12 +16,14 @@ from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, ApprovalAnswered
+from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.thread_events import Deleting
+from hosting.core.thread.thread_events import Deleting, MessagesPut
 from hosting.core.turns import LargeReads
 from hosting.errors import HostingError, InvalidFieldError, ShuttingDownError, UnknownRunError
 from hosting.features.a2a import names
-from hosting.features.a2a.fold import Payload, TaskFold, fold_tasks
+from hosting.features.a2a.fold import Payload, TaskContext, TaskFold, fold_tasks, puts_after
+from hosting.features.a2a.objects import put_messages
 from hosting.features.a2a.requests import Call, Listing
 from hosting.http.json_rpc import envelope
 from hosting.http.replies import Streamed, first_page
@@ -35,6 +37,10 @@ from hosting.plan import AgentPlan
 
 MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""
+
+
+_EVENTS_BEFORE = 100
+"""So many events before a task are read for messages that were put in."""
 
 
 class Tasks(Struct, frozen=True, eq=False):
@@ -51,7 +57,8 @@ class Tasks(Struct, frozen=True, eq=False):
         run_id, thread_id = names.read_task_id(task_id)
         address = Address.of(agent, thread_id, request.caller.owner)
         try:
-            return await self.of_run(await self.verbs.runs.find(address, run_id, request.caller.client))
+            run = await self.verbs.runs.find(address, run_id, request.caller.client)
+            return await self.of_run(run, await self.verbs.log.head(address))
         except UnknownRunError as error:
             raise UnknownRunError(f"There is no task {task_id[:80]!r}, or it is older than the log.") from error
 
@@ -59,9 +66,21 @@ class Tasks(Struct, frozen=True, eq=False):
         """Return a task as it stands now; raises as `find` does."""
         return await self.find(request, fold.address.agent, fold.id)
 
-    async def of_run(self, run: Run) -> TaskFold:
-        """Return the task that the run began, as the log has it."""
-        fold = TaskFold(run)
+    async def begun(self, run: Run, history_length: int | None = None, head: Head | None = None) -> TaskFold:
+        """Return the task that the run began, as it began, on the thread with that head or as this process knows it."""
+        log, fold = self.verbs.log, TaskFold(run, history_length)
+        head = head or log.remembered(run.address) or await log.head(run.address)
+        puts: list[MessagesPut] = []
+        after = max(head.trimmed, run.first - _EVENTS_BEFORE)
+        if head.put and after < run.first - 1:  # most threads have none, and then nothing is read
+            for _, event in await log.events(run.address, after, through=run.first - 1):
+                puts = puts_after(puts, event)
+        fold.context = TaskContext(head.metadata, put_messages(run.address, puts))
+        return fold
+
+    async def of_run(self, run: Run, head: Head | None = None) -> TaskFold:
+        """Return the task that the run began, as the log has it; `head` as in `begun`."""
+        fold = await self.begun(run, head=head)
         for logged in await run_events(self.verbs.log, run, "task", MOST_POSITION if run.requested_approvals else None):
             fold.next(logged)
         fold.expire(self.verbs.log.clocks.wall())
@@ -97,7 +116,7 @@ class Tasks(Struct, frozen=True, eq=False):
         head = await self.verbs.log.head(address)
         if head.state != "open":
             return []
-        folds = fold_tasks(address, await self.verbs.log.events(address, head.trimmed, head))
+        folds = fold_tasks(address, await self.verbs.log.events(address, head.trimmed, head), head.metadata)
         for fold in folds:
             fold.expire(self.verbs.log.clocks.wall())
         return folds

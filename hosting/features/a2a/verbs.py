@@ -90,7 +90,7 @@ class A2AVerbs:
         if sent.receiver is not None:
             await self._keep(request, await self._tasks.of_run(run), sent.receiver)
         if sent.streams:
-            return self._tasks.streamed(request, TaskFold(run, sent.history_length), run, call)
+            return self._tasks.streamed(request, await self._tasks.begun(run, sent.history_length), run, call)
         fold = await self._tasks.of_run(await self._runs.wait_as(sent.wait, run, request.caller.client))
         return {"task": fold.task(sent.history_length)}
 
@@ -124,6 +124,7 @@ class A2AVerbs:
                 response_format=ResponseFormat() if sent.wants_json else None,
                 webhook=None if self._receivers is None else OF_TASK,
                 metadata=fitting_members(sent.kept.get("metadata") or {}),
+                thread_metadata=sent.thread_metadata,
             ),
             sent.context_id or keyed_thread_id(agent.name, owner, sent.text_of_both),
             sent.wait,

@@ -11,8 +11,10 @@ An id that two runs were asked under says nothing: some clients give all their m
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -98,14 +100,18 @@ def _turn(fold: RunFold) -> Turn:
 
 
 class LoggedThread(Struct, frozen=True):
-    """A thread as its log has it: the `older` messages, and its turns. Not `is_whole`: more was before."""
+    """A thread as its log has it: the `older` messages, and its turns. Not `is_whole`: more was before.
+
+    `puts` are messages that were put in between the turns, by their positions.
+    """
 
     older: Sequence[Message]
     turns: Sequence[Turn]
     is_whole: bool
+    puts: Sequence[tuple[int, Sequence[Message]]] = ()
 
     def messages(self, before: int | None = None, reserved: Collection[str] = ()) -> tuple[list[Message], list[str]]:
-        """Return the stored messages of the runs before that position, and their marks.
+        """Return the stored messages before that position, and their marks.
 
         No two have one id, and none has a `reserved` one.
         """
@@ -114,12 +120,20 @@ class LoggedThread(Struct, frozen=True):
         for message in () if len(turns) > MOST_TURNS else self.older:
             messages.append(message)
             marks.append(mark(message))
-        for turn in turns[-MOST_TURNS:]:
-            for number, message in enumerate((*turn.asked, *turn.shown)):
+        last = math.inf if before is None else before
+        first = turns[-MOST_TURNS].run.first if len(turns) > MOST_TURNS else 0
+        groups: list[tuple[int, Turn | Sequence[Message]]] = [(turn.run.first, turn) for turn in turns[-MOST_TURNS:]]
+        groups += [put for put in self.puts if first < put[0] < last]
+        for _, group in sorted(groups, key=itemgetter(0)):
+            if not isinstance(group, Turn):
+                messages += group
+                marks += map(mark, group)
+                continue
+            for number, message in enumerate((*group.asked, *group.shown)):
                 is_taken = message["id"] in ids
-                messages.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
+                messages.append({**message, "id": f"{group.run.run_id}:asked-{number}"} if is_taken else message)
                 ids.add(message["id"])
-            marks += [*turn.marks, *map(mark, turn.shown)]
+            marks += [*group.marks, *map(mark, group.shown)]
         return messages, marks
 
     def agrees(self, past: Sequence[Message], before: int | None = None) -> bool:

@@ -27,11 +27,12 @@ from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.threads import Threads
 from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
 from hosting.features.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
-from hosting.features.ag_ui.messages import conversation_mark, mark, older_messages
+from hosting.features.ag_ui.messages import conversation_mark, mark, older_messages, put_messages
 from hosting.features.ag_ui.requests import RunInput
 from hosting.http.request import HttpRequest
 from hosting.http.rewinding import Rewinding
 from hosting.http.wire import WireVerbs
+from hosting.http.wire_runs import standing_puts
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
@@ -158,7 +159,7 @@ class Beginning:
             is_new = head is None or head.position == 0 or head.state == "deleted"
             return (head or NEW, None) if is_new else None
         head = head or await self._log.head(address)
-        if head.state != "open" or head.runs or head.newest <= head.trimmed:
+        if head.state != "open" or head.runs or head.newest <= head.trimmed or head.put > head.newest:
             return None
         newest = self._turns(address, await self._log.events(address, head.newest - 1, head))
         return (head, newest[-1].run.end) if newest and _has_all_since(newest[-1], run_input) else None
@@ -173,12 +174,14 @@ class Beginning:
             return head, LoggedThread((), (), is_whole=True)
         log = await self._log.events(address, head.trimmed, head)
         turns = self._turns(address, log)
+        puts = standing_puts(log)
+        shown = [(position, put_messages(put)) for position, put in puts]
         if not head.trimmed and head.imported is None:
-            return head, LoggedThread((), turns, is_whole=True)
+            return head, LoggedThread((), turns, is_whole=True, puts=shown)
         conversation = (await self._threads.view(address, request.caller.client)).conversation
-        runs = {event.run_id for _, event in log if isinstance(event, Accepted)}
+        logged = {event.run_id for _, event in log if isinstance(event, Accepted)} | {put.id for _, put in puts}
         is_whole = not host_of(conversation).archived.entries
-        return head, LoggedThread(older_messages(conversation, runs), turns, is_whole)
+        return head, LoggedThread(older_messages(conversation, logged), turns, is_whole, shown)
 
     async def state_before(self, begun: Begun, request: HttpRequest) -> str | None:
         """Return the shared state with which the run begins, as JSON text; its first claim says that it is certain."""

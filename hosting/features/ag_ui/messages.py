@@ -9,9 +9,11 @@ from typing import Any
 
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
+from hosting.core.thread.thread_events import MessagesPut
 from state.conversation import exchanges, is_unanswered
 from state.json_values import parse
 from state.models import Conversation, ResponseEntry, entry_text
+from state.put import source_of
 
 Message = Mapping[str, Any]
 
@@ -38,9 +40,9 @@ def conversation_mark(messages: Iterable[Message]) -> str:
     return hashlib.sha256("".join(map(mark, messages)).encode()).hexdigest()[:32]
 
 
-def older_messages(conversation: Conversation, runs: Collection[str]) -> list[Message]:
-    """Return the messages of the entries of other runs than these, those of runs without an answer left out."""
-    entries = [entry for entry in exchanges(conversation) if entry.correlation_id not in runs]
+def older_messages(conversation: Conversation, logged: Collection[str]) -> list[Message]:
+    """Return the messages of entries that are of none of these runs and messages; a run without an answer has none."""
+    entries = [entry for entry in exchanges(conversation) if source_of(entry) not in logged]
     left = {entry.correlation_id for entry in entries if isinstance(entry, ResponseEntry) and is_unanswered(entry)}
     messages: list[Message] = []
     for number, entry in enumerate(entries):
@@ -80,6 +82,16 @@ def _call(content: Mapping[str, Any]) -> dict[str, Any]:
 def asked_message(name: str, message: UserMessage) -> Message:
     """Return a run's request as the protocol has it."""
     return {"id": name, "role": message.role, "content": _content(message.message, message.contents)}
+
+
+def put_messages(put: MessagesPut) -> list[Message]:
+    """Return messages that were put in; those of the agent are texts, as the protocol has them."""
+    shown: list[Message] = []
+    for number, message in enumerate(put.messages):
+        name, texts = f"{put.id}:put-{number}", [part["text"] for part in message.contents if part["$type"] == "text"]
+        says = {"content": "".join([message.message, *texts])} if message.role == "assistant" else {}
+        shown.append({**asked_message(name, message), **says})
+    return shown
 
 
 def asked_messages(run: Run) -> list[Message]:

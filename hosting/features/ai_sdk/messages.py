@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from hosting.core.thread.events import Event, Joined
 from hosting.core.thread.run import Run
+from hosting.core.thread.thread_events import MessagesPut
 from hosting.features.ai_sdk.fold import AnswerFold, Chunk, message_parts
-from hosting.http.wire_runs import fold_runs, waited_calls
+from hosting.http.wire_runs import fold_runs, put_metadata, waited_calls
 from hosting.names import Address
 from state.conversation import exchanges
 from state.json_values import parse
 from state.models import Conversation, entry_text
+from state.put import put_of, source_of
 
 Message = dict[str, Any]
 
@@ -62,10 +65,17 @@ def asked_id(run: Run) -> str:
     return str((run.accepted.wire or {}).get("message_id") or f"{run.run_id}.asked")
 
 
-def chat_messages(runs: Iterable[FoldedRun]) -> list[Message]:
-    """Return the messages of runs: what each was asked, and its answer, whole with the runs that continue it."""
+def chat_messages(runs: Iterable[FoldedRun], puts: Iterable[tuple[int, MessagesPut]]) -> list[Message]:
+    """Return the messages of runs: what each was asked, and its answer, whole with the runs that continue it.
+
+    Those that were put in stand between them, by their positions.
+    """
     messages: dict[str, Message] = {}
-    for fold in runs:
+    sources: list[tuple[int, FoldedRun | MessagesPut]] = [*((fold.run.first, fold) for fold in runs), *puts]
+    for _, fold in sorted(sources, key=itemgetter(0)):
+        if isinstance(fold, MessagesPut):
+            messages |= {message["id"]: message for message in _put_messages(fold)}
+            continue
         run = fold.run
         if isinstance(run.end, Joined):
             continue
@@ -77,6 +87,12 @@ def chat_messages(runs: Iterable[FoldedRun]) -> list[Message]:
         if answer["parts"]:
             messages[answer["id"]] = answer
     return list(messages.values())
+
+
+def _put_messages(put: MessagesPut) -> Iterator[Message]:
+    for number, message in enumerate(put.messages):
+        parts = [{**part, "state": "done"} if part["type"] == "text" else part for part in message_parts(message)]
+        yield {"id": f"{put.id}.{number}", "role": message.role, "parts": parts, "metadata": put_metadata(put)}
 
 
 def assembled(chunks: Iterable[Chunk]) -> Message:
@@ -128,19 +144,21 @@ def _answered(kind: str, chunk: Chunk) -> Mapping[str, Any]:
     return {"state": "output-available", "output": chunk["output"]}
 
 
-def entry_messages(conversation: Conversation, runs: Collection[str]) -> list[Message]:
-    """Return the messages of the entries of other runs than these: the log has those no more."""
-    entries = [entry for entry in exchanges(conversation) if entry.correlation_id not in runs]
+def entry_messages(conversation: Conversation, logged: Collection[str]) -> list[Message]:
+    """Return the messages of the entries of other runs and messages than these: the log has those no more."""
+    entries = [entry for entry in exchanges(conversation) if source_of(entry) not in logged]
     stored_entries = [parse(entry_text(entry)).get("messages") or () for entry in entries]
     contents = [content for stored in chain(*stored_entries) for content in stored.get("contents") or ()]
     results = {content.get("callId"): content for content in contents if content.get("$type") == "functionResult"}
     messages: list[Message] = []
     for number, entry in enumerate(stored_entries):
+        put = put_of(entries[number])
+        metadata = {} if put is None else {"metadata": {"put": {"id": put.id, "by": put.by}}}
         for place, stored in enumerate(entry):
             parts = list(_stored_parts(stored, results))
             role = "assistant" if stored.get("role") in ("assistant", "tool") else "user"
             if parts:
-                messages.append({"id": f"entry-{number}.{place}", "role": role, "parts": parts})
+                messages.append({"id": f"entry-{number}.{place}", "role": role, "parts": parts, **metadata})
     return messages
 
 

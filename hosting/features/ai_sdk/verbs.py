@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hosting.core.archiving import Archiver
 from hosting.core.request.contents import limits_of
 from hosting.core.thread.commands import Continuation
-from hosting.core.thread.events import Joined
+from hosting.core.thread.events import Event, Joined
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
@@ -26,7 +26,7 @@ from hosting.http.rewinding import Rewinding
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed, with_ignored
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import Answers, is_kept, record_answers, waited_calls
+from hosting.http.wire_runs import Answers, is_kept, record_answers, standing_puts, waited_calls
 from hosting.names import Address, check_thread_id
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
@@ -147,11 +147,12 @@ class AiSdkVerbs:
 
     async def _logged(self, address: Address, head: Head | None = None) -> list[FoldedRun]:
         """Return the runs that the log has up to this head, the oldest first."""
+        return folded_runs(address, await self._events(address, head), names_causes=self._wire.names_causes)
+
+    async def _events(self, address: Address, head: Head | None = None) -> list[tuple[int, Event]]:
+        """Return the events that the log has up to this head; none of a thread that is not there."""
         head = head or await self._wire.log.head(address)
-        if not _is_there(head):
-            return []
-        log = await self._wire.log.events(address, head.trimmed, head)
-        return folded_runs(address, log, names_causes=self._wire.names_causes)
+        return await self._wire.log.events(address, head.trimmed, head) if _is_there(head) else []
 
     async def _messages(self, request: HttpRequest, address: Address) -> list[dict[str, object]]:
         """Return the messages that the thread has, the oldest first; none of one that nobody has begun."""
@@ -159,8 +160,11 @@ class AiSdkVerbs:
             view = await self._threads.view(address, request.caller.client)
         except UnknownThreadError:
             return []
-        older = entry_messages(view.conversation, {run.run_id for run in view.runs})
-        return [*older, *chat_messages(await self._logged(address))]
+        events = await self._events(address)
+        puts = standing_puts(events)
+        logged = {*(run.run_id for run in view.runs), *(put.id for _, put in puts)}
+        runs = folded_runs(address, events, names_causes=self._wire.names_causes)
+        return [*entry_messages(view.conversation, logged), *chat_messages(runs, puts)]
 
     def _streamed(self, request: HttpRequest, begun: _Begun) -> Streamed:
         """Return the chunks up to the run's end, text as it comes; those of the run that it joined, if it did."""
