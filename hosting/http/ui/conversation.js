@@ -53,7 +53,7 @@ export class Conversation {
 
   /** The current or next run: those behind it wait for its end. */
   get openTurn() {
-    return [...this.turns.values()].find((turn) => turn.isOpen && turn.runId)
+    return [...this.turns.values()].find((turn) => turn.isOpen && turn.runId && !turn.put)
   }
 
   /** What is to be answered before the thread takes a message; "" if nothing is. */
@@ -318,8 +318,9 @@ export class Conversation {
       if (at && at % AT_ONCE === 0) await new Promise((wait) => setTimeout(wait))
       const key = entry.run_id ?? `entry ${entry.position}`
       const known = this.turns.get(key)
-      turn = known ?? (entry.type === "response" && turn && !entry.run_id ? turn : null)
+      turn = known ?? (entry.type === "response" && turn && !entry.run_id && entry.put?.id === turn.put ? turn : null)
       if (!turn) made.append((turn = this._newTurn(key)).element)
+      if (entry.put) turn.putIn(entry.put)
       if (entry.type === "request") {
         if (!turn.isWhole) turn.ask((entry.messages ?? []).flatMap((message) => message.contents))
       } else if (turn.isOpen && !turn.steps.size) {

@@ -54,8 +54,8 @@ export class Turn {
     this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
     this.response = el("div", { class: "response" }, graph?.element, this.thoughts, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
-    const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
-    this.element = el("article", { class: "turn" }, heading, this.request, this.edit, this.response)
+    this.heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
+    this.element = el("article", { class: "turn" }, this.heading, this.request, this.edit, this.response)
     this.response.hidden = true
     if (graph) graph.element.hidden = true
   }
@@ -74,6 +74,13 @@ export class Turn {
     if (!this.isWhole || !parts.length) return
     this.edit.replaceChildren(this.askedAt, this._forkButton("Edit", "Edit this message in a new thread", "request", "edit"))
     this.regenerate.hidden = false
+  }
+
+  /** Say that no run made this: a person put it in. */
+  putIn({ id, by }) {
+    this.put = id
+    this.heading.className = "note"
+    this.heading.replaceChildren("Put in", ...(by ? [" by ", ...visible(by.name || by.id)] : []), ", without a run")
   }
 
   /** Say when the message came, or its answer. `type` is that of its entry. */
@@ -283,7 +290,7 @@ export class Turn {
     if (!asked && this.runId && !this.runId.startsWith("entry ")) this.foot.append(...this.rating())
     if (!this.fork || asked) return
     this.element.classList.add("forks")
-    this.foot.append(this.regenerate, this._forkButton("Fork", "Continue from here in a new thread", "response"))
+    this.foot.append(...(this.put ? [] : [this.regenerate]), this._forkButton("Fork", "Continue from here in a new thread", "response"))
   }
 
   _on_failed(data) {
