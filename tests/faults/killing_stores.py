@@ -67,10 +67,10 @@ app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["res
 '''
 
 
-def killing_stores_app(folder: Path) -> Path:
-    """Return a folder of the app."""
+def killing_stores_app(folder: Path, more: str = "") -> Path:
+    """Return a folder of the app, with more code in it."""
     (folder / "app").mkdir()
-    return make_app(folder / "app", SOURCE, host=HOST)
+    return make_app(folder / "app", SOURCE + more, host=HOST)
 
 
 @contextlib.asynccontextmanager

@@ -87,6 +87,42 @@ async def test_a_thread_that_messages_begin_is_whole_after_a_kill(
     assert [entry["$type"] for entry in entries] == ["request", "response"]
 
 
+IMPATIENT = """
+import hosting.features.thread_state.begun
+
+hosting.features.thread_state.begun.NOTED_SECONDS = 0.0
+"""
+"""The same app, which takes each note to be of a process that is gone."""
+
+
+async def listed(api: Api) -> list[str]:
+    """Return the agent's threads, as lists have them."""
+    return [thread["thread_id"] for thread in (await api.http.get("/api/agents/Joker/threads")).json()["threads"]]
+
+
+@pytest.mark.parametrize(("point", "stands"), [("before log.append", False), ("after log.append", True)])
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_a_thread_that_messages_began_is_found_though_nobody_asks_again(
+    tmp_path: Path, stores: dict[str, str], point: str, stands: bool
+) -> None:
+    """The engine knew nothing of it. The work of twice a day has its entity store it, and leaves nothing to be done."""
+    folder = killing_stores_app(tmp_path, IMPATIENT)
+
+    await killed_by(folder, point, put, SAID="thread_id='t'", **stores)
+    async with running(folder, **stores) as (_, api):
+        before = await listed(api)
+        for _ in range(2):
+            answer = await api.http.post("/admin/functions/agents_retention", json={})
+            assert answer.status_code == 202
+        if stands:
+            await asyncio.wait_for(document(api, "Noted."), 2 * GUARD_SECONDS)
+        after = await listed(api)
+        entries = await api.entries("t") if stands else []
+
+    assert (before, after) == ([], ["t"] if stands else [])
+    assert [entry["$type"] for entry in entries] == (["request", "response"] if stands else [])
+
+
 @pytest.mark.parametrize(("point", "nth", "stands"), [POINTS[0], POINTS[1]])
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_state_whose_host_was_killed_is_written_once(

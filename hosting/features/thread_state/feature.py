@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hosting.core.services import Services
 from hosting.errors import HostingError
-from hosting.feature import Feature
+from hosting.feature import Feature, Upkeep
 from hosting.features.thread_state.routes import ROUTES, StateChangedError, StateRefusedError, StateTooLargeError
 from hosting.http.request import Bound, late
 from hosting.http.verbs import NewMessages, PutIn
@@ -39,9 +39,15 @@ class ThreadStateFeature(Feature):
         """Put messages into a thread, for other protocols: `hosting.http.verbs.PutsMessages`."""
         from hosting.features.thread_state.puts import Puts
 
-        return await Puts(self._services.log, self._services.holders, self._services.settings).put(
-            agent, address, new, caller
-        )
+        services = self._services
+        puts = Puts(services.log, services.holders, services.stores, services.settings)
+        return await puts.put(agent, address, new, caller)
+
+    def upkeep(self) -> Sequence[Upkeep]:
+        """Return the look for threads that messages began, and of which no signal was taken."""
+        from hosting.features.thread_state.begun import BegunThreads
+
+        return (BegunThreads(self._services.log, self._services.stores),)
 
     def _bound(self) -> Sequence[Bound]:
         from hosting.features.thread_state.http import ThreadStateHandlers

@@ -21,7 +21,7 @@ class ThreadStateHandlers:
     def __init__(self, services: Services) -> None:
         self._settings = services.settings
         self._states = SessionStates(services.log, services.threads, services.holders)
-        self._puts = Puts(services.log, services.holders, services.settings)
+        self._puts = Puts(services.log, services.holders, services.stores, services.settings)
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""

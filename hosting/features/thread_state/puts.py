@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from copy import copy
 from functools import partial
 
@@ -20,13 +21,15 @@ from msgspec.structs import replace
 from hosting.core.archiving import size_bytes
 from hosting.core.held_runs import HeldRuns
 from hosting.core.signals import Signals
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import PutMessages, Refused
 from hosting.core.thread.head import Head
 from hosting.core.thread.put import entries_of
 from hosting.core.thread.rows import KeyRow
 from hosting.core.thread.thread_events import MessagesPut
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import ForbiddenError, UnsupportedContentError
+from hosting.errors import ForbiddenError, HostingError, UnsupportedContentError
+from hosting.features.thread_state.begun import BegunThreads
 from hosting.features.thread_state.routes import StateRefusedError, StateTooLargeError
 from hosting.http.verbs import NewMessages, PutIn
 from hosting.names import Address, check_thread_id, is_id, max_thread_id_length, new_id
@@ -42,8 +45,9 @@ from state.models import entry_text
 class Puts:
     """Puts messages into the threads of one app."""
 
-    def __init__(self, log: ThreadLog, holders: HeldRuns, settings: Settings) -> None:
+    def __init__(self, log: ThreadLog, holders: HeldRuns, stores: Stores, settings: Settings) -> None:
         self._log = log
+        self._begun = BegunThreads(log, stores)
         self._holders = holders
         self._settings = settings
         self._signals = Signals(log)
@@ -58,6 +62,9 @@ class Puts:
         self._check_size(put)
         await self._check_id(address, caller)
         command = PutMessages(put, _fingerprint(address, new), new.key, epoch=caller.epoch)
+        begins = await self._begins(address)
+        if begins:
+            await self._begun.note(address, put.id)
         decided = await self._holders.execute(address, command, partial(self._with_row, address, command))
         if isinstance(decided.outcome, Refused):
             if decided.outcome.signal:
@@ -65,7 +72,17 @@ class Puts:
             raise copy(decided.outcome.error)
         put_id: str = decided.outcome.run_id  # type: ignore[union-attr]
         await self._signals.store(address, decided.head.put, caller.client)
+        if begins:
+            with suppress(HostingError):  # a later look finds that nothing is to be done
+                await self._begun.forget(address, put.id)
         return PutIn(put_id, replayed=put_id != put.id)
+
+    async def _begins(self, address: Address) -> bool:
+        """Return whether the engine may not know the thread yet."""
+        head = self._log.remembered(address)
+        if head is None or head.state != "open":
+            head = await self._log.head(address)
+        return head.position == 0 or head.state == "deleted"
 
     async def _with_row(self, address: Address, command: PutMessages, head: Head) -> PutMessages:
         """Return the command with the row of its idempotency key, as that head has it."""

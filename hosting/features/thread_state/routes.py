@@ -136,6 +136,7 @@ PUT_MESSAGES = Route(
         errors.ThreadDeletingError,
         errors.ApprovalsPendingError,
         errors.ForbiddenError,
+        errors.AttachmentsUnavailableError,
         *STORES,
     ),
     (KEY_PARAMETER,),

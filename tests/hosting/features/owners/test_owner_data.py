@@ -39,6 +39,7 @@ SPACES = {
     "files": "owners",
     "feedback": "owners",
     "feedback-noted": "threads",
+    "put-noted": "threads",
 }
 """The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py),
 and what is an owner's with the cells."""
