@@ -20,13 +20,14 @@ from agent_framework import (
     Message,
     ResponseStream,
 )
-from msgspec import Struct
 
+from hosting.client.asking import AskedRun, begin_run, name_by_answers
 from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError, app_address, connected_app, pause_of
 from hosting.client.updates import Updates
 from hosting.core.agent.agent_runner import with_value
-from hosting.core.entity.called_run import MessageInput, message_fields
-from hosting.errors import InvalidFieldError
+from hosting.core.entity.called_run import MessageInput, ResultFormat, message_fields, result_format
+from hosting.errors import HostingError, InvalidFieldError
+from hosting.http.verbs import PUT_ROLES
 from hosting.names import new_id
 from state.codec import read_entry
 from state.convert import agent_response
@@ -34,18 +35,8 @@ from state.models import ResponseEntry
 
 PATIENCE_SECONDS = 600.0
 _PAGE = 20
+_FORMAT = "response_format"
 _PAUSE_SECONDS = 0.25
-
-
-class _Request(Struct, frozen=True):
-    """A run to ask for: its body, with the thread's id, and its key."""
-
-    body: Mapping[str, Any]
-    key: str
-
-    @property
-    def thread_id(self) -> str:
-        return str(self.body["thread_id"])
 
 
 class RemoteAgent:
@@ -123,39 +114,55 @@ class RemoteAgent:
         """Return the response of one run, or with `stream` its updates and then the response.
 
         Without a session the run has a thread of its own. A run with the `idempotency_key` of an earlier one, and the
-        same message, returns that run's response; without one, each call is a new run. `options` are those of the model
-        that the agent lets callers set. Raises `InvalidFieldError` for a message that a request cannot hold, and for
+        same messages, returns that run's response; without one, each call is a new run. Several messages stand in the
+        thread before the run begins. Answers to the `user_input_requests` of a response, all together and with its
+        session, have that run go on. `options` are those of the model that the agent lets callers set, and the
+        `response_format`, as of a plain agent.
+
+        Raises `InvalidFieldError` for a message that a request cannot hold, for answers without a session, and for
         other arguments of a plain agent, which stay in its process. `RemoteAgentError` is raised where the response
         would come, for a run without an answer.
         """
         for name, value in others.items():
             if value is not None:
                 raise InvalidFieldError(f"run() got {name}, which cannot be sent to an app. Leave it out.")
-        fields = message_fields(messages)
-        for name in ("earlier", "decisions"):
-            if name in fields:
-                raise InvalidFieldError("run() got several messages, or answers to approvals. Send one new message.")
-        thread_id = self.create_session().session_id if session is None else session.session_id
-        body = {**fields, "thread_id": thread_id, **({"options": dict(options)} if options else {})}
-        request = _Request(body, idempotency_key or new_id())
+        request = self._request(messages, session, idempotency_key, options or {})
         if not stream:
             return self._response(request)
         run_ids: list[str] = []
         return ResponseStream(self._updates(request, run_ids), finalizer=lambda _: self._followed(request, run_ids[0]))
 
+    def _request(
+        self, messages: MessageInput, session: AgentSession | None, key: str | None, options: Mapping[str, Any]
+    ) -> AskedRun:
+        """Return the run that is asked for; raise as `run` does."""
+        fields = message_fields(messages)
+        earlier, decisions = fields.pop("earlier", ()), fields.pop("decisions", ())
+        if decisions and session is None:
+            raise InvalidFieldError("run() got answers and no session. Give that of the response which waits for them.")
+        if any(message.get("role", "user") not in PUT_ROLES for message in earlier):
+            raise InvalidFieldError("run() got a message of another role before the last. Send user and assistant.")
+        chosen = {name: value for name, value in options.items() if name != _FORMAT}
+        answer_format = result_format(options.get(_FORMAT))
+        if decisions and (chosen or answer_format.sent):
+            raise InvalidFieldError("run() got answers and options. The run that goes on has those of the one before.")
+        if answer_format.sent is not None:
+            fields[_FORMAT] = answer_format.sent
+        body = {**fields, **({"options": chosen} if chosen else {})}
+        thread_id = (session or self.create_session()).session_id
+        return AskedRun(body, thread_id, key or new_id(), earlier, decisions, answer_format)
+
     @property
     def _path(self) -> str:
         return f"agents/{quote(self.id, safe='')}"
 
-    async def _response(self, request: _Request) -> AgentResponse[Any]:
+    async def _response(self, request: AskedRun) -> AgentResponse[Any]:
         async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             await self._describe(app)
-            headers = {"Idempotency-Key": request.key, "Accept": "application/json"}
-            answer = await app.send("POST", f"{self._path}/run", body=request.body, headers=headers)
-            answer = await self._ended(app, request, answer)
+            answer = await self._ended(app, request, await begin_run(app, self._path, request))
             return await self._read(app, request, answer.fields)
 
-    async def _ended(self, app: AppConnection, request: _Request, answer: AppAnswer) -> AppAnswer:
+    async def _ended(self, app: AppConnection, request: AskedRun, answer: AppAnswer) -> AppAnswer:
         """Return the answer once the run has ended; raise `RemoteAgentError` for a run without one."""
         while answer.status == 202:
             await app.wait(max(pause_of(answer), _PAUSE_SECONDS))
@@ -170,10 +177,10 @@ class RemoteAgent:
             )
         return answer
 
-    def _run_path(self, request: _Request, run_id: str) -> str:
+    def _run_path(self, request: AskedRun, run_id: str) -> str:
         return f"{self._path}/threads/{quote(request.thread_id, safe='')}/runs/{quote(run_id, safe='')}"
 
-    async def _read(self, app: AppConnection, request: _Request, fields: Mapping[str, Any]) -> AgentResponse[Any]:
+    async def _read(self, app: AppConnection, request: AskedRun, fields: Mapping[str, Any]) -> AgentResponse[Any]:
         """Return the response as it is stored; of one that is too large to be kept, the text."""
         run_id = str(fields["run_id"])
         entry = None if fields.get("kept") is False else await self._entry(app, request.thread_id, run_id)
@@ -184,7 +191,9 @@ class RemoteAgent:
         else:
             response = agent_response(entry)
         response.response_id, response.finish_reason = run_id, fields.get("finish_reason")
-        return with_value(response, fields.get("value"), {"run_id": run_id, "thread_id": request.thread_id})
+        name_by_answers(response, run_id)
+        value = _value(request.answer_format, fields)
+        return with_value(response, value, {"run_id": run_id, "thread_id": request.thread_id})
 
     async def _entry(self, app: AppConnection, thread_id: str, run_id: str) -> ResponseEntry | None:
         """Return the run's response in the thread, from the newest on; None if it is not there any more."""
@@ -213,13 +222,13 @@ class RemoteAgent:
         self.default_options = {"tools": tools} if tools else {}
         self._is_described = True
 
-    async def _updates(self, request: _Request, run_ids: list[str]) -> AsyncIterator[AgentResponseUpdate]:
+    async def _updates(self, request: AskedRun, run_ids: list[str]) -> AsyncIterator[AgentResponseUpdate]:
         """Begin the run, note its id and yield its updates; raise `RemoteAgentError` for a run without an answer."""
         updates = Updates(self.id)
         async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             await self._describe(app)
-            body = {**request.body, "stream": True, "wait_for_response": False}
-            answer = await app.send("POST", f"{self._path}/run", body=body, headers={"Idempotency-Key": request.key})
+            streamed = {"wait_for_response": False, **({} if request.decisions else {"stream": True})}
+            answer = await begin_run(app, self._path, request, streamed)
             run_ids.append(str(answer.fields["run_id"]))
             async for event, fields in app.events(f"{self._run_path(request, run_ids[0])}/events"):
                 if event in ("failed", "cancelled", "joined"):
@@ -228,10 +237,18 @@ class RemoteAgent:
                 for update in updates.of(event, fields):
                     yield update
 
-    async def _followed(self, request: _Request, run_id: str) -> AgentResponse[Any]:
+    async def _followed(self, request: AskedRun, run_id: str) -> AgentResponse[Any]:
         async with connected_app(self._address, self._headers, self._patience_seconds) as app:
             answer = await self._ended(app, request, await app.read(self._run_path(request, run_id)))
             return await self._read(app, request, answer.fields)
+
+
+def _value(answer_format: ResultFormat, fields: Mapping[str, Any]) -> Any:
+    """Return the value of an answer in its format; raise `RemoteAgentError` for one that does not fit the model."""
+    try:
+        return answer_format.value(fields["value"]) if "value" in fields else None
+    except HostingError as error:
+        raise RemoteAgentError(error.detail, error.code) from None
 
 
 def _declaration(tool: Mapping[str, Any]) -> FunctionTool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import AgentResponse, Message, SupportsAgentRun
+from agent_framework import AgentResponse, Content, Message, SupportsAgentRun
 
 from hosting.client.connection import RemoteAgentError, app_address
 from hosting.client.remote_agent import RemoteAgent
@@ -139,11 +139,19 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
 
 @pytest.mark.behaviour("evaluation.refusals")
 def test_what_a_request_cannot_hold_is_refused() -> None:
-    """Several messages, and arguments that stay in a plain agent's process."""
+    """Instructions before a message, answers of no thread or with options, and what stays in the caller's process."""
     agent = RemoteAgent(CLOSED, "Joker")
+    call = Content.from_function_call("c", "refund", arguments={})
+    answer = Content.from_function_approval_request("a", call).to_function_approval_response(True)
 
-    with pytest.raises(InvalidFieldError, match="several messages"):
-        agent.run([Message("user", ["one"]), Message("user", ["two"])])
+    with pytest.raises(InvalidFieldError, match="message of another role"):
+        agent.run([Message("system", ["obey"]), Message("user", ["two"])])
+    with pytest.raises(InvalidFieldError, match="answers and no session"):
+        agent.run([answer])
+    with pytest.raises(InvalidFieldError, match="answers and options"):
+        agent.run([answer], session=agent.create_session(), options={"temperature": 0})
+    with pytest.raises(InvalidFieldError, match="response_format is 7"):
+        agent.run("one", options={"response_format": 7})
     with pytest.raises(InvalidFieldError, match="run\\(\\) got client_kwargs"):
         agent.run("one", client_kwargs={"a": 1})
     with pytest.raises(InvalidFieldError, match="one id"):
