@@ -94,13 +94,14 @@ def _is_local(evaluator: Any) -> bool:
 
 
 async def _run(agent: RemoteAgent, case: Case, evaluation_id: str, repetition: int) -> _Run:
-    place = sha256(f"{evaluation_id}\0{agent.id}\0{case.name}\0{case.query}\0{repetition}".encode()).hexdigest()[:24]
+    said = "\0".join(f"{message.role} {message.text}" for message in case.asked())
+    place = sha256(f"{evaluation_id}\0{agent.id}\0{case.name}\0{said}\0{repetition}".encode()).hexdigest()[:24]
     thread_id = f"evaluation-{place}"
     name = f"{case.name} #{repetition}" if repetition else case.name
     start, response, error = time.monotonic(), None, ""
     try:
         session = AgentSession(session_id=thread_id)
-        response = await agent.run(case.query, session=session, idempotency_key=thread_id)
+        response = await agent.run(case.asked(), session=session, idempotency_key=thread_id)
     except (RemoteAgentError, HostingError) as refusal:
         error = refusal.detail
     return _Run(case, name, thread_id, response, error, time.monotonic() - start)

@@ -37,7 +37,7 @@ def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
         ("{", "line 1 is not JSON"),
         (f"{CASE}\n[]", "line 2 is no object"),
         ('{"keywords": ["x"]}', "query"),
-        ('{"query": " ", "keywords": ["x"]}', "`query` is blank"),
+        ('{"query": " ", "keywords": ["x"]}', "`query` is blank, or one of `messages`"),
         ('{"query": "hi"}', "checks nothing"),
         ('{"query": "hi", "keywords": ["x"], "keyword": ["y"]}', "unknown field `keyword`"),
         ('{"query": "hi", "exact": true}', "`exact` needs `expected_output`"),
@@ -52,6 +52,61 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentenc
 
     assert str(raised.value).startswith(str(path))
     assert sentence in str(raised.value)
+
+
+YAML = """
+- query: And in Rome?
+  messages:
+    - What is the weather in Paris?
+    - role: assistant
+      message: 18 °C
+  keywords: [Rome]
+  expected_tool_calls:
+    - name: look
+      arguments: {city: Rome}
+- {query: hi, name: short, expected_output: hello, exact: true}
+"""
+
+
+@pytest.mark.parametrize("name", ["cases.yaml", "cases.yml"])
+def test_a_yaml_file_has_a_list_of_the_same_cases(name: str, tmp_path: Path) -> None:
+    """With messages before the query: texts of the user, or of the agent. A Python file may name it, too."""
+    path = written(tmp_path, YAML, name)
+    first, second = read_evaluation(path).cases
+    named = read_evaluation(written(tmp_path, f"CASES = {name!r}", "evaluation.py")).cases
+
+    assert [(message.role, message.text) for message in first.asked()] == [
+        ("user", "What is the weather in Paris?"),
+        ("assistant", "18 °C"),
+        ("user", "And in Rome?"),
+    ]
+    assert first.calls() == [ExpectedToolCall("look", {"city": "Rome"})]
+    assert ((second.name, second.exact), named) == (("short", True), (first, second))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", " has no case. Give one, as"),
+        ("query: hi", " is no list. Give a list of cases, as\n- query: "),
+        ("- query: hi\n  keywords: [x", ", line 2 is not YAML."),
+        ("- query: 2026-02-31", " is not YAML."),
+        ("- !!python/object:os.system {}", ", line 1 is not YAML."),
+        ("- hi", ", case 1 is no object."),
+        ("- {query: hi, keywords: [x], messages: [' ']}", ", case 1: `query` is blank, or one of `messages`."),
+        (
+            "- {query: hi, keywords: [x], messages: [{role: system, message: x}]}",
+            ", case 1: Invalid enum value",
+        ),
+    ],
+)
+def test_a_yaml_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str, tmp_path: Path) -> None:
+    """And runs no code."""
+    path = written(tmp_path, text, "cases.yaml")
+    with pytest.raises(EvaluationFileError) as raised:
+        read_evaluation(path)
+
+    assert str(raised.value).startswith(f"{path}{sentence}")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agent_framework import EvalItem, EvalResults, evaluator
 
 from hosting.client.remote_agent import RemoteAgent
-from hosting.evaluation.cases import Case, Evaluation
+from hosting.evaluation.cases import Case, EarlierMessage, Evaluation
 from hosting.evaluation.evaluating import Check, evaluate
 from tests.support.carriers import APP
 from tests.support.running_host import RunningHost
@@ -56,3 +56,17 @@ async def test_each_answer_is_judged_by_itself_and_all_of_them_together(tmp_path
     assert service.answers == ["echo: one", "echo: TWO", "three"]
     assert result.together == (Check("Service", False, "2 of 3 passed"),)
     assert not result.passed
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.files")
+async def test_a_case_of_several_messages_is_one_run_after_those_before(tmp_path: Path) -> None:
+    """Begun again under its id it is the same run."""
+    before = (EarlierMessage("my name is Ada"), EarlierMessage("Hello, Ada.", "assistant"))
+    cases = (Case("recall", "talk", messages=before, expected_output="my name is Ada | recall", exact=True),)
+    with RunningHost(shutil.copytree(APP, tmp_path / "app")) as host:
+        agent = RemoteAgent(host.origin, "Joker")
+        results = [await evaluate(agent, Evaluation(cases), "talks") for _ in range(2)]
+
+    assert [result.passed for result in results] == [True, True], results
+    assert results[0].cases[0].answer == results[1].cases[0].answer == "my name is Ada | recall"
