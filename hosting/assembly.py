@@ -151,7 +151,7 @@ def make_features(
     search = SearchFeature(cells, log, threads, stores)
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
-    thread_state = ThreadStateFeature(services)
+    state = ThreadStateFeature(services)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
@@ -167,21 +167,14 @@ def make_features(
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         forks,
         feedback,
-        thread_state,
+        state,
         BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
         *_wires(
-            services,
-            plan,
-            wires,
-            approvals=approvals,
-            forks=forks,
-            overview=overview,
-            webhooks=webhooks,
-            puts=thread_state.put,
+            services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks, put=state.put
         ),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
@@ -223,7 +216,7 @@ def _wires(
     forks: ForksFeature,
     overview: OverviewFeature,
     webhooks: WebhooksFeature,
-    puts: PutsMessages,
+    put: PutsMessages,
 ) -> Sequence[WireFeature]:
     """Return the other protocols, also those that the app does not name; raises as `make_features`."""
     _check_wires(names)
@@ -238,7 +231,7 @@ def _wires(
     )
     newest, large_reads, draining = overview.newest, services.large_reads, services.holders.draining
     return (
-        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads, puts),
+        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads, put),
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),

@@ -253,6 +253,10 @@ def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
+PUT_ROLES = ("user", "assistant")
+"""The roles of messages that are put into a thread."""
+
+
 def store_space(
     hub: str,
     holds: Literal[

@@ -12,12 +12,10 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from agent_framework import AgentResponse
 from msgspec import Struct
 
 from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError
 from hosting.core.entity.called_run import ResultFormat
-from hosting.core.thread.messages import call_id, waiting_calls
 
 _BUSY_PAUSE_SECONDS = 0.5
 _JSON = {"Accept": "application/json"}
@@ -81,11 +79,3 @@ async def _answer(
         detail = f"These answers are recorded. The thread waits for others still: {tools or 'none'}."
         raise RemoteAgentError(detail, "approvals_pending", answer.status)
     return answer
-
-
-def name_by_answers(response: AgentResponse[Any], run_id: str) -> None:
-    """Give the calls of a response that wait the ids under which the app takes their answers."""
-    for request in waiting_calls(response):
-        request.id = call_id(run_id, request)
-        if request.type == "function_call":
-            request.call_id = request.id  # by which the caller's code answers it

@@ -21,14 +21,14 @@ from agent_framework import (
     ResponseStream,
 )
 
-from hosting.client.asking import AskedRun, begin_run, name_by_answers
+from hosting.client.asking import AskedRun, begin_run
 from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError, app_address, connected_app, pause_of
 from hosting.client.updates import Updates
 from hosting.core.agent.agent_runner import with_value
 from hosting.core.entity.called_run import MessageInput, ResultFormat, message_fields, result_format
+from hosting.core.thread.messages import call_id, waiting_calls
 from hosting.errors import HostingError, InvalidFieldError
-from hosting.http.verbs import PUT_ROLES
-from hosting.names import new_id
+from hosting.names import PUT_ROLES, new_id
 from state.codec import read_entry
 from state.convert import agent_response
 from state.models import ResponseEntry
@@ -191,7 +191,7 @@ class RemoteAgent:
         else:
             response = agent_response(entry)
         response.response_id, response.finish_reason = run_id, fields.get("finish_reason")
-        name_by_answers(response, run_id)
+        _name_by_answers(response, run_id)
         value = _value(request.answer_format, fields)
         return with_value(response, value, {"run_id": run_id, "thread_id": request.thread_id})
 
@@ -265,3 +265,11 @@ def _response_entry(shown: Mapping[str, Any]) -> ResponseEntry | None:
     }
     entry = read_entry(value)
     return entry if isinstance(entry, ResponseEntry) else None
+
+
+def _name_by_answers(response: AgentResponse[Any], run_id: str) -> None:
+    """Give the calls of a response that wait the ids under which the app takes their answers."""
+    for request in waiting_calls(response):
+        request.id = call_id(run_id, request)
+        if request.type == "function_call":
+            request.call_id = request.id  # by which the caller's code answers it

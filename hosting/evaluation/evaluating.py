@@ -94,8 +94,8 @@ def _is_local(evaluator: Any) -> bool:
 
 
 async def _run(agent: RemoteAgent, case: Case, evaluation_id: str, repetition: int) -> _Run:
-    said = "\0".join(f"{message.role} {message.text}" for message in case.asked())
-    place = sha256(f"{evaluation_id}\0{agent.id}\0{case.name}\0{said}\0{repetition}".encode()).hexdigest()[:24]
+    texts = "\0".join(f"{message.role} {message.text}" for message in case.asked())
+    place = sha256(f"{evaluation_id}\0{agent.id}\0{case.name}\0{texts}\0{repetition}".encode()).hexdigest()[:24]
     thread_id = f"evaluation-{place}"
     name = f"{case.name} #{repetition}" if repetition else case.name
     start, response, error = time.monotonic(), None, ""

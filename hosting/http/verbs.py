@@ -122,8 +122,6 @@ class FindsThreads(Protocol):
 
 MOST_PUT = 100
 """Messages that are put into a thread at a time."""
-PUT_ROLES = ("user", "assistant")
-"""Of messages that are put in."""
 
 
 class NewMessages(Struct, frozen=True):

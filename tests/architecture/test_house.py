@@ -98,6 +98,7 @@ REQUIRED = {
     "re2",
     "referencing",
     "typing_extensions",
+    "yaml",
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}

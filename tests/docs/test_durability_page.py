@@ -46,6 +46,8 @@ FOUND = {
     "a holder that was paused past its lease": "journal.zombies",
     "a run that was cancelled in the queue": "thread.cancel",
     "two processes that end one run": "service.stale",
+    "the process that [puts messages](../guides/thread-state.md) into a new thread, "
+    "before its signal was taken": "thread.put-killed",
     "the process that works on a [batch](../reference/http-runs.md#many-requests-in-one)": "batch.once",
     "a caller that leaves": "service.callers-leave",
     "the process that streams": "streams.killed",

@@ -268,7 +268,7 @@ def fold_tasks(address: Address, events: Iterable[tuple[int, Event]], metadata: 
                 by_run[fold.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:
             fold = by_run[event.run_id] = TaskFold(Run(address, event, position, position))
-            fold.context = TaskContext(metadata, objects.put_messages(address, puts))
+            fold.context = TaskContext(metadata, objects.context_messages(address, puts))
             folds.append(fold)
         puts = puts_after(puts, event)
         if isinstance(event, RunEvent) and event.run_id in by_run:

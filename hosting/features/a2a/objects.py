@@ -128,7 +128,7 @@ def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
     return shown
 
 
-def put_messages(address: Address, puts: Iterable[MessagesPut]) -> list[dict[str, Any]]:
+def context_messages(address: Address, puts: Iterable[MessagesPut]) -> list[dict[str, Any]]:
     """Return messages that were put into a context; they are of no task."""
     return [
         {

@@ -23,7 +23,7 @@ from hosting.core.turns import LargeReads
 from hosting.errors import HostingError, InvalidFieldError, ShuttingDownError, UnknownRunError
 from hosting.features.a2a import names
 from hosting.features.a2a.fold import Payload, TaskContext, TaskFold, fold_tasks, puts_after
-from hosting.features.a2a.objects import put_messages
+from hosting.features.a2a.objects import context_messages
 from hosting.features.a2a.requests import Call, Listing
 from hosting.http.json_rpc import envelope
 from hosting.http.replies import Streamed, first_page
@@ -75,7 +75,7 @@ class Tasks(Struct, frozen=True, eq=False):
         if head.put and after < run.first - 1:  # most threads have none, and then nothing is read
             for _, event in await log.events(run.address, after, through=run.first - 1):
                 puts = puts_after(puts, event)
-        fold.context = TaskContext(head.metadata, put_messages(run.address, puts))
+        fold.context = TaskContext(head.metadata, context_messages(run.address, puts))
         return fold
 
     async def of_run(self, run: Run, head: Head | None = None) -> TaskFold:

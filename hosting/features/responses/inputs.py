@@ -20,10 +20,11 @@ from hosting.core.request.fields import check_message, read_decision
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError
-from hosting.http.verbs import MOST_PUT, PUT_ROLES
+from hosting.http.verbs import MOST_PUT
 from hosting.http.wire_calls import OUTPUT, item_messages, item_results, output_text
 from hosting.http.wire_openai import NotServedError, openai_file
 from hosting.http.wire_requests import read_message
+from hosting.names import PUT_ROLES
 
 
 class Input(Struct, frozen=True):

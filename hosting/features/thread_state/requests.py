@@ -15,7 +15,8 @@ from hosting.core.thread.run_request import UserMessage
 from hosting.errors import InvalidFieldError, UnknownFieldError
 from hosting.features.thread_state.routes import IF_MATCH, STATE_BODY
 from hosting.http.run_call import JsonBody, RawRequest, read_idempotency_key
-from hosting.http.verbs import MOST_PUT, PUT_ROLES, NewMessages
+from hosting.http.verbs import MOST_PUT, NewMessages
+from hosting.names import PUT_ROLES
 
 MOST_PATCH_BYTES = 65_536
 _MEMBERS = ("role", "message", "contents")

@@ -18,7 +18,8 @@ from hosting.http.parameters import Parameter
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import CONVERSATION
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, json_object
-from hosting.http.verbs import MOST_PUT, PUT_ROLES
+from hosting.http.verbs import MOST_PUT
+from hosting.names import PUT_ROLES
 
 
 class StateChangedError(RequestError, code="state_changed", status=412):

@@ -184,7 +184,7 @@ def test_words_of_a_lost_attempt_are_not_there_when_the_next_begins() -> None:
 def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
     """Beside another run of the thread, which is another one."""
     other = (*APPROVED, accepted("u"), completed("Hm", "u"))
-    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered(other))]
+    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered(other), {})]
 
     assert [(task["id"], task["status"]["state"]) for task in tasks] == [
         ("r~t", "TASK_STATE_COMPLETED"),
