@@ -148,10 +148,9 @@ def make_features(
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
-    search = SearchFeature(cells, log, threads, stores)
+    state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores)
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
-    state = ThreadStateFeature(services)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
@@ -173,9 +172,7 @@ def make_features(
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
-        *_wires(
-            services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks, put=state.put
-        ),
+        *_wires(services, plan, wires, approvals, forks, overview=overview, webhooks=webhooks, put=state.put),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
     services.thread_data += thread_data_of(features)
@@ -211,9 +208,9 @@ def _wires(
     services: Services,
     plan: Plan,
     names: Sequence[str],
-    *,
     approvals: Approvals,
     forks: ForksFeature,
+    *,
     overview: OverviewFeature,
     webhooks: WebhooksFeature,
     put: PutsMessages,
