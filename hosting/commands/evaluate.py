@@ -15,13 +15,13 @@ from pathlib import Path
 
 from hosting.client.connection import RemoteAgentError
 from hosting.client.remote_agent import RemoteAgent
-from hosting.commands.local_app import LocalApp
 from hosting.commands.running_app import RefusedError, RunningApp, add_options, exit_code
 from hosting.errors import HostingError
 from hosting.evaluation.cases import EvaluationFileError, read_evaluation
 from hosting.evaluation.evaluating import EvaluationResult, evaluate
 from hosting.evaluation.reports import junit, table
 from hosting.names import new_id
+from hosting.testing.local_app import LocalApp, LocalAppError
 
 _MOST_REPETITIONS, _MOST_PARALLEL = 100, 64
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
             result = asyncio.run(work)
         _report(result, options.junit)
         return 0 if result.passed else 1
-    except (RefusedError, EvaluationFileError, ValueError) as error:
+    except (RefusedError, LocalAppError, EvaluationFileError, ValueError) as error:
         print(error, file=sys.stderr)
     except (HostingError, RemoteAgentError) as error:
         print(error.detail, file=sys.stderr)

@@ -535,7 +535,7 @@ PARSERS: Mapping[str, Parser] = {
 UNREACHED: Mapping[str, str] = {
     "hosting.authorizations._URL": "links are made by tools of the app, and are short",
     "hosting.authorizations._SCOPE": "scopes are named by tools of the app",
-    "hosting.commands.local_app._ADDRESS": "lines are printed by a local host of the user's own",
+    "hosting.testing.local_app._ADDRESS": "lines are printed by a local host of the user's own",
     "hosting.http.wire._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
     "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",

@@ -15,7 +15,7 @@ import pytest
 
 from devhost import __name__ as DEVHOST
 from hosting.commands.evaluate import main
-from hosting.commands.local_app import LocalApp
+from hosting.testing.local_app import LocalApp
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP
 from tests.support.running_host import START_GUARD_SECONDS
@@ -38,7 +38,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "sentence"),
     [
         (["no.jsonl"], "cannot be read"),
-        (["{file}", "--app", "{folder}"], "has no host.json. Name the app's folder by --app."),
+        (["{file}", "--app", "{folder}"], "has no host.json. Name the app's folder."),
         (["{file}", "--url", "localhost"], "must begin with http:// or https://"),
         (["{file}", "--url", "http://127.0.0.1:9"], "cannot be reached at http://127.0.0.1:9"),
         (["{file}", "--url", "http://127.0.0.1:9", "--key", "a b"], "--key has spaces"),
@@ -83,7 +83,7 @@ def test_without_the_local_host_the_package_to_install_is_named(file: Path) -> N
         [sys.executable, "-c", program], cwd=file.parent, capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert ended.stderr.endswith("The local host is not installed. Install functions-local-host, or give --url.\n")
+    assert ended.stderr.endswith("The local host is not installed. Install functions-local-host, or name a running app.\n")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""An app on a local host of its own, for as long as a command needs it."""
+"""An app on a local host of its own, for as long as a command or a test needs it."""
 
 from __future__ import annotations
 
@@ -7,42 +7,61 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, Queue
 
-from hosting.commands.running_app import RefusedError
-
 _ADDRESS = re.compile(r"development only: (http://\S+)")
-_LOCAL_HOST = "devhost.__main__"
+LOCAL_HOST = "devhost.__main__"
+"""What Python runs as the local host: no module of ours imports it."""
 _START_SECONDS, _STOP_SECONDS = 120.0, 20.0
 _LINES_KEPT = 12
+
+
+class LocalAppError(Exception):
+    """The app cannot be started, as a sentence."""
 
 
 class LocalApp:
     """The app of a folder, which a local host of its own runs on a free port until the end of the `with` block.
 
-    A host that ends before that is started again on its port, and the app's runs go on.
+    A host that ends before that is started again on its port, and the app's runs go on. `program` is what Python runs
+    as the host, a module and its arguments, with the variables of `environ` (None: those of this process).
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Start nothing yet; raises `RefusedError` for a folder without an app, and without the local host."""
+    def __init__(
+        self, folder: Path, program: Sequence[str] = (LOCAL_HOST,), environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Start nothing yet; raises `LocalAppError` for a folder without an app, and without the local host."""
         if not (folder / "host.json").is_file():
-            raise RefusedError(f"{folder} is not a Functions app: it has no host.json. Name the app's folder by --app.")
+            raise LocalAppError(f"{folder} is not a Functions app: it has no host.json. Name the app's folder.")
         try:
-            find_spec(_LOCAL_HOST)
+            find_spec(LOCAL_HOST)
         except ModuleNotFoundError:
-            sentence = "The local host is not installed. Install functions-local-host, or give --url."
-            raise RefusedError(sentence) from None
-        self._folder, self._command = folder, [sys.executable, "-m", _LOCAL_HOST, "start", "--port"]
+            sentence = "The local host is not installed. Install functions-local-host, or name a running app."
+            raise LocalAppError(sentence) from None
+        self._folder, self._environ = folder, environ
+        self._command = [sys.executable, "-m", *program, "start", "--port"]
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
         self._addresses: Queue[str | None] = Queue()
         self._process: subprocess.Popen[str] | None = None
         self._ends = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
+    @property
+    def printed(self) -> Sequence[str]:
+        """The last lines that the host printed."""
+        return tuple(self._last)
+
+    def kill(self) -> None:
+        """End the process of the host without a chance to clean up; another one is started."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.kill()
+
     def __enter__(self) -> str:
-        """Start the host and return the app's address; raises `RefusedError`, with what it printed, if it does not."""
+        """Start the host and return the app's address; raises `LocalAppError`, with what it printed, if it does not."""
         self._keeper.start()
         try:
             address = self._addresses.get(timeout=_START_SECONDS)
@@ -51,8 +70,14 @@ class LocalApp:
         if address is None:
             self.__exit__()
             printed = "\n".join(self._last)
-            raise RefusedError(f"{printed}\nThe app in {self._folder} does not start. The lines above say why.")
+            raise LocalAppError(f"{printed}\nThe app in {self._folder} does not start. The lines above say why.")
         return address
+
+    def stop_at_once(self) -> None:
+        """End the host without a chance to clean up, and start no other."""
+        self._ends.set()
+        self.kill()
+        self._keeper.join(_STOP_SECONDS)
 
     def __exit__(self, *_: object) -> None:
         self._ends.set()
@@ -81,6 +106,7 @@ class LocalApp:
         with subprocess.Popen(
             [*self._command, port],
             cwd=self._folder,
+            env=None if self._environ is None else dict(self._environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -89,6 +115,8 @@ class LocalApp:
             errors="replace",
         ) as process:
             self._process = process
+            if self._ends.is_set():  # it was told to end while this process began
+                process.kill()
             for line in process.stdout or ():
                 self._last.append(line.rstrip())
                 if address is None and (printed := _ADDRESS.search(line)):
