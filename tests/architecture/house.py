@@ -101,7 +101,7 @@ HOSTING = House(
         ("http", "store_choice", "task_hub", "client"),
         ("feature",),
         ("features",),
-        ("functions", "console", "evaluation"),
+        ("functions", "console", "evaluation", "testing"),
         ("app", "assembly", "commands"),
     ),
 )
