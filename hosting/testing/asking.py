@@ -82,9 +82,17 @@ class AppRequests:
 
 
 def waited_for(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of the work, also in a thread with an event loop of its own, as an asynchronous test has."""
+    """Return the result of the work, also in a thread with an event loop of its own, as an asynchronous test has.
+
+    Its error has no lines of this library, so pytest shows the test's.
+    """
+    __tracebackhide__ = True
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        ended = thread.submit(asyncio.run, work)
+        error = ended.exception()
+    if error is not None:
+        raise error.with_traceback(None)
+    return ended.result()
 
 
 def _path(agent: str) -> str:

@@ -125,6 +125,7 @@ def ask(agent_app: AgentApp) -> Callable[..., Answer]:
     def ask(
         message: str, *, agent: str | None = None, thread: str | None = None, key: str | None = None, **fields: Any
     ) -> Answer:
+        __tracebackhide__ = True
         return waited_for(agent_app.requests.ask(message, agent, thread, key, **fields))
 
     return ask
@@ -138,6 +139,7 @@ def stream(agent_app: AgentApp) -> Callable[..., Streamed]:
     def stream(
         message: str, *, agent: str | None = None, thread: str | None = None, key: str | None = None, **fields: Any
     ) -> Streamed:
+        __tracebackhide__ = True
         return waited_for(agent_app.requests.stream(message, agent, thread, key, **fields))
 
     return stream
@@ -152,6 +154,7 @@ def approve(agent_app: AgentApp) -> Callable[..., Answer]:
     from hosting.testing.asking import waited_for
 
     def approve(waiting: Answer, **decision: Any) -> Answer:
+        __tracebackhide__ = True
         return waited_for(agent_app.requests.approve(waiting, decision or {"approved": True}))
 
     return approve

@@ -105,7 +105,7 @@ LOCAL = {"httptools", "uvicorn", "uvloop"}
 OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}
 EXTENSION = {"fastapi", "starlette"}
 OF_THE_TRIAL = {"conformance", "httpx"}
-OF_TESTS = {"pytest"}
+BESIDE = {*OF_THE_TRIAL, "pytest"}
 
 
 HOUSES = pytest.mark.parametrize("house", [HOSTING, CORE], ids=lambda house: house.package)
@@ -291,7 +291,7 @@ def test_only_the_first_module_of_the_page_names_those_of_features() -> None:
 
 def test_the_product_imports_what_its_requirements_install() -> None:
     """What comes along with a requirement may go; the streaming extension's own two are its public types."""
-    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION, *OF_THE_TRIAL, *OF_TESTS}
+    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION, *BESIDE}
     files = [path for path in product_files() if not path.is_relative_to(ROOT / "benchmarks")]
     imported = {name.partition(".")[0] for path in files for name in imports_of(path)}
 

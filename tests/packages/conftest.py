@@ -1,11 +1,13 @@
 """The wheels, built once for all test processes, and environments that have nothing else."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.packages.hosted_apps import new
 from tests.support.interpreters import PROGRAMS, install, new_environment
 from tests.support.made_once import made_once
 
@@ -42,3 +44,23 @@ def both_installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFac
         install(str(folder / PROGRAMS / "python"), *map(str, wheels.values()))
 
     return made_once(tmp_path_factory, "both", make) / PROGRAMS
+
+
+@pytest.fixture(scope="module")
+def where_wheels_are(wheels: dict[str, Path]) -> pytest.MonkeyPatch:
+    """In the place of the index, which has none yet; and the tests' own uv on the path."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("UV_FIND_LINKS", str(wheels["durable_agent_host"].parent))
+    patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    patch.delenv("PYTHONPATH", raising=False)
+    return patch
+
+
+@pytest.fixture(scope="module")
+def made(both_installed: Path, where_wheels_are: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a new app; its environment is made by the first command."""
+    parent = tmp_path_factory.mktemp("parent")
+    ended = new(both_installed, parent, "My_Agents")
+    assert ended.returncode == 0, ended.stderr
+    assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
+    return parent / "My_Agents"

@@ -11,6 +11,12 @@ BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH
 """The variables of a user, who has nothing of this tree on Python's path."""
 
 
+def new(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `durable-agent-host new` of these programs in the folder."""
+    command = [str(programs / "durable-agent-host"), "new", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
 @contextmanager
 def hosted(command: list[str], folder: Path, environ: dict[str, str] = BARE) -> Iterator[str]:
     """The address of the app in the folder, while it runs."""

@@ -11,39 +11,14 @@ from pathlib import Path
 import pytest
 
 from packages.build import ROOT, TEMPLATE, version
-from tests.packages.hosted_apps import BARE, hosted, sent
+from tests.packages.hosted_apps import BARE, hosted, new, sent
 from tests.support.interpreters import PROGRAMS
 
 pytestmark = pytest.mark.slow
 
 
-def new(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [str(programs / "durable-agent-host"), "new", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
 def files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.fixture(scope="module")
-def where_wheels_are(wheels: dict[str, Path]) -> pytest.MonkeyPatch:
-    """In the place of the index, which has none yet; and the tests' own uv on the path."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("UV_FIND_LINKS", str(wheels["durable_agent_host"].parent))
-    patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    patch.delenv("PYTHONPATH", raising=False)
-    return patch
-
-
-@pytest.fixture(scope="module")
-def made(both_installed: Path, where_wheels_are: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a new app; its environment is made by the first command."""
-    parent = tmp_path_factory.mktemp("parent")
-    ended = new(both_installed, parent, "My_Agents")
-    assert ended.returncode == 0, ended.stderr
-    assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
-    return parent / "My_Agents"
 
 
 @pytest.mark.timeout(600)
@@ -60,7 +35,7 @@ def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: py
     )
 
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "2 passed" in tested.stdout
+    assert "4 passed" in tested.stdout
     assert answer == "The weather in Rome: sunny, 26 °C."
     assert "Installing" not in listed
     assert "mcptool-assistant" in listed

@@ -1,56 +1,26 @@
-"""The app as its callers see it: run by the local host, with the offline model, and asked over HTTP."""
+"""The app as its callers see it: run by the local host, and asked over HTTP. durable-agent-host has the fixtures."""
 
-import os
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-MODELS = ("OPENAI_", "AZURE_OPENAI_")
+
+def test_the_assistant_uses_its_tool_and_remembers(ask: Callable[..., Any]) -> None:
+    """Two turns of one conversation, with the offline model."""
+    assert ask("What is the weather in Paris?", thread="first").text == "The weather in Paris: partly cloudy, 18 °C."
+    assert ask("Which city did I ask about?", thread="first").text == "You asked about Paris."
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app, with threads of its own and without a model's settings."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(MODELS)}
-    environ |= {
-        "PYTHONPATH": str(ROOT),
-        "AGENT_LOG": "memory",
-    }
-    folder = tmp_path_factory.mktemp("app")
-    for name in ("function_app.py", "host.json"):
-        (folder / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "functions_local_host", "start", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as host:
-        assert host.stdout is not None
-        printed = ""
-        for line in host.stdout:
-            printed += line
-            if line.startswith("Local Functions host"):
-                break
-        else:
-            pytest.fail(f"The app does not start: {printed}")
-        yield line.split()[-1]
-        host.kill()
+@pytest.mark.killed_at("before the result of 'get_weather' was recorded")
+def test_an_answer_comes_though_the_app_is_killed(ask: Callable[..., Any], model: Any) -> None:
+    """Once without a kill, and once with it. "each step" kills the app everywhere."""
+    model.calls("get_weather", city="Oslo").says("Take a coat.")
+    assert ask("What do I wear in Oslo?").text == "Take a coat."
 
 
-def ask(app: str, message: str, thread: str) -> str:
-    url = f"{app}/api/agents/assistant/run?thread_id={thread}"
-    with urllib.request.urlopen(url, data=message.encode(), timeout=60) as answer:
-        return str(answer.read().decode())
-
-
-def test_the_assistant_uses_its_tool_and_remembers(app: str) -> None:
-    """Two turns of one conversation."""
-    assert ask(app, "What is the weather in Paris?", "first") == "The weather in Paris: partly cloudy, 18 °C."
-    assert ask(app, "Which city did I ask about?", "first") == "You asked about Paris."
-
-
-def test_the_app_is_healthy(app: str) -> None:
+def test_the_app_is_healthy(agent_app: Any) -> None:
     """A load balancer asks this."""
-    with urllib.request.urlopen(f"{app}/api/health", timeout=60) as answer:
+    with urllib.request.urlopen(f"{agent_app.url}/api/health", timeout=60) as answer:
         assert answer.status == 200

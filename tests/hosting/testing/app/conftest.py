@@ -1,0 +1,21 @@
+"""The ledger of all tests: its settings stay the same, so the tests share one host."""
+
+import pytest
+
+pytest_plugins = ["hosting.testing.plugin"]
+
+
+@pytest.fixture(scope="session")
+def ledger_file(tmp_path_factory):
+    return tmp_path_factory.mktemp("ledger") / "ledger.txt"
+
+
+@pytest.fixture(autouse=True)
+def ledger(ledger_file):
+    ledger_file.write_text("", encoding="utf-8")
+    return ledger_file
+
+
+@pytest.fixture
+def agent_app_settings(ledger_file):
+    return {"LEDGER": str(ledger_file)}

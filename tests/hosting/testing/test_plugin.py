@@ -1,0 +1,96 @@
+"""The pytest plugin over a user's app: what passes, and what its kills find, by the words that pytest prints."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.carriers import APP as APP_UNDER_TEST
+from tests.support.inner_pytest import run_pytest
+from tests.support.pages import code, page
+from tests.support.running_host import ROOT
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
+
+APP = Path(__file__).resolve().parent / "app"
+
+
+def ran(pytester: pytest.Pytester, file: str, *arguments: str) -> pytest.RunResult:
+    """Run a file of the app's tests in a copy of the app."""
+    for source in ("function_app.py", "conftest.py", file):
+        shutil.copy(APP / source, pytester.path / source)
+    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
+    return run_pytest(pytester, "-v", file, *arguments)
+
+
+@pytest.mark.behaviour("testing.fixtures")
+@pytest.mark.behaviour("testing.kills")
+def test_a_sound_app_passes_its_tests_at_each_kill(pytester: pytest.Pytester) -> None:
+    """Eleven tests, and one more for each of the ten kills."""
+    ended = ran(pytester, "checks_that_pass.py")
+
+    ended.assert_outcomes(passed=11 + 8 + 1 + 1)
+    ended.stdout.fnmatch_lines(
+        [
+            "*::test_a_safe_tool_pays_once[[]killed before the result of 'refund' was recorded[]] PASSED*",
+            "*::test_a_safe_tool_pays_once[[]killed after the result of 'refund' was recorded[]] PASSED*",
+        ]
+    )
+
+
+@pytest.mark.behaviour("testing.kills")
+def test_a_planted_fault_is_found_by_the_name_of_its_step(pytester: pytest.Pytester) -> None:
+    """A tool that counts twice, at the one kill between its work and its record; and mistakes of the tests."""
+    ended = ran(pytester, "checks_that_fail.py", "-rf")
+
+    failed = [line.removeprefix("FAILED ") for line in ended.outlines if line.startswith("FAILED ")]
+    named = {line.partition("::")[2].partition(" - ")[0]: line.partition(" - ")[2] for line in failed}
+    assert set(named) == {
+        "test_a_charge[killed before the result of 'charge' was recorded]",
+        "test_a_call_made_twice",
+        "test_a_script_that_is_too_short",
+        "test_a_moment_that_is_none",
+        "test_that_asks_nothing",
+        "test_an_agent_that_is_not_named",
+    }
+    ended.stdout.fnmatch_lines(
+        [
+            "The tool 'transfer' was called 2 times for one call of the model, and it is not idempotent.",
+            "The model was asked once more by 'clerk', and its script has no answer left: add one.",
+            "killed_at('before lunch') is no moment of this test. It has these:",
+            "  before the request was recorded",
+            "A test that is marked killed_at asks its app something: use the fixture ask.",
+            "E*ValueError: The app has 5 agents: *. Name one by agent=.",
+        ]
+    )
+
+
+@pytest.mark.behaviour("testing.fixtures")
+def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest.Pytester) -> None:
+    """Two of them, and one with its eight kills; its fixtures are those of the page, too."""
+    tests, fixtures = code(page("docs/guides/testing.md"), "python")
+    pytester.makepyfile(test_page=tests)
+    pytester.makeconftest(f'pytest_plugins = ["hosting.testing.plugin"]\n\n{fixtures}')
+    pytester.makeini(f"[pytest]\nagent_app_folder = {ROOT}\n")
+
+    ended = run_pytest(pytester, "-v")
+
+    ended.assert_outcomes(passed=2 + 1 + 8)
+
+
+@pytest.mark.behaviour("testing.kills")
+def test_the_output_on_the_page_is_that_of_a_tool_that_pays_twice(pytester: pytest.Pytester) -> None:
+    """Its lines are those of a refund that is paid twice, in the words of pytest."""
+    (shown,) = [block for block in code(page("docs/guides/testing.md"), "text") if "PASSED" in block]
+    ended = ran(pytester, "checks_that_fail.py", "-k", "charge")
+
+    printed = [line.partition("::")[2].rpartition(" ")[0] for line in ended.outlines if "::test_a_charge" in line]
+    lines = [line.partition("::")[2] for line in shown.strip().splitlines()]
+    assert lines == [
+        line.replace("test_a_charge", "test_refund").replace("'charge'", "'refund'").rstrip()
+        for line in printed
+        if " " in line
+    ]
