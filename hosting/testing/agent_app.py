@@ -9,12 +9,12 @@ from pathlib import Path
 
 from hosting.client.connection import app_address
 from hosting.testing.asking import AppRequests
-from hosting.testing.case import CallMade, Case, begin_case
+from hosting.testing.case import AppCase, CallMade, begin_case
 from hosting.testing.local_app import LocalApp, LocalAppError
 
 Environ = Callable[[], Mapping[str, str]]
 """Returns the variables of the app's process."""
-PrepareCase = Callable[[Case], None]
+PrepareCase = Callable[[AppCase], None]
 """Writes what the test wants of the app into the files of its case."""
 _MODULE = "hosting.testing.host_process"
 _SCRIPT = '''"""Loads the app of {path}, whose state is kept in this folder."""
@@ -82,10 +82,10 @@ class AgentApp:
     def __init__(self, hosts: AppHosts, root: Path, case_name: str, prepare: PrepareCase, environ: Environ) -> None:
         self._hosts, self._root, self._case_name = hosts, root, case_name
         self._prepare, self._environ = prepare, environ
-        self._case: Case | None = None
+        self._case: AppCase | None = None
 
     @property
-    def case(self) -> Case | None:
+    def case(self) -> AppCase | None:
         """The files of this test; None as long as it has not used the app."""
         return self._case
 

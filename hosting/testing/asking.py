@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.05
 
 
-class Answer(Struct, frozen=True):
+class RunAnswer(Struct, frozen=True):
     """The end of a run: its ids, the text, the value in a format that was asked for, and what waits for a person.
 
     `fields` are those of the app's JSON.
@@ -33,10 +33,10 @@ class Answer(Struct, frozen=True):
     fields: Mapping[str, Any]
 
 
-class Streamed(Struct, frozen=True):
+class StreamedRun(Struct, frozen=True):
     """A run that was read as a stream: its whole answer, and the events as they came, each a name and its fields."""
 
-    answer: Answer
+    answer: RunAnswer
     events: Sequence[tuple[str, Mapping[str, Any]]]
 
 
@@ -46,7 +46,9 @@ class AppRequests:
     def __init__(self, address: str, headers: Mapping[str, str]) -> None:
         self._address, self._headers = address, headers
 
-    async def ask(self, message: str, agent: str | None, thread: str | None, key: str | None, **fields: Any) -> Answer:
+    async def ask(
+        self, message: str, agent: str | None, thread: str | None, key: str | None, **fields: Any
+    ) -> RunAnswer:
         """Return the end of a run of the agent; see the fixture `ask`."""
         async with self._connected() as app:
             name = agent or await _only_agent(app)
@@ -56,7 +58,7 @@ class AppRequests:
 
     async def stream(
         self, message: str, agent: str | None, thread: str | None, key: str | None, **fields: Any
-    ) -> Streamed:
+    ) -> StreamedRun:
         """Return a run of the agent and its events; see the fixture `stream`."""
         async with self._connected() as app:
             name = agent or await _only_agent(app)
@@ -65,9 +67,9 @@ class AppRequests:
             begun = await app.send("POST", f"{_path(name)}/run", body=body, headers=_run_headers(key))
             where = _run_path(name, begun.fields)
             events = [event async for event in app.events(f"{where}/events")]
-            return Streamed(await _ended(app, name, await app.read(where)), events)
+            return StreamedRun(await _ended(app, name, await app.read(where)), events)
 
-    async def approve(self, waiting: Answer, decision: Mapping[str, Any]) -> Answer:
+    async def approve(self, waiting: RunAnswer, decision: Mapping[str, Any]) -> RunAnswer:
         """Return the end of the run that goes on after a decision about all that waits; see the fixture `approve`."""
         if not waiting.pending_approvals:
             raise ValueError(f"The run {waiting.run_id} of agent {waiting.agent!r} waits for no person.")
@@ -115,7 +117,7 @@ async def _only_agent(app: AppConnection) -> str:
     return names[0]
 
 
-async def _ended(app: AppConnection, agent: str, answer: AppAnswer) -> Answer:
+async def _ended(app: AppConnection, agent: str, answer: AppAnswer) -> RunAnswer:
     """Return the end of a run; raise `RemoteAgentError`, with the app's code, for a run without an answer."""
     while answer.status == 202:
         await app.wait(min(max(pause_of(answer), _PAUSE_SECONDS), 2 * _PAUSE_SECONDS))
@@ -127,4 +129,4 @@ async def _ended(app: AppConnection, agent: str, answer: AppAnswer) -> Answer:
         raise RemoteAgentError(f"The run ended as {fields.get('status')}.", str(fields.get("status")), answer.status)
     waiting = fields.get("pending_approvals") or ()
     ids = (str(fields["thread_id"]), str(fields["run_id"]))
-    return Answer(agent, *ids, str(fields["response"]), fields.get("value"), waiting, fields)
+    return RunAnswer(agent, *ids, str(fields["response"]), fields.get("value"), waiting, fields)

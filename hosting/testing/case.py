@@ -34,7 +34,7 @@ KINDS = tuple(_SUBJECTS)
 """The events of a log that are steps of a test. Others come when they come: text of a stream, a lease, an archive."""
 
 
-class Step(Struct, frozen=True):
+class RecordedStep(Struct, frozen=True):
     """One record of the app's log: an event of that kind, of a tool if it is about a call. `nth` counts from 1."""
 
     kind: str
@@ -52,7 +52,7 @@ class Kill(Struct, frozen=True):
     """The moment at which the app's process is killed."""
 
     side: Side
-    step: Step
+    step: RecordedStep
 
     @property
     def moment(self) -> str:
@@ -93,7 +93,7 @@ class CallMade(Struct, frozen=True):
     is_idempotent: bool
 
 
-class Case:
+class AppCase:
     """The files of one test."""
 
     def __init__(self, folder: Path) -> None:
@@ -102,7 +102,7 @@ class Case:
         self.script = Lines(folder / "script.jsonl", ScriptedAnswer)
         self.answers = Lines(folder / "answers.jsonl", AnswerGiven)
         self.calls = Lines(folder / "calls.jsonl", CallMade)
-        self.steps = Lines(folder / "steps.jsonl", Step)
+        self.steps = Lines(folder / "steps.jsonl", RecordedStep)
         self.kills = Lines(folder / "kills.jsonl", Kill)
         self.killed = Lines(folder / "killed.jsonl", Kill)
         """The kills that the test wants, and those that came."""
@@ -114,14 +114,14 @@ class Case:
         return next((kill for kill in self.kills.read() if kill not in done), None)
 
 
-def present_case(folder: Path) -> Case:
+def present_case(folder: Path) -> AppCase:
     """Return the case that the file in the folder of cases names."""
-    return Case(folder / (folder / "case").read_text(encoding="utf-8"))
+    return AppCase(folder / (folder / "case").read_text(encoding="utf-8"))
 
 
-def begin_case(folder: Path, name: str) -> Case:
+def begin_case(folder: Path, name: str) -> AppCase:
     """Make a case the present one, for the app as well."""
-    case = Case(folder / name)
+    case = AppCase(folder / name)
     new = folder / "case.new"
     new.write_text(name, encoding="utf-8")
     os.replace(new, folder / "case")

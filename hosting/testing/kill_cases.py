@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from hosting.testing.case import Case, Kill
+    from hosting.testing.agent_app import AgentApp
+    from hosting.testing.case import AppCase, Kill
 
 MARK = "killed_at"
 MEANING = (
@@ -23,10 +24,10 @@ MEANING = (
     "'each step', or a moment as 'before the end of the run was recorded'"
 )
 EACH_STEP = "each step"
-APP = pytest.StashKey["AgentApp"]()
-FAILED = pytest.StashKey[bool]()
-_KILL = pytest.StashKey["Kill | None"]()
-_CASES = pytest.StashKey[list[pytest.Function]]()
+APP: pytest.StashKey[AgentApp] = pytest.StashKey()
+FAILED: pytest.StashKey[bool] = pytest.StashKey()
+_KILL: pytest.StashKey[Kill | None] = pytest.StashKey()
+_CASES: pytest.StashKey[list[pytest.Function]] = pytest.StashKey()
 """The kill of a test (None: its first run), and the tests that follow the first run."""
 
 
@@ -39,7 +40,8 @@ class _Following(pytest.Item):
 
     def listchain(self) -> list[Any]:
         """Return what the test that follows needs."""
-        following = next(iter(self._first.stash.get(_CASES, [])), self._last)
+        cases = self._first.stash.get(_CASES, None)
+        following = cases[0] if cases else self._last
         return [] if following is None else following.listchain()
 
     def runtest(self) -> None:
@@ -49,7 +51,9 @@ class _Following(pytest.Item):
 
 def run_all(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a marked test and its kills, and return True; None for another test, which pytest runs."""
-    if item.get_closest_marker(MARK) is None or _KILL in item.stash or not isinstance(item, pytest.Function):
+    if item.get_closest_marker(MARK) is None or _KILL in item.stash:
+        return None
+    if not isinstance(item, pytest.Function) or item.parent is None:
         return None
     item.stash[_KILL] = None
     run = item.config.hook.pytest_runtest_protocol
@@ -63,8 +67,8 @@ def run_all(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     return True
 
 
-def prepare(item: pytest.Item, case: Case) -> None:
-    """Tell the app of a test when it is to be killed, if it is."""
+def prepare_kill(item: pytest.Item, case: AppCase) -> None:
+    """Write for the app of a test when it is to be killed, if it is."""
     kill = item.stash.get(_KILL, None)
     if kill is not None:
         case.kills.add(kill)
@@ -80,6 +84,8 @@ def checked(item: pytest.Function) -> Iterator[None]:
             _check_script(case)
         if _KILL in item.stash:
             _check_kill(item, case)
+    except pytest.skip.Exception:
+        raise
     except BaseException as error:
         item.stash[FAILED] = True
         app = item.stash.get(APP, None)
@@ -91,7 +97,7 @@ def checked(item: pytest.Function) -> Iterator[None]:
     return result
 
 
-def _check_script(case: Case) -> None:
+def _check_script(case: AppCase) -> None:
     """Fail for a question of an agent for which the script had no answer."""
     unanswered = {given.agent: None for given in case.answers.read() if given.place is None}
     if unanswered:
@@ -101,7 +107,7 @@ def _check_script(case: Case) -> None:
         )
 
 
-def _check_kill(item: pytest.Function, case: Case | None) -> None:
+def _check_kill(item: pytest.Function, case: AppCase | None) -> None:
     """Fail for a tool that was called twice, and a kill that did not come. Note the kills that follow the first run."""
     if case is None:
         pytest.fail(f"A test that is marked {MARK} asks its app something: use the fixture ask.", pytrace=False)
@@ -119,7 +125,7 @@ def _check_kill(item: pytest.Function, case: Case | None) -> None:
         pytest.fail(f"The app was not killed {kill.moment}: in this run that record did not come.", pytrace=False)
 
 
-def _kills(item: pytest.Function, case: Case) -> Sequence[Kill]:
+def _kills(item: pytest.Function, case: AppCase) -> Sequence[Kill]:
     """Return the kills that the mark wants, of all those that the first run shows."""
     from hosting.testing.case import Kill
 

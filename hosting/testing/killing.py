@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import hosting.store_choice
 from hosting.core.stores.contract import Append, Appended, AppendOutcome, StoredHead, ThreadStore
 from hosting.names import Address
-from hosting.testing.case import KINDS, Case, Side, Step, present_case
+from hosting.testing.case import KINDS, AppCase, RecordedStep, Side, present_case
 
-_MOST_TELLING = ("tool_result", "completed", "failed", "timed_out", "cancelled", "approval_answered", "tool_started")
+_RANKS = ("tool_result", "completed", "failed", "timed_out", "cancelled", "approval_answered", "tool_started")
 """An append with several records is the step of the first of these kinds."""
 
 
@@ -65,18 +65,18 @@ class KillingStore:
             yield event["kind"], self._tools.get(call, "") if event["kind"].startswith("tool_") else ""
 
 
-def _numbered(records: Sequence[tuple[str, str]], passed: Counter[tuple[str, str]]) -> Iterator[Step]:
+def _numbered(records: Sequence[tuple[str, str]], passed: Counter[tuple[str, str]]) -> Iterator[RecordedStep]:
     here: Counter[tuple[str, str]] = Counter()
     for record in records:
         here[record] += 1
-        yield Step(*record, nth=passed[record] + here[record])
+        yield RecordedStep(*record, nth=passed[record] + here[record])
 
 
-def _rank(step: Step) -> int:
-    return _MOST_TELLING.index(step.kind) if step.kind in _MOST_TELLING else len(_MOST_TELLING)
+def _rank(step: RecordedStep) -> int:
+    return _RANKS.index(step.kind) if step.kind in _RANKS else len(_RANKS)
 
 
-def _die_at(side: Side, steps: Sequence[Step], case: Case) -> None:
+def _die_at(side: Side, steps: Sequence[RecordedStep], case: AppCase) -> None:
     kill = case.waiting_kill
     if kill is not None and kill.side == side and kill.step in steps:
         case.killed.add(kill)

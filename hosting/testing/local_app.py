@@ -115,7 +115,7 @@ class LocalApp:
             errors="replace",
         ) as process:
             self._process = process
-            if self._ends.is_set():  # it was told to end while this process began
+            if self._ends.is_set():  # its end came while this process began
                 process.kill()
             for line in process.stdout or ():
                 self._last.append(line.rstrip())

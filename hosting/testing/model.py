@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hosting.testing.case import Case, ScriptedAnswer
+from hosting.testing.case import AppCase, ScriptedAnswer
 
 
 class ScriptedModel:
@@ -48,7 +48,7 @@ class Script:
 
     def __init__(self) -> None:
         self._waiting: list[ScriptedAnswer] = []
-        self._case: Case | None = None
+        self._case: AppCase | None = None
         self.is_used = False
 
     def write(self, answer: ScriptedAnswer) -> None:
@@ -58,7 +58,7 @@ class Script:
         else:
             self._case.script.add(answer)
 
-    def begin(self, case: Case) -> None:
+    def begin(self, case: AppCase) -> None:
         """Write into the files of the case from now on."""
         if self.is_used:
             case.script.make()

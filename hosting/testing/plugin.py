@@ -16,7 +16,7 @@ from hosting.testing import kill_cases
 
 if TYPE_CHECKING:
     from hosting.testing.agent_app import AgentApp, AppHosts
-    from hosting.testing.asking import Answer, Streamed
+    from hosting.testing.asking import RunAnswer, StreamedRun
     from hosting.testing.model import Script, ScriptedModel
 
 _MODEL_SETTINGS = ("OPENAI_", "AZURE_OPENAI_")
@@ -93,7 +93,7 @@ def agent_app(
     """The app, on a local host of its own: `url`, `tool_calls`, `kill()`. It is started when a test first uses it."""
     from hosting.names import new_id
     from hosting.testing.agent_app import AgentApp
-    from hosting.testing.case import Case
+    from hosting.testing.case import AppCase
 
     def environ() -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(_MODEL_SETTINGS)}
@@ -101,9 +101,9 @@ def agent_app(
         path = os.pathsep.join(filter(None, [str(agent_app_folder), own.get("PYTHONPATH", "")]))
         return {**own, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "AGENT_LOG": "sqlite", **agent_app_settings}
 
-    def prepare(case: Case) -> None:
+    def prepare(case: AppCase) -> None:
         _agent_app_script.begin(case)
-        kill_cases.prepare(request.node, case)
+        kill_cases.prepare_kill(request.node, case)
 
     app = AgentApp(_agent_app_hosts, agent_app_folder, new_id(), prepare, environ)
     request.node.stash[kill_cases.APP] = app
@@ -113,8 +113,8 @@ def agent_app(
 
 
 @pytest.fixture
-def ask(agent_app: AgentApp) -> Callable[..., Answer]:
-    """Send a message and return the `Answer`: `ask("Hello", agent="assistant", thread="t1")`.
+def ask(agent_app: AgentApp) -> Callable[..., RunAnswer]:
+    """Send a message and return the `RunAnswer`: `ask("Hello", agent="assistant", thread="t1")`.
 
     Without `thread` it has a thread of its own; `agent` may be left out if the app has only one. The request is sent
     again under one idempotency key (`key`) until the run has ended, however often the app is killed. Other arguments
@@ -124,7 +124,7 @@ def ask(agent_app: AgentApp) -> Callable[..., Answer]:
 
     def ask(
         message: str, *, agent: str | None = None, thread: str | None = None, key: str | None = None, **fields: Any
-    ) -> Answer:
+    ) -> RunAnswer:
         __tracebackhide__ = True
         return waited_for(agent_app.requests.ask(message, agent, thread, key, **fields))
 
@@ -132,13 +132,13 @@ def ask(agent_app: AgentApp) -> Callable[..., Answer]:
 
 
 @pytest.fixture
-def stream(agent_app: AgentApp) -> Callable[..., Streamed]:
+def stream(agent_app: AgentApp) -> Callable[..., StreamedRun]:
     """Do what `ask` does and read the run as a stream: its `answer`, and its `events` as they came."""
     from hosting.testing.asking import waited_for
 
     def stream(
         message: str, *, agent: str | None = None, thread: str | None = None, key: str | None = None, **fields: Any
-    ) -> Streamed:
+    ) -> StreamedRun:
         __tracebackhide__ = True
         return waited_for(agent_app.requests.stream(message, agent, thread, key, **fields))
 
@@ -146,14 +146,14 @@ def stream(agent_app: AgentApp) -> Callable[..., Streamed]:
 
 
 @pytest.fixture
-def approve(agent_app: AgentApp) -> Callable[..., Answer]:
+def approve(agent_app: AgentApp) -> Callable[..., RunAnswer]:
     """Decide on all that an answer waits for, and return the end of the run that goes on: `approve(answer)`.
 
     `approved=False` with a `reason` refuses. `value=` answers a question. Raises `ValueError` where nothing waits.
     """
     from hosting.testing.asking import waited_for
 
-    def approve(waiting: Answer, **decision: Any) -> Answer:
+    def approve(waiting: RunAnswer, **decision: Any) -> RunAnswer:
         __tracebackhide__ = True
         return waited_for(agent_app.requests.approve(waiting, decision or {"approved": True}))
 

@@ -36,7 +36,7 @@ from agent_framework.observability import ChatTelemetryLayer
 
 from hosting.core.agent.framework import agent_of_tool, is_idempotent
 from hosting.core.agent.steps import WITHIN
-from hosting.testing.case import AnswerGiven, CallMade, Case, ScriptedAnswer, present_case
+from hosting.testing.case import AnswerGiven, AppCase, CallMade, ScriptedAnswer, present_case
 from hosting.tools import current
 
 _WORD = re.compile(r"\s*\S+")
@@ -71,13 +71,13 @@ class _ScriptedModel(BaseChatClient[Any]):
             return self._build_response_stream(self._updates(case, messages))
         return self._answer(case, messages)
 
-    async def _answer(self, case: Case, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def _answer(self, case: AppCase, messages: Sequence[Message]) -> ChatResponse[Any]:
         contents = await self._contents(case, messages)
         return ChatResponse(
             messages=Message("assistant", contents), model="scripted", finish_reason=_finish_reason(contents)
         )
 
-    async def _updates(self, case: Case, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+    async def _updates(self, case: AppCase, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
         contents = await self._contents(case, messages)
         reason = _finish_reason(contents)
         if contents[0].type == "text":
@@ -86,7 +86,7 @@ class _ScriptedModel(BaseChatClient[Any]):
             yield ChatResponseUpdate(role="assistant", contents=[content], model="scripted")
         yield ChatResponseUpdate(role="assistant", contents=[], model="scripted", finish_reason=reason)
 
-    async def _contents(self, case: Case, messages: Sequence[Message]) -> list[Content]:
+    async def _contents(self, case: AppCase, messages: Sequence[Message]) -> list[Content]:
         question = _question(self.agent_name, messages)
         place, answer = _answer_to(case, question, self.agent_name)
         if answer.seconds:
@@ -105,7 +105,7 @@ class ScriptedChatClient(
     """The scripted model with the layers of agent-framework's clients."""
 
 
-def _answer_to(case: Case, question: str, agent: str) -> tuple[int, ScriptedAnswer]:
+def _answer_to(case: AppCase, question: str, agent: str) -> tuple[int, ScriptedAnswer]:
     """Return the answer to a question and its place in the script, the same for as long as it is not over.
 
     Raises `ChatClientException` where none is left for the agent, and notes that for the test.
@@ -132,7 +132,7 @@ def _question(agent: str, messages: Sequence[Message]) -> str:
     except LookupError:
         run_id = ""
     within = getattr(WITHIN.get(), "within", "")
-    said = [
+    conversation = [
         [
             message.role,
             *([part.type, part.text, part.name, str(part.arguments), str(part.result)] for part in message.contents),
@@ -141,7 +141,7 @@ def _question(agent: str, messages: Sequence[Message]) -> str:
         if message.role != "system"
     ]
     return hashlib.sha256(
-        json.dumps([run_id, within, agent, said], default=str).encode(errors="surrogatepass")
+        json.dumps([run_id, within, agent, conversation], default=str).encode(errors="surrogatepass")
     ).hexdigest()
 
 
@@ -185,8 +185,8 @@ def count_calls(cases: Path) -> None:
 
 
 def _call_made(tool: FunctionTool, arguments: Any, context: Any) -> CallMade:
-    given = arguments if arguments is not None else getattr(context, "arguments", None)
-    values = given.model_dump() if hasattr(given, "model_dump") else dict(given or {})
+    given: Any = arguments if arguments is not None else getattr(context, "arguments", None)
+    values = dict(given or {})  # a model of pydantic is iterated over as pairs
     try:
         key = _MADE_AGAIN.sub("", current().call_key)
     except LookupError:

@@ -65,6 +65,7 @@ DOORS = {
     "_session_file_path": "hosting/session_data.py",  # of a history in files
     "_get_state_path": "hosting/session_data.py",  # of todos in files
     "_runner": "hosting/skills.py",  # of a script of a skill that is a file
+    "_fixtureinfo": "hosting/testing/kill_cases.py",  # pytest's: the fixtures and parameters of a test that is run again
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"
@@ -124,6 +125,19 @@ def test_the_spec_of_a_module_says_that_it_is_imported_however_that_ends(
     spec, was = vars(sys)["kept"]
     assert (type(spec), was, getattr(spec, _IMPORTED)) == (ModuleSpec, True, False)
     sys.modules.pop("imported_for_its_spec", None)
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+@pytest.mark.parametrize("value", [1])
+def test_a_test_has_its_fixtures_where_we_read_them(request: pytest.FixtureRequest, value: int) -> None:
+    """pytest: `Function._fixtureinfo`, which a function of the same parameters takes."""
+    node = request.node
+    again = pytest.Function.from_parent(
+        node.parent, name="again", callobj=node.obj, callspec=node.callspec, fixtureinfo=node._fixtureinfo
+    )
+
+    assert again.fixturenames == node.fixturenames
+    assert {"request", "value"} <= set(again.fixturenames)
 
 
 @pytest.mark.behaviour("hosting.private-doors")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hosting.testing.agent_app import AgentApp
-from hosting.testing.asking import Answer
+from hosting.testing.asking import RunAnswer
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP
 from tests.support.kept_in import KINDS, over
@@ -61,7 +61,7 @@ def agent_app_settings(stores: dict[str, str], notes: Path) -> Mapping[str, str]
     return {**stores, "NOTES": str(notes), "PYTHONPATH": str(ROOT)}
 
 
-def check_the_context(ask: Callable[..., Answer], agent_app: AgentApp, notes: Path) -> None:
+def check_the_context(ask: Callable[..., RunAnswer], agent_app: AgentApp, notes: Path) -> None:
     """The run is one, its code read the context alone, and the thread's metadata changed with it once."""
     answer = ask("call show 1", thread="t1", context=CONTEXT, metadata={"ticket": 7}, thread_metadata={"team": "red"})
     thread_url = f"{agent_app.url}/api/agents/Clerk/threads/{answer.thread_id}"
@@ -79,7 +79,7 @@ def check_the_context(ask: Callable[..., Answer], agent_app: AgentApp, notes: Pa
 @pytest.mark.behaviour("context.survives-kill")
 @pytest.mark.killed_at("each step")
 def test_the_process_that_takes_over_a_run_gives_its_code_the_same_context(
-    ask: Callable[..., Answer], agent_app: AgentApp, notes: Path
+    ask: Callable[..., RunAnswer], agent_app: AgentApp, notes: Path
 ) -> None:
     """Around each record of the run."""
     check_the_context(ask, agent_app, notes)
@@ -88,6 +88,8 @@ def test_the_process_that_takes_over_a_run_gives_its_code_the_same_context(
 @pytest.mark.behaviour("context.survives-kill")
 @pytest.mark.killed_at("after the request was recorded")
 @over("stores", *KINDS[1:])
-def test_the_context_is_the_same_over_each_store(ask: Callable[..., Answer], agent_app: AgentApp, notes: Path) -> None:
+def test_the_context_is_the_same_over_each_store(
+    ask: Callable[..., RunAnswer], agent_app: AgentApp, notes: Path
+) -> None:
     """The process that takes over is the only one that runs the agent."""
     check_the_context(ask, agent_app, notes)

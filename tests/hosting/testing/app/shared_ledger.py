@@ -1,4 +1,4 @@
-"""The ledger of all tests: its settings stay the same, so the tests share one host."""
+"""The conftest.py of the app's tests: one ledger for all, so the settings stay the same and the tests share a host."""
 
 import pytest
 
