@@ -14,7 +14,7 @@ from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError
 from hosting.names import new_id
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 _PAUSE_SECONDS = 0.05
 
 

@@ -6,6 +6,7 @@ steps watched, by the files of the folder CASES.
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def main() -> None:
     watch_steps(cases)
     script_models(cases)
     count_calls(cases)
+    sys.argv += ["--watched-by", str(os.getppid())]  # so that it ends with a test process that is killed
     runpy.run_module(LOCAL_HOST, run_name="__main__", alter_sys=True)
 
 

@@ -65,7 +65,7 @@ DOORS = {
     "_session_file_path": "hosting/session_data.py",  # of a history in files
     "_get_state_path": "hosting/session_data.py",  # of todos in files
     "_runner": "hosting/skills.py",  # of a script of a skill that is a file
-    "_fixtureinfo": "hosting/testing/kill_cases.py",  # pytest's: the fixtures and parameters of a test that is run again
+    "_fixtureinfo": "hosting/testing/kill_cases.py",  # pytest's: the fixtures of a test that is run again
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"

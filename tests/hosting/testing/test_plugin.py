@@ -83,7 +83,7 @@ def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest
     """Two of them, and one with its eight kills; its fixtures are those of the page, too."""
     tests, fixtures = code(page("docs/guides/testing.md"), "python")
     pytester.makepyfile(test_page=tests)
-    pytester.makeconftest(f'pytest_plugins = ["hosting.testing.plugin"]\n\n{fixtures}')
+    pytester.makeconftest('pytest_plugins = ["hosting.testing.plugin"]\n\n' + fixtures)
     pytester.makeini(f"[pytest]\nagent_app_folder = {ROOT}\n")
 
     ended = run_pytest(pytester, "-v")
