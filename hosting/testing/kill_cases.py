@@ -58,12 +58,15 @@ def run_all(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     item.stash[_KILL] = None
     run = item.config.hook.pytest_runtest_protocol
     run(item=item, nextitem=_Following.from_parent(item.parent, name=item.name, first=item, last=nextitem))
-    cases = item.stash.get(_CASES, [])
-    item.session.testscollected += len(cases)
+    cases, session = item.stash.get(_CASES, []), item.session
+    session.testscollected += len(cases)
+    place = session.items.index(item)
     for case, following in zip(cases, [*cases[1:], nextitem], strict=False):
-        if item.session.shouldfail or item.session.shouldstop:
+        if session.shouldfail or session.shouldstop:
             break
+        session.items[place] = case  # pytest-xdist takes reports of the test at this place alone
         run(item=case, nextitem=following)
+    session.items[place] = item
     return True
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.carriers import APP as APP_UNDER_TEST
-from tests.support.inner_pytest import run_pytest
+from tests.support.inner_pytest import IN_WORKERS, run_pytest
 from tests.support.pages import code, page
 from tests.support.running_host import ROOT
 
@@ -80,12 +80,12 @@ def test_a_planted_fault_is_found_by_the_name_of_its_step(pytester: pytest.Pytes
 
 @pytest.mark.behaviour("testing.fixtures")
 def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest.Pytester) -> None:
-    """Two of them, and one with its eight kills; its fixtures are those of the page, too."""
+    """Two of them, and one with its eight kills, in a worker of pytest-xdist; its fixtures are the page's, too."""
     tests, fixtures = code(page("docs/guides/testing.md"), "python")
     pytester.makepyfile(test_page=tests)
     pytester.makeconftest('pytest_plugins = ["hosting.testing.plugin"]\n\n' + fixtures)
     pytester.makeini(f"[pytest]\nagent_app_folder = {ROOT}\n")
 
-    ended = run_pytest(pytester, "-v")
+    ended = run_pytest(pytester, "-v", "-p", IN_WORKERS, "-n", "1")
 
     ended.assert_outcomes(passed=2 + 1 + 8)
