@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import hosting.store_choice
+from hosting import store_choice
 from hosting.core.stores.contract import Append, Appended, AppendOutcome, StoredHead, ThreadStore
 from hosting.names import Address
 from hosting.testing.case import KINDS, AppCase, RecordedStep, Side, present_case
@@ -91,6 +91,6 @@ def end_process() -> NoReturn:
 
 def watch_steps(cases: Path) -> None:
     """Have each store of threads that this process opens be a `KillingStore`."""
-    module: Any = hosting.store_choice
+    module: Any = store_choice
     choose = module.choose_thread_store
     module.choose_thread_store = lambda *arguments: KillingStore(choose(*arguments), cases)
