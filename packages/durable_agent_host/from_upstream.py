@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from packages.durable_agent_host.source_text import SourceText, UnreadableSourceError
+
 OURS = "durable_agent_host"
 PROJECT = "durable-agent-host"
 THEIRS = ("agent_framework_azurefunctions", "agent_framework_durabletask")
@@ -111,49 +113,31 @@ def app_files(folder: Path) -> Iterator[Path]:
 def rewritten(content: bytes, name: str) -> tuple[bytes, list[str]]:
     """Return a source with our imports, and what is left to do in it."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        text = content.decode(encoding)
-        tree = ast.parse(text)
-    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+        source = _Source(content)
+    except UnreadableSourceError as error:
         return content, [f"{name}: it is not readable Python ({error}), and was copied as it is."]
-    source = _Source(text.encode("utf-8"))
-    source.read(tree)
+    source.read()
     left = [f"{name}:{source.line_after(line)}: {sentence}." for line, sentence in sorted(source.left)]
-    return source.changed().decode("utf-8").encode(encoding), left
+    return source.changed(), left
 
 
-class _Source:
-    """One module: its bytes as `ast` counts them, what is put in place of which of them, and what is left to do."""
+class _Source(SourceText):
+    """One module, with what is left to do in it."""
 
     def __init__(self, content: bytes) -> None:
+        super().__init__(content)
         self.left: list[tuple[int, str]] = []
-        self._content = content
-        self._starts = [0]
-        for line in content.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
-        self._changes: list[tuple[int, int, str]] = []
         self._modules: dict[str, str] = {}
         """Names by which the module knows one of the packages."""
 
-    def changed(self) -> bytes:
-        content = self._content
-        for start, end, text in sorted(self._changes, reverse=True):
-            content = content[:start] + text.encode("utf-8") + content[end:]
-        return content
-
-    def line_after(self, line: int) -> int:
-        """Return where a line stands in what was changed."""
-        before = [change for change in self._changes if change[1] <= self._starts[line - 1]]
-        return line + sum(text.count("\n") - self._content[start:end].count(b"\n") for start, end, text in before)
-
-    def read(self, tree: ast.AST) -> None:
-        for node in ast.walk(tree):
+    def read(self) -> None:
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and not node.level:
                 self._import_from(node)
             elif isinstance(node, ast.Import):
                 self._import(node)
-        docstrings = set(_docstrings(tree))
-        for node in ast.walk(tree):
+        docstrings = set(_docstrings(self.tree))
+        for node in ast.walk(self.tree):
             if isinstance(node, ast.Attribute):
                 self._attribute(node)
             elif isinstance(node, ast.Call):
@@ -175,20 +159,20 @@ class _Source:
         for alias in others:
             self._say_missing(node, module, alias.name)
         if ours and others:
-            self._put(node, self._statements(node, module, ours, others))
+            self.put_node(node, self._statements(node, module, ours, others))
         elif ours:
-            self._put(node, _MODULE.sub(f"from {OURS}", self._text(node), count=1))
+            self.put_node(node, _MODULE.sub(f"from {OURS}", self.text(node), count=1))
 
     def _statements(
         self, node: ast.ImportFrom, module: str, ours: Sequence[ast.alias], others: Sequence[ast.alias]
     ) -> str:
         """Return a statement for each package, below the comments that stood inside, over lines if it was so."""
-        text, start = self._text(node), self._offset(node.lineno, 0)
-        before = self._content[start : start + node.col_offset].decode("utf-8")
+        text, start = self.text(node), self.offset(node.lineno, 0)
+        before = self.content[start : start + node.col_offset].decode("utf-8")
         lines = [_from(module, others), _from(OURS, ours)]
         if before.strip():
             return "; ".join(lines)
-        separator = ("\r\n" if b"\r\n" in self._content else "\n") + before
+        separator = self.newline + before
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
         comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
         is_one_line = node.lineno == node.end_lineno
@@ -209,8 +193,8 @@ class _Source:
                 self._modules[alias.asname or NAMESPACE] = NAMESPACE
             elif top in THEIRS and alias.name == top:
                 self._modules[alias.asname or top] = top
-                start = self._offset(alias.lineno, alias.col_offset)
-                self._changes.append((start, start + len(top), OURS))
+                start = self.offset(alias.lineno, alias.col_offset)
+                self.put(start, start + len(top), OURS)
             elif top in THEIRS:
                 self._say(node, f"{alias.name} is a module of Microsoft's package that has no counterpart")
 
@@ -225,8 +209,8 @@ class _Source:
                 self._say_missing(node, module, node.attr)
             return
         if isinstance(node.value, ast.Name) and node.value.id == module:
-            start = self._offset(node.value.lineno, node.value.col_offset)
-            self._changes.append((start, start + len(module), OURS))
+            start = self.offset(node.value.lineno, node.value.col_offset)
+            self.put(start, start + len(module), OURS)
         if node.attr not in KEPT:
             self._say_missing(node, module, node.attr)
 
@@ -252,19 +236,6 @@ class _Source:
 
     def _say(self, node: ast.AST, sentence: str) -> None:
         self.left.append((getattr(node, "lineno", 1), sentence))
-
-    def _text(self, node: ast.AST) -> str:
-        start, end = self._range(node)
-        return self._content[start:end].decode("utf-8")
-
-    def _put(self, node: ast.AST, text: str) -> None:
-        self._changes.append((*self._range(node), text))
-
-    def _range(self, node: Any) -> tuple[int, int]:
-        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
-
-    def _offset(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + column
 
 
 _MODULE = re.compile(r"^from\s+[\w.]+")
