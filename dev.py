@@ -6,6 +6,7 @@
     python dev.py owners assign ARGS...       assign threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
     python dev.py evaluate FILE [ARGS...]     ask an agent the cases of FILE, and check its answers
+    python dev.py add KIND NAME [ARGS...]     a new agent, tool, workflow, schedule or trigger, with its test
     python dev.py model [--port N]            a small real model on http://localhost:8080/v1, without an account
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, or those that ARGS name to pytest; --model: with a real model
@@ -34,7 +35,7 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -124,10 +125,8 @@ def command_line() -> argparse.ArgumentParser:
     run_command = commands.add_parser("run", help="host the app on this machine", allow_abbrev=False)
     run_command.add_argument("folder", nargs="?", default=ROOT, type=Path, help="another app's folder")
     for option, (value, meaning) in HOST_OPTIONS.items():
-        if value is None:
-            run_command.add_argument(f"--{option}", help=meaning, action="store_const", const="")
-        else:
-            run_command.add_argument(f"--{option}", help=meaning, metavar=value)
+        taken: dict[str, Any] = {"metavar": value} if value else {"action": "store_const", "const": ""}
+        run_command.add_argument(f"--{option}", help=meaning, **taken)
     watching = run_command.add_mutually_exclusive_group()
     watching.add_argument("--watch", action="store_true", default=None, help="start again on changes (default)")
     watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
@@ -147,7 +146,8 @@ def command_line() -> argparse.ArgumentParser:
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
-    # Their options are those of hosting/commands/, tests/model/server.py and packages/build.py.
+    # Their options are those of packages/, hosting/commands/ and tests/model/server.py.
+    commands.add_parser("add", help="add an agent or another part to the app", add_help=False, allow_abbrev=False)
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
     commands.add_parser("owners", help="assign an app's threads to an owner", add_help=False, allow_abbrev=False)
     commands.add_parser("operations", help="list queued, running and stuck runs", add_help=False, allow_abbrev=False)
@@ -187,16 +187,16 @@ def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 
 
 def ask(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become a command that asks a running app; it needs nothing but Python, so nothing is installed for it."""
-    become([sys.executable, "-m", f"hosting.commands.{options.command}", *rest], ROOT)
+    """Become a command for a running app or this one; it needs nothing but Python, so nothing is installed for it."""
+    module = "packages.durable_agent_host" if options.command == "add" else f"hosting.commands.{options.command}"
+    become([sys.executable, "-m", module, *(["add"] if options.command == "add" else []), *rest], ROOT)
 
 
 def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     """Become a program as the environment has it, activated for no longer than it runs."""
     install(LOCAL)
     scripts = str(VENV_PYTHON.parent)
-    os.environ["VIRTUAL_ENV"] = str(VENV)
-    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
+    os.environ.update(VIRTUAL_ENV=str(VENV), PATH=os.pathsep.join([scripts, os.environ.get("PATH", "")]))
     program = shutil.which(options.program, path=os.environ["PATH"])
     if program is None:
         raise SetupError(f"There is no program {options.program} in {scripts} or on the PATH. Install it.")
@@ -394,7 +394,7 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
 
 MAKERS = {"docs": "docs/build_site.py", "build": "packages/build.py", "model": "tests/model/server.py"}
 COMMANDS = {"run": run, "host": host, "exec": execute, "test": test, "owners": ask, "operations": ask, "evaluate": host}
-COMMANDS.update(model=make, docs=make, build=make)
+COMMANDS.update(model=make, docs=make, build=make, add=ask)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

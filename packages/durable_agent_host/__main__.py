@@ -10,6 +10,7 @@ from importlib.metadata import version
 from hosting.commands.running_app import exit_code
 
 COMMANDS = {
+    "add": (f"{__package__}.adding.command", "add an agent, tool, workflow, schedule or trigger to an app"),
     "check": (f"{__package__}.check", "find outdated, unsafe or undeployable parts of an app"),
     "evaluate": ("hosting.commands.evaluate", "ask an agent the cases of a file, and check its answers"),
     "lock": (f"{__package__}.lock", "lock the packages of a deployment, with hashes, for each Python"),
