@@ -3,6 +3,9 @@
 Zensical makes it, and fails at a link to a page or a heading that is not there. It reads one folder, so the pages are
 copied into `site/pages/` as they lie in the clone, with what they link to. docs/README.md is the table of contents: its
 headings are the parts, the links of its rows the pages.
+
+For language models the site has each page as Markdown too, `llms.txt` with a list of them (https://llmstxt.org), and
+`llms-full.txt` with all of them in one file.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ PAGES = ("*.md", "docs/**/*.md", "samples/README.md", "samples/*/README.md")
 # What only GitHub shows: badges, and the word that colours a quotation.
 ON_GITHUB = re.compile(r"^\[!\[.*\n|^> \[!\w+\]\n", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
+HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 PART = re.compile(r"^## (.+)$|^(\| .+)$", re.MULTILINE)
 # Anchors as GitHub makes them, on which the pages are read too.
 EXTENSIONS = """
@@ -57,6 +61,7 @@ def main(arguments: list[str]) -> int:
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
     ended = subprocess.run(command, cwd=staged, check=False)
     if ended.returncode == 0:
+        write_for_models(parts_of(clone), staged / "pages", staged / "html")
         print(f"The site is in {staged / 'html'}: look at it with `python -m http.server --directory site/html`.")
     return ended.returncode
 
@@ -105,21 +110,56 @@ def bring_mermaid(pages: Path) -> bool:
     return True
 
 
-def configuration(clone: Path, scripts: list[str]) -> str:
-    """What the generator is told: where to read and write, the parts of docs/README.md, and nothing of Google's."""
-    parts: dict[str, list[str]] = {}
+def parts_of(clone: Path) -> dict[str, list[str]]:
+    """The pages of the site by the parts of its navigation, in order; the first page is in a part without a name."""
+    parts: dict[str, list[str]] = {"": ["README.md"]}
     for part, row in PART.findall((clone / "docs" / "README.md").read_text(encoding="utf-8")):
         if part:
             parts[part] = []
         else:
             list(parts.values())[-1].extend(f"docs/{target}" for _, target, _ in LINK.findall(row))
     samples = sorted(str(path.relative_to(clone).as_posix()) for path in clone.glob("samples/*/README.md"))
-    nav = [
-        "README.md",
-        *({part: pages} for part, pages in parts.items() if pages),
-        {"Samples": ["samples/README.md", *samples]},
-        {"Project": ["docs/README.md", "CONTRIBUTING.md", "SECURITY.md", "VERSIONING.md", "CHANGELOG.md"]},
-    ]
+    parts["Samples"] = ["samples/README.md", *samples]
+    parts["Project"] = ["docs/README.md", "CONTRIBUTING.md", "SECURITY.md", "VERSIONING.md", "CHANGELOG.md"]
+    return {part: pages for part, pages in parts.items() if pages}
+
+
+def write_for_models(parts: dict[str, list[str]], pages: Path, site: Path) -> None:
+    """Write `llms.txt`, `llms-full.txt`, and beside each page of the site the Markdown to which `llms.txt` leads."""
+    first = (pages / "README.md").read_text(encoding="utf-8")
+    listed, whole = [f"# {NAME}", "", f"> {summary(first)}", ""], []
+    for part, names in parts.items():
+        listed += [f"## {part}", ""] if part else []
+        for name in names:
+            text = (pages / name).read_text(encoding="utf-8")
+            listed.append(f"- [{title(text, name)}]({name}): {summary(text)}".removesuffix(": "))
+            whole.append(f"<!-- {name} -->\n\n{text.strip()}\n")
+            (site / name).parent.mkdir(parents=True, exist_ok=True)
+            (site / name).write_text(text, encoding="utf-8")
+        listed.append("")
+    (site / "llms.txt").write_text("\n".join(listed).rstrip() + "\n", encoding="utf-8")
+    (site / "llms-full.txt").write_text("\n".join(whole), encoding="utf-8")
+
+
+def title(text: str, name: str) -> str:
+    """The first heading of a page, without marks; the page's name where it has none."""
+    found = HEADING.search(text)
+    return found[1].replace("`", "") if found else name
+
+
+def summary(text: str) -> str:
+    """The first sentence below the heading, without links; nothing where a list, a table or code comes first."""
+    below = HEADING.split(text, maxsplit=1)[-1].lstrip()
+    paragraph = " ".join(below.split("\n\n", 1)[0].split())
+    if paragraph.startswith(("|", "#", "-", "`", "!", "[!", ">", "<")):
+        return ""
+    return re.split(r"(?<=[.!?])\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph))[0]
+
+
+def configuration(clone: Path, scripts: list[str]) -> str:
+    """What the generator is told: where to read and write, the parts of docs/README.md, and nothing of Google's."""
+    parts = parts_of(clone)
+    nav = ["README.md", *({part: pages} for part, pages in parts.items() if part)]
     project: dict[str, object] = {
         "site_name": NAME,
         "docs_dir": "pages",

@@ -17,6 +17,7 @@ COMMANDS = {
     "new": (f"{__package__}.new", "create an app"),
     "operations": ("hosting.commands.operations", "show the queued, running and stuck runs of a running app"),
     "owners": ("hosting.commands.owners", "assign threads of a running app to an owner"),
+    "skill": (f"{__package__}.skill", "print the folder of the skill for coding agents, or copy it"),
     "state": ("state.__main__", "print a stored conversation"),
     "tail": ("hosting.commands.tail", "print a run's events from its log"),
     "upgrade": (f"{__package__}.upgrade", "bring an app to this version, and show what changed in its files"),

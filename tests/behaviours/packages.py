@@ -16,8 +16,10 @@ BEHAVIOURS = {
     "which are about the tree itself.",
     "packages.new": "An app made by `new` is the template's files with a pin in place of the library's; its tests pass "
     "and it answers, by two commands, and a folder with files is left as it is.",
-    "packages.add": "`add` writes a new part with its test, names it in the app's code, and leaves every other byte as it "
-    "was. All files are written or none, and what it does not know is refused with what to add by hand.",
+    "packages.add": "`add` writes a new part with its test and names it in the app's code; every other byte stays. All "
+    "files are written or none, and what it does not know is refused with what to add by hand.",
+    "packages.skill": "The skill of the wheel and the AGENTS.md of a new app are true: each command, typed as it "
+    "stands there in a new app, and each file do what is shown.",
     "packages.from-upstream": "An app that uses Microsoft's package answers after `new --from-upstream`: its imports "
     "are ours, its other lines and its task hub as they were, and what was not rewritten is said by file and line.",
     "packages.check": "`check` says what of an app is outdated, unsafe or not deployable: a sentence for each "

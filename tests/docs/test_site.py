@@ -76,10 +76,26 @@ def test_every_page_is_in_the_site_under_its_own_path_and_so_is_what_draws_diagr
     assert "Getting Started" in (site / "index.html").read_text(encoding="utf-8")
     assert [url for page in site.rglob("*.html") for url in ELSEWHERE.findall(page.read_text("utf-8"))] == []
     assert 'class="mermaid"' in drawn
+    assert_is_for_models(site, [path.as_posix() for path in pages])
     if "npm is missing" in ended.stderr:
         pytest.skip("npm's registry cannot be reached")
     assert "globalThis" in (site / "mermaid.min.js").read_text(encoding="utf-8")
     assert 'src="../../mermaid.min.js"' in drawn
+
+
+OF_THE_PROJECT = ("README.md", "samples/README.md", "CONTRIBUTING.md", "SECURITY.md", "VERSIONING.md", "CHANGELOG.md")
+
+
+def assert_is_for_models(site: Path, pages: list[str]) -> None:
+    """Check that `llms.txt` leads to the Markdown of each page once, and that one file has them all, whole."""
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
+    led_to = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)(?:: .+)?$", listed, re.MULTILINE)
+
+    assert listed.startswith("# Durable agents on Azure Functions\n\n> For Python developers who ")
+    assert sorted(led_to) == sorted([*pages, *OF_THE_PROJECT])
+    assert [name for name in led_to if (site / name).read_text(encoding="utf-8").strip() not in whole] == []
+    assert re.findall(r"^<!-- (\S+) -->$", whole, re.MULTILINE) == led_to
 
 
 LOST = {

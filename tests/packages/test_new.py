@@ -123,6 +123,7 @@ def test_a_minimal_app_has_nothing_to_deploy_it_with(both_installed: Path, tmp_p
             ".funcignore",
             ".gitignore",
             ".template.json",
+            "AGENTS.md",
             "README.md",
             "agents",
             "dev.py",

@@ -1,0 +1,138 @@
+"""The skill of the wheel and the AGENTS.md of a new app: found, copied, and followed word by word in a fresh app."""
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from agent_framework import Agent, FileSkillsSource, SkillsSourceContext
+
+from hosting.offline.model import OfflineChatClient
+from packages.build import ROOT
+from packages.durable_agent_host.skill import SKILL, main
+from tests.packages.recipes import Follower, environment
+from tests.support.console_blocks import Step
+from tests.support.made_once import made_once
+
+pytestmark = pytest.mark.behaviour("packages.skill")
+RECIPES = sorted((SKILL / "references").glob("*.md"))
+AGENTS = ROOT / "packages" / "new_app" / "AGENTS.md"
+FROM_ABOVE = ("from-agent-framework-azurefunctions",)
+"""Recipes that begin in the folder above an app."""
+
+
+@pytest.fixture(scope="module")
+def environ(wheels: dict[str, Path]) -> dict[str, str]:
+    return environment(wheels["durable_agent_host"].parent, Path(sys.executable).parent)
+
+
+@pytest.fixture(scope="module")
+def started(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The app that `SKILL.md` has one start with; made once for all test processes."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        Follower(folder, environ).follow((SKILL / "SKILL.md").read_text(encoding="utf-8"))
+
+    return made_once(tmp_path_factory, "skill", make) / "my-agents"
+
+
+@pytest.fixture
+def fresh(started: Path, tmp_path: Path) -> Path:
+    """A new app with the same packages, which stay where they were installed."""
+    ignored = shutil.ignore_patterns(".venv", ".devhost", ".agents", "__pycache__")
+    folder = Path(shutil.copytree(started, tmp_path / "my-agents", ignore=ignored))
+    (folder / ".venv").symlink_to(started / ".venv", target_is_directory=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.stem)
+def test_a_recipe_does_what_it_shows(recipe: Path, fresh: Path, environ: dict[str, str]) -> None:
+    """Each command and each file of it, in a fresh app. It ends with an app whose tests pass."""
+    follower = Follower(fresh.parent if recipe.stem in FROM_ABOVE else fresh, environ)
+    follower.follow(recipe.read_text(encoding="utf-8"))
+
+    assert [command for command in follower.typed if "durable-agent-host" in command] != []
+    if recipe.stem not in FROM_ABOVE:
+        assert "python dev.py test" in follower.typed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_commands_of_agents_md_work_in_a_new_app(fresh: Path, environ: dict[str, str]) -> None:
+    """In their order; then all tests pass, those that were added too."""
+    commands = re.findall(r"^ {4}(\S.*)$", AGENTS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert commands[:2] == ["python dev.py test", "python dev.py run"]
+    follower = Follower(fresh, environ)
+    for command in [*commands, "python dev.py test"]:
+        follower.type(Step(command, ("...",)))
+    follower.follow("")  # ends what runs
+
+    assert (fresh / "AGENTS.md").read_bytes() == AGENTS.read_bytes()
+    assert len(list((fresh / "tests").glob("test_*.py"))) == 6
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_skill_where_the_command_says(both_installed: Path, wheels: dict[str, Path]) -> None:
+    """With each of its files, as they are in the tree."""
+    printed = subprocess.check_output([str(both_installed / "durable-agent-host"), "skill"], text=True)
+    installed = Path(printed.strip())
+    with zipfile.ZipFile(wheels["durable_agent_host"]) as archive:
+        packed = [name for name in archive.namelist() if "/skills/" in name]
+
+    assert {path.relative_to(installed): path.read_bytes() for path in installed.rglob("*.md")} == {
+        path.relative_to(SKILL): path.read_bytes() for path in SKILL.rglob("*.md")
+    }
+    assert len(packed) == len(RECIPES) + 1
+
+
+def test_the_skill_has_the_form_that_coding_agents_read() -> None:
+    """A folder of the skill's name; its first lines name and describe it; it leads to each recipe once."""
+    text = (SKILL / "SKILL.md").read_text(encoding="utf-8")
+    front = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: ([^\n<>]{1,1024})\n---\n", text)
+
+    assert front is not None
+    assert front[1] == SKILL.name
+    assert sorted(re.findall(r"^\|.*\]\((references/[\w-]+\.md)\)", text, re.MULTILINE)) == [
+        f"references/{recipe.name}" for recipe in RECIPES
+    ]
+
+
+async def test_agent_framework_loads_the_skill_with_its_recipes() -> None:
+    """It reads the same form."""
+    agent = Agent(client=OfflineChatClient(), name="reader")
+    (skill,) = await FileSkillsSource(SKILL.parent).get_skills(SkillsSourceContext(agent=agent))
+    resources = [await skill.get_resource(f"references/{recipe.name}") for recipe in RECIPES]
+
+    assert skill.frontmatter.name == "durable-agents"
+    assert [resource is not None for resource in resources] == [True] * len(RECIPES)
+
+
+def test_a_copy_is_made_once_and_never_over_a_changed_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second call writes nothing."""
+    folder = tmp_path / ".claude" / "skills"
+    assert [main(["--copy", str(folder)]), main(["--copy", str(folder)])] == [0, 0]
+    copied = folder / "durable-agents"
+    assert capsys.readouterr().out == f"{copied}\n" * 2
+    assert {path.name for path in copied.rglob("*.md")} == {path.name for path in SKILL.rglob("*.md")}
+    (copied / "SKILL.md").write_text("mine", encoding="utf-8")
+
+    assert main(["--copy", str(folder)]) == 1
+    assert (copied / "SKILL.md").read_text(encoding="utf-8") == "mine"
+    assert capsys.readouterr().err.endswith("Remove it, and copy again.\n")
+
+
+def test_what_one_agents_md_forbids_the_other_forbids() -> None:
+    """The clone's and a new app's, except for what only one of them has."""
+    new, clone = (
+        set(re.findall(r"^- \*\*(.+?)\*\*", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for path in (AGENTS, ROOT / "AGENTS.md")
+    )
+
+    assert len(new & clone) == 6
+    assert {each.partition(" ")[0] for each in new | clone} == {"Never"}
