@@ -12,9 +12,15 @@ import pytest
 from tests.support.messages import SOURCES, messages
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
+PLACES = (
+    "*.md",
+    "docs/**/*.md",
+    "samples/README.md",
+    "samples/*/README.md",
+    "packages/new_app/*.md",
+    "packages/*/skills/**/*.md",
 )
+PAGES = sorted(path for place in PLACES for path in ROOT.glob(place))
 # The offline model speaks as a person does.
 CODE = [path for path in SOURCES if path != ROOT / "hosting" / "offline" / "answers.py"]
 

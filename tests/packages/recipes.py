@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.packages.hosted_apps import hosted
 from tests.support.console_blocks import Step, is_shown, steps_of_block, without_blank_end
 
-BLOCK = re.compile(r"((?:^[^\n]+\n)+)\n^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`([\w./-]+\.py)`")
 ASSIGNED = re.compile(r"^([A-Z]+)=\$\(")
 RUN = "python dev.py run"
@@ -34,11 +34,13 @@ class Follower:
     def follow(self, recipe: str) -> None:
         """Do all of it; raises `AssertionError` where something else comes than is shown."""
         with self._running:
-            for above, language, block in BLOCK.findall(recipe):
+            for found in BLOCK.finditer(recipe):
+                language, block = found.groups()
                 if language == "console":
                     for step in steps_of_block(block):
                         self.type(step)
                 elif language == "python":
+                    above = recipe[: found.start()].rstrip().rpartition("\n\n")[2]
                     self._write(PATH.findall(above)[-1], block)
                 else:
                     assert language == "text", f"nothing is known to do with a block of {language}"
