@@ -71,7 +71,7 @@ def test_the_code_that_is_written_is_that_of_the_page(kind: str) -> None:
     agent = "support" if piece.needs_agent else ""
 
     assert rendered(piece.code, NAMES[kind], agent, "hosting", has_models=True) in shown
-    if kind == "agent":
+    if kind in ("agent", "tool"):
         assert rendered(piece.test, NAMES[kind], agent, "hosting", has_models=True) in shown
 
 

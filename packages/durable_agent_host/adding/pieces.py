@@ -49,25 +49,17 @@ def create_NAME(client: ChatClient) -> Agent:
     )
 '''
 AGENT_TEST = '''\
-"""The agent `NAME`, asked in this process, with the offline model."""
+"""The agent `NAME`, asked over HTTP in the app that hosts it. The library has the fixtures."""
 
-import asyncio
-
-from agents.NAME import create_NAME
-from durable_agent_host import OfflineChatClient
-from function_app import app
+from collections.abc import Callable
+from typing import Any
 
 
-def test_NAME_is_hosted() -> None:
-    """The app has it by its name."""
-    assert "NAME" in app.agents
+def test_NAME_answers(ask: Callable[..., Any], model: Any) -> None:
+    """The model says what the test has it say: no real one is called."""
+    model.says("Hello.")
 
-
-def test_NAME_answers() -> None:
-    """With the words of a model that follows rules; a real model is not called."""
-    answer = asyncio.run(create_NAME(OfflineChatClient()).run("Hello"))
-
-    assert answer.text
+    assert ask("Hi", agent="NAME").text == "Hello."
 '''
 TOOL = '''\
 """The tool `NAME`."""
@@ -83,13 +75,14 @@ async def NAME(text: Annotated[str, "Say what the model passes here"]) -> str:
     return f"NAME got {text}"
 '''
 TOOL_TEST = '''\
-"""The tool `NAME`, called as a function, and by an agent."""
+"""The tool `NAME`, called as a function, and by its agent in the app that hosts it. The library has the fixtures."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
-from agent_framework import Agent
+import pytest
 
-from durable_agent_host import OfflineChatClient
 from tools.NAME import NAME
 
 
@@ -98,13 +91,13 @@ def test_NAME_returns_its_result() -> None:
     assert asyncio.run(NAME(text="A-17")) == "NAME got A-17"
 
 
-def test_an_agent_calls_NAME() -> None:
-    """The offline model calls the tool that a message names."""
-    agent = Agent(client=OfflineChatClient(), name="caller", tools=[NAME])
+@pytest.mark.killed_at("after the result of 'NAME' was recorded")
+def test_NAME_is_called_once(ask: Callable[..., Any], model: Any, agent_app: Any) -> None:
+    """Once without a kill, and once with it. For a tool that is `idempotent`, write "each step"."""
+    model.calls("NAME", text="A-17").says("Done.")
 
-    answer = asyncio.run(agent.run('Call NAME with {"text": "A-17"}'))
-
-    assert answer.text == "The tool says: NAME got A-17"
+    assert ask("Call it.", agent="AGENT").text == "Done."
+    assert [call.tool for call in agent_app.tool_calls] == ["NAME"]
 '''
 WORKFLOW = '''\
 """The workflow `NAME`: its executors, and the function that builds it for each run."""
