@@ -98,6 +98,22 @@ def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, comm
     assert not (tmp_path / ".venv").exists()
 
 
+@pytest.mark.behaviour("template.asks-with-python-alone")
+def test_a_part_is_added_to_the_clones_app_and_nothing_installed(tmp_path: Path) -> None:
+    """By a Python without any package, in the folder of dev.py."""
+    checkout = new_checkout(tmp_path)
+    for folder in ("agents", "hosting", "packages"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "function_app.py", tmp_path)
+    bare = tmp_path / "sitecustomize.py"
+    bare.write_text("import sys; sys.path[:] = [path for path in sys.path if 'site-packages' not in path]")
+    finished = checkout.dev("add", "agent", "support", PYTHONPATH=str(tmp_path))
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "create_support(chat_client)]" in (tmp_path / "function_app.py").read_text(encoding="utf-8")
+    assert not (tmp_path / ".venv").exists()
+
+
 @pytest.mark.behaviour("template.dev-passes-on")
 @pytest.mark.parametrize(
     ("typed", "passed"),
