@@ -3,6 +3,8 @@
 BEHAVIOURS = {
     "search.words": "Threads are found by all words of a search in their titles, messages and ids, in whichever case "
     "and script, the newest change first, with the place of a word (docs/guides/search.md).",
+    "search.phrases": "Words in double quotes are found where they follow each other in one text, and nowhere else; a "
+    "page reads so many texts at most, and the next one goes on (docs/guides/search.md).",
     "search.exact": "An answer says of how many threads the last change is not searched yet, and all else is in it, "
     "whichever processes search at once and whichever dies.",
     "search.forgotten": "Nothing is found of what was deleted or reset, and no word of it stays in a store.",

@@ -44,6 +44,7 @@ from hosting.features.overview.filters import read_filter
 from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS, THREADS
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
+from hosting.features.search.phrases import searched_text
 from hosting.features.search.words import searched_words, words_of
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
 from hosting.features.thread_state.session import patched
@@ -434,9 +435,9 @@ PARSERS: Mapping[str, Parser] = {
     "an agent of a list": Parser(lambda text: AGENT_FILTER.read({"agent": text}), runs("a", " "), ()),
     "a search": Parser(lambda text: SEARCH.read({"search": text}), runs("a", " "), ()),
     "the words of a text": Parser(
-        lambda text: [*words_of(text), *searched_words(text)],
+        lambda text: [*words_of(text), *searched_words(text), searched_text(f'"{text}').fits(text)],
         runs("a", "\u6771", "\u0301", "a\u0301"),
-        ("hosting.features.search.words._RUN", "hosting.features.search.words._IS_UNSPACED"),
+        ("hosting.features.search.words.RUN", "hosting.features.search.words._IS_UNSPACED"),
     ),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(

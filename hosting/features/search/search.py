@@ -1,12 +1,8 @@
 """Threads found by words: of a caller's own threads, those with all of them, the newest change first.
 
-Theory. The overview says which threads there are and which change each had last. The words of a thread are good up to
-the change that they were made of, so whoever searches knows how many threads the index is behind. It brings them up to
-date, waits for that no longer than for any list, and says in its answer what is missing. What goes on longer goes on
-behind the answer, and the next search finds more of it.
-
-What a process remembers of words is a cache: a thread in an answer is compared with its own head, and one that was
-deleted or reset since its words were made is left out.
+Theory. The words of a thread say that it has all that are searched for. Phrases are looked for in the texts of these
+threads alone, and in each from the newest entry that can have all words of the phrase. A search reads so many texts at
+most, and its page ends there: the next one continues.
 """
 
 from __future__ import annotations
@@ -15,86 +11,54 @@ import asyncio
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
-from hosting.core.recent import Recent
-from hosting.core.thread.head import Head
-from hosting.core.thread_log import ThreadLog
-from hosting.core.threads import Threads
 from hosting.core.turns import gathered
-from hosting.errors import (
-    ArchiveIncompleteError,
-    ThreadDeletingError,
-    UnknownThreadError,
-    UnreadableStateError,
-)
-from hosting.features.search.index import WordIndex
-from hosting.features.search.thread_words import TITLE, Extent, ThreadWords
-from hosting.features.search.words import SearchedWord, searched_words, snippet_of
-from hosting.http.verbs import ChangedThreads, FoundThread, FoundWords, Snippet, ThreadQuery
+from hosting.features.search.phrases import Phrase, SearchedText, line_of, searched_text, snippet_with
+from hosting.features.search.thread_words import TITLE, ThreadWords
+from hosting.features.search.updates import IndexUpdates, PlaceWords, answered
+from hosting.http.verbs import ChangedThreads, FoundThread, FoundWords, ThreadQuery
 from hosting.listing import Window
-from hosting.names import APP, Address
+from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
-from state.conversation import response_text
 
-WAITED_SECONDS = 2.0
-_AT_ONCE = 8
-_CACHED_BYTES = 64 * 1024 * 1024
+MOST_READ = 2000
+"""In so many entries of a thread a phrase is looked for, the newest that may have it; for a page in about as many."""
+_READ_AT_ONCE = 8
 _IN_A_ROW = 200
-_THREAD_BYTES = 200
 
-Place = tuple[str, str]
-"""An agent, by its name in lower case, and an owner."""
 Key = tuple[float, str, str]
 """A thread's place in the list: its last change, negative, its agent and its id."""
-Words = tuple[SearchedWord, ...]
 
 
-class PlaceWords(Struct):
-    """The words of an owner's threads with an agent, by the threads' ids, as a process knows them."""
+class _Hit(Struct, frozen=True):
+    """A thread, and the entry that is shown of it."""
 
-    threads: dict[str, ThreadWords]
-
-    @property
-    def memory_bytes(self) -> int:
-        """About how much it takes."""
-        return sum(_THREAD_BYTES + words.memory_bytes for words in self.threads.values())
-
-    def behind(self, changed: ChangedThreads) -> list[str]:
-        """Return the ids of threads with a change that their words do not have, the newest change first."""
-        behind = [id_ for id_, change in changed.threads.items() if not self.has(id_, change.mark)]
-        return sorted(behind, key=lambda id_: changed.threads[id_].at, reverse=True)
-
-    def has(self, thread_id: str, mark: str) -> bool:
-        """Return whether these are the words of the thread as of that change."""
-        words = self.threads.get(thread_id)
-        return words is not None and words.extent.mark == mark
+    key: Key
+    entry: int
 
 
-class ThreadSearch:
-    """The search of one app, for one event loop."""
+class _Hits(Struct, frozen=True):
+    """The hits of a page, and after which thread the next one continues."""
 
-    def __init__(
-        self, index: WordIndex, log: ThreadLog, threads: Threads, *, waited_seconds: float = WAITED_SECONDS
-    ) -> None:
-        """A search waits `waited_seconds` for the index."""
-        self._index, self._log, self._threads = index, log, threads
-        self._waited_seconds = waited_seconds
-        self._known: Recent[Place, PlaceWords] = Recent(_CACHED_BYTES)
-        self._updates: dict[Place, asyncio.Task[PlaceWords]] = {}
+    hits: list[_Hit]
+    after: Key | None
+
+
+class ThreadSearch(IndexUpdates):
+    """The search in the words of one app's threads, for one event loop."""
 
     async def find(
         self, text: str, changed: Mapping[str, ChangedThreads], query: ThreadQuery, caller: Caller
     ) -> FoundWords:
-        """Return the caller's threads with all words of the text, of those that `changed` has by agent.
+        """Return the caller's threads with all words and phrases of the text, of those that `changed` has by agent.
 
         Raises `EngineUnavailableError` and `StoreUnavailableError`.
         """
-        known, words = await self._updated(changed, caller), searched_words(text)
+        known, searched = await self._updated(changed, caller), searched_text(text)
         keys = sorted(
             (-change.at, agent, id_)
             for agent, of in changed.items()
@@ -102,121 +66,91 @@ class ThreadSearch:
             if change.passes
         )
         rest = keys[bisect_right(keys, _read_cursor(query.cursor)) :]
-        hits = await self._hits(rest, known, words, query.limit)
-        behind = [-of.threads[id_].at for agent, of in changed.items() for id_ in known[agent].behind(of)]
-        through = min((of.seen_until for of in changed.values()), default=0.0)
-        shown = await gathered(self._shown(key, known, words, caller) for key in hits[: query.limit])
-        return FoundWords(
-            tuple(found for found in shown if found is not None),
-            _write_cursor(hits[query.limit - 1]) if len(hits) > query.limit else None,
-            len(behind),
-            min([through, *(-at for at in behind)]),
-        )
+        page = await self._hits(rest, known, searched, query.limit, caller)
+        shown = await gathered(self._shown(hit, known, searched, caller) for hit in page.hits)
+        return answered(changed, known, shown, None if page.after is None else _write_cursor(page.after))
 
-    async def update(self, agent: str, changed: ChangedThreads, caller: Caller) -> None:
-        """Bring the words of the caller's threads with the agent up to date. Raises as `find` does."""
-        await asyncio.shield(self._update((agent, caller.owner), changed, caller.client))
-
-    async def close(self) -> None:
-        """End what goes on behind answers: the next search continues it."""
-        updates = list(self._updates.values())
-        for update in updates:
-            update.cancel()
-        await asyncio.gather(*updates, return_exceptions=True)
-
-    def forget(self, address: Address) -> None:
-        """Remember no words of the thread."""
-        known = self._known.get((address.agent, address.owner))
-        if known is not None:
-            known.threads.pop(address.thread_id, None)
-
-    async def _updated(self, changed: Mapping[str, ChangedThreads], caller: Caller) -> dict[str, PlaceWords]:
-        """Return the words by agent after an update, or before the end of one that takes long."""
-        known = {agent: self._known.get((agent, caller.owner)) or PlaceWords({}) for agent in changed}
-        updates = dict[str, asyncio.Task[PlaceWords]]()
-        for agent, of in changed.items():
-            if caller.owner == APP:
-                await self._index.note_search(agent)
-            if known[agent].behind(of):
-                updates[agent] = self._update((agent, caller.owner), of, caller.client)
-        if updates:
-            await asyncio.wait(updates.values(), timeout=self._waited_seconds)
-        for agent, update in updates.items():
-            known[agent] = update.result() if update.done() else self._known.get((agent, caller.owner)) or known[agent]
-        return known
-
-    def _update(self, place: Place, changed: ChangedThreads, client: EntityClient) -> asyncio.Task[PlaceWords]:
-        """Return the update that is under way, else a new one."""
-        if (update := self._updates.get(place)) is None:
-            update = self._updates[place] = asyncio.create_task(self._bring(place, changed, client))
-
-            def ended(update: asyncio.Task[PlaceWords]) -> None:
-                del self._updates[place]
-                if not update.cancelled():
-                    update.exception()  # whoever waits for it gets it
-
-            update.add_done_callback(ended)
-        return update
-
-    async def _bring(self, place: Place, changed: ChangedThreads, client: EntityClient) -> PlaceWords:
-        known = self._known.get(place) or PlaceWords({})
-        for gone in known.threads.keys() - changed.threads.keys():
-            del known.threads[gone]
-        self._known.keep(place, known, known.memory_bytes)
-        waiting = iter(known.behind(changed))
-
-        async def work() -> None:
-            for id_ in waiting:
-                mark = changed.threads[id_].mark
-                words = await self._index.updated(Address.of(place[0], id_, place[1]), mark, client)
-                known.threads[id_] = ThreadWords(Extent(mark)) if words is None else words
-
-        works = [asyncio.create_task(work()) for _ in range(_AT_ONCE)]
-        try:
-            await asyncio.gather(*works)
-        finally:
-            for task in works:
-                task.cancel()
-            self._known.keep(place, known, known.memory_bytes)
-        return known
-
-    async def _hits(self, keys: Sequence[Key], known: Mapping[str, PlaceWords], words: Words, limit: int) -> list[Key]:
-        """Return the first of these threads that have the words: one more than the limit, if there are so many."""
-        hits = list[Key]()
-        for number, key in enumerate(keys if words else ()):
-            thread = known[key[1]].threads.get(key[2])
-            if thread is not None and thread.entry_of(words) is not None:
-                hits.append(key)
-                if len(hits) > limit:
-                    break
+    async def _hits(
+        self, keys: Sequence[Key], known: Mapping[str, PlaceWords], searched: SearchedText, limit: int, caller: Caller
+    ) -> _Hits:
+        """Return the first of these threads that have what is searched for."""
+        hits, waiting, read = list[_Hit](), list[Key](), 0
+        for number, key in enumerate(keys if searched.words else ()):
             if number % _IN_A_ROW == _IN_A_ROW - 1:
                 await asyncio.sleep(0)  # others have their turn
-        return hits
+            entry = _entry_of(known, key, searched)
+            if entry is None:
+                continue
+            if not searched.phrases:
+                hits.append(_Hit(key, entry))
+            else:
+                waiting.append(key)
+                if len(waiting) == _READ_AT_ONCE:
+                    read += await self._look(waiting, hits, known, searched, caller)
+            if len(hits) > limit:
+                return _Hits(hits[:limit], hits[limit - 1].key)
+            if read >= MOST_READ:
+                return _Hits(hits, key)
+        await self._look(waiting, hits, known, searched, caller)
+        return _Hits(hits[:limit], hits[limit - 1].key if len(hits) > limit else None)
+
+    async def _look(
+        self,
+        waiting: list[Key],
+        hits: list[_Hit],
+        known: Mapping[str, PlaceWords],
+        searched: SearchedText,
+        caller: Caller,
+    ) -> int:
+        """Move those of the waiting threads that have the phrases to the hits; return how many entries were read."""
+        looks = await gathered(self._with_phrases(key, known, searched, caller) for key in waiting)
+        hits += [_Hit(key, entry) for key, (entry, _) in zip(waiting, looks, strict=True) if entry is not None]
+        waiting.clear()
+        return sum(read for _, read in looks)
+
+    async def _with_phrases(
+        self, key: Key, known: Mapping[str, PlaceWords], searched: SearchedText, caller: Caller
+    ) -> tuple[int | None, int]:
+        """Return the newest entry with a phrase, None unless all are there, and how many entries were read."""
+        address, words = Address.of(key[1], key[2], caller.owner), known[key[1]].threads.get(key[2])
+        head = await self._head(address, words)
+        if words is None or head is None:
+            return None, 0
+        titled = (line_of(head.name or head.title), line_of(address.thread_id))
+        entries, all_read = list[int](), 0
+        for phrase in searched.phrases:
+            entry, read = await self._newest(phrase, address, words, caller.client)
+            all_read += read
+            if entry is None and not any(phrase.line in line for line in titled):
+                return None, all_read
+            entries.append(entry or TITLE)
+        return max(entries), all_read
+
+    async def _newest(
+        self, phrase: Phrase, address: Address, words: ThreadWords, client: EntityClient
+    ) -> tuple[int | None, int]:
+        """Return the newest entry with the phrase, and how many were read."""
+        newest, read = words.last_with(phrase.words), 0
+        async for position, text in self._texts(address, Window(MOST_READ, None, newest + 1, True), client):
+            read += 1
+            if await asyncio.to_thread(phrase.is_in, text):
+                return position, read
+        return None, read
 
     async def _shown(
-        self, key: Key, known: Mapping[str, PlaceWords], words: Words, caller: Caller
+        self, hit: _Hit, known: Mapping[str, PlaceWords], searched: SearchedText, caller: Caller
     ) -> FoundThread | None:
         """Return a thread with its head and snippet; None where it is not what the words were made of any more."""
-        address, thread = Address.of(key[1], key[2], caller.owner), known[key[1]].threads.get(key[2])
-        head = await self._log.head(address)
-        if thread is None or head.state != "open":
+        address, words = Address.of(hit.key[1], hit.key[2], caller.owner), known[hit.key[1]].threads.get(hit.key[2])
+        if (head := await self._head(address, words)) is None:
             return None
-        if (thread.extent.epoch, thread.extent.reset_at) != (head.epoch, head.reset_at):
-            return None
-        if (entry := thread.entry_of(words)) is None:
-            return None
-        return FoundThread(address, head, await self._snippet(address, head, entry, words, caller.client))
+        text = await self._text(address, head, hit.entry, caller.client)
+        return FoundThread(address, head, None if text is None else snippet_with(text, searched))
 
-    async def _snippet(
-        self, address: Address, head: Head, entry: int, words: Words, client: EntityClient
-    ) -> Snippet | None:
-        if entry == TITLE:
-            return snippet_of(head.name or head.title, words)
-        with suppress(UnknownThreadError, ThreadDeletingError, UnreadableStateError, ArchiveIncompleteError):
-            page = await self._threads.messages(address, Window(1, entry - 1, entry + 1, False), client)
-            for _, exchange in page.entries:
-                return snippet_of(response_text(exchange), words)
-        return None
+
+def _entry_of(known: Mapping[str, PlaceWords], key: Key, searched: SearchedText) -> int | None:
+    words = known[key[1]].threads.get(key[2])
+    return None if words is None else words.entry_of(searched.words)
 
 
 def _read_cursor(cursor: str | None) -> Key:

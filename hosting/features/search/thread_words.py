@@ -57,6 +57,10 @@ class ThreadWords(Struct, frozen=True):
         """About how much it takes."""
         return _OVERHEAD_BYTES + len(self.titled) + len(self.spoken)
 
+    def last_with(self, words: Iterable[SearchedWord]) -> int:
+        """Return an entry behind which none has all of these words, which the thread has: 0 for the title alone."""
+        return min((self.entry_of([word]) or TITLE for word in words if not word.begins), default=self.extent.position)
+
     def entry_of(self, words: Iterable[SearchedWord]) -> int | None:
         """Return the newest entry that has one of these words, 0 for the title; None unless all are there."""
         text, newest = self._text(), TITLE

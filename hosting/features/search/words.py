@@ -34,8 +34,13 @@ def _marks() -> str:
     return "".join(mark for mark in marks if unicodedata.category(mark)[0] == "M")
 
 
-_RUN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|[{_marks()}]))+")
+RUN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|[{_marks()}]))+")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+
+
+def is_unspaced(run: str) -> bool:
+    """Return whether the run begins with a character of a script without blanks."""
+    return _IS_UNSPACED.match(run) is not None
 
 
 def folded(text: str) -> str:
@@ -47,7 +52,7 @@ def folded(text: str) -> str:
 
 def words_of(text: str) -> Iterator[str]:
     """Yield the words of a text, as often as they stand in it."""
-    for run in _RUN.findall(folded(text)):
+    for run in RUN.findall(folded(text)):
         if not run.isascii() and _IS_UNSPACED.match(run):
             yield from (run[start : start + 2] for start in range(len(run) - 1))
             yield run[-1]
@@ -69,7 +74,7 @@ class SearchedWord(Struct, frozen=True):
 def searched_words(text: str) -> tuple[SearchedWord, ...]:
     """Return the words that a search means: the last one is a beginning, unless a blank follows it."""
     words = dict[SearchedWord, None]()
-    runs = list(_RUN.finditer(folding := folded(text)))
+    runs = list(RUN.finditer(folding := folded(text)))
     for run in runs:
         is_open = run.end() == len(folding)
         if not _IS_UNSPACED.match(run[0]):
@@ -81,18 +86,24 @@ def searched_words(text: str) -> tuple[SearchedWord, ...]:
     return tuple(words)
 
 
-def snippet_of(text: str, words: tuple[SearchedWord, ...]) -> Snippet | None:
-    """Return the first part of the text with one of these words; None without any."""
-    for run in _RUN.finditer(text):
+def snippet_of(text: str, words: tuple[SearchedWord, ...], span: tuple[int, int] | None = None) -> Snippet | None:
+    """Return the part of the text with that span, else with the first of these words; None without any."""
+    if span is None and (span := _first_hit(text, words)) is None:
+        return None
+    start, end = span
+    first, last = max(0, start - _SNIPPET), end + _SNIPPET
+    before, after = " ".join(f"{text[first:start]}|".split()), " ".join(f"|{text[end:last]}".split())
+    return Snippet(
+        f"{'…' * (first > 0)}{before.removesuffix('|')}",
+        text[start:end],
+        f"{after.removeprefix('|')}{'…' * (last < len(text))}",
+    )
+
+
+def _first_hit(text: str, words: tuple[SearchedWord, ...]) -> tuple[int, int] | None:
+    for run in RUN.finditer(text):
         if (hit := _hit(run[0], words)) is not None:
-            start, end = run.start() + hit[0], run.start() + hit[1]
-            first, last = max(0, start - _SNIPPET), end + _SNIPPET
-            before, after = " ".join(f"{text[first:start]}|".split()), " ".join(f"|{text[end:last]}".split())
-            return Snippet(
-                f"{'…' * (first > 0)}{before.removesuffix('|')}",
-                text[start:end],
-                f"{after.removeprefix('|')}{'…' * (last < len(text))}",
-            )
+            return run.start() + hit[0], run.start() + hit[1]
     return None
 
 
