@@ -13,7 +13,17 @@ from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
 from typing_extensions import Unpack
 
-from hosting.assembly import SETTINGS, access_of, as_hosted, lent_name, make_features, triggers_of, workflows_of
+from hosting.assembly import (
+    SETTINGS,
+    FeatureOptions,
+    access_of,
+    as_hosted,
+    lent_name,
+    make_features,
+    make_plan,
+    triggers_of,
+    workflows_of,
+)
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit
@@ -49,8 +59,8 @@ from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.options import AS_THE_APP, AgentOptions, Reasoning, Retry, options_of_app
-from hosting.plan import AgentPlan, Plan, introduction_of
-from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
+from hosting.plan import AgentPlan, introduction_of
+from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_options
 from hosting.start_up import report_import, reported, warn
 from hosting.store_choice import choose_stores
@@ -62,6 +72,7 @@ if TYPE_CHECKING:
     from hosting.features.memory.provider import OwnerMemory
     from hosting.features.metering.budgets import Budget, Price
     from hosting.features.metering.limits import Limit
+    from hosting.features.search.engine import SearchEngine, SearchHit, SearchQuery, ThreadPlace, ThreadText
     from hosting.features.triggers.client import AgentRun, AppClient
     from hosting.features.triggers.trigger import SKIP, AgentRequest, TriggerOptions
     from hosting.features.workflows.hitl_context import WorkflowHitlContext
@@ -79,6 +90,10 @@ __all__ = [
     "Price",
     "Principal",
     "PrincipalRequest",
+    "SearchHit",
+    "SearchQuery",
+    "ThreadPlace",
+    "ThreadText",
     "WorkflowHitlContext",
 ]
 
@@ -100,6 +115,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
     `budget` is how much a run, thread or owner's day may use of a model, `limit` how much a caller may ask (limits.md).
     `webhook` is notified of each run's end (notifications.md), `client_tools` lets requests bring tools (client-tools),
     `options` are those of models that requests set (options.md), as far as an agent has none of its own.
+    `search` is a search engine of your own, in place of the app's index of its threads (docs/guides/search.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
 
@@ -120,6 +136,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         enable_page: bool | None = None,
         wires: Sequence[str] = (),
         principal: PrincipalResolver | None = None,
+        search: SearchEngine | None = None,
         budget: Budget | None = None,
         limit: Limit | None = None,
         webhook: str | None = None,
@@ -141,25 +158,19 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         folder, self._ttls = app_folder(environ), dict[str, float]()
         keep_lines_of_entities(folder, environ)
         self._options = options_of_app(options, budget=budget, limit=limit, webhook=webhook, client_tools=client_tools)
-        self._plan = self._make_plan(principal)
+        self._plan = make_plan(principal, requires_key=self.auth_level is not func.AuthLevel.ANONYMOUS)
         report_missing(environ)
         report_unknown(environ, SETTINGS)
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
-        self._served = self._make_served(principal, wires, all_settings, lists_agents=health_lists_agents)
+        features = FeatureOptions(principal, wires, search, enable_health_check, health_lists_agents)
+        self._served = self._make_served(all_settings, features)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         for agent in agents or ():
             self._add(agent, AS_THE_APP)
         self._add_workflows(hosted)
-
-    def _make_plan(self, principal: PrincipalResolver | None) -> Plan:
-        return Plan(
-            has_owners=principal is not None,
-            requires_key=self.auth_level is not func.AuthLevel.ANONYMOUS,
-            sign_in_scheme=getattr(checked_resolver(principal), "sign_in_scheme", None),
-        )
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
@@ -181,20 +192,9 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             route_prefix=route_prefix(folder, environ),
         )
 
-    def _make_served(
-        self, principal: PrincipalResolver | None, wires: Sequence[str], settings: AllSettings, *, lists_agents: bool
-    ) -> Served:
+    def _make_served(self, settings: AllSettings, options: FeatureOptions) -> Served:
         workflows: list[str] = []
-        features = make_features(
-            self._services,
-            self._plan,
-            settings,
-            principal,
-            wires,
-            workflows=workflows,
-            has_health=self.enable_health_check,
-            health_lists_agents=lists_agents,
-        )
+        features = make_features(self._services, self._plan, settings, options, workflows)
         entities = FeatureEntities(self._shutdown.turn, self._services.clocks.wall)
         return Served(self, self._plan, access_of(features), entities, workflows, self._shutdown.watch, features)
 

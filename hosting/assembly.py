@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from hosting.core.services import Services
 from hosting.errors import ConfigurationError
@@ -45,9 +47,12 @@ from hosting.http.threads import exports_of
 from hosting.http.verbs import PutsMessages
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
-from hosting.principal import PrincipalResolver
+from hosting.principal import PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, SettingsPart
 from hosting.workflows import HostedWorkflow
+
+if TYPE_CHECKING:
+    from hosting.features.search.engine import SearchEngine
 
 FEATURES: Sequence[type[Feature]] = (
     WorkflowsFeature,
@@ -96,6 +101,10 @@ _LENT = {
     "Budget": "hosting.features.metering.budgets",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
+    "SearchHit": "hosting.features.search.engine",
+    "SearchQuery": "hosting.features.search.engine",
+    "ThreadPlace": "hosting.features.search.engine",
+    "ThreadText": "hosting.features.search.engine",
     "Price": "hosting.features.metering.budgets",
     "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
 }
@@ -107,6 +116,12 @@ def lent_name(module: str, name: str) -> Any:
     if name not in _LENT:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return getattr(import_module(_LENT[name]), name)
+
+
+def make_plan(principal: PrincipalResolver | None, *, requires_key: bool) -> Plan:
+    """Return the plan of an app, without agents yet; raises `ConfigurationError` for a resolver that is none."""
+    scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
+    return Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
 
 
 def workflows_of(workflow: object, workflows: object) -> Sequence[HostedWorkflow]:
@@ -127,20 +142,22 @@ def as_hosted(agent: Any, name: str | None = None) -> Any:
     return hosted_as_agent(agent, name)
 
 
+class FeatureOptions(Struct, frozen=True):
+    """The options of an app that its features have, by the names that they have there; `wires` are other protocols."""
+
+    principal: PrincipalResolver | None
+    wires: Sequence[str]
+    search: SearchEngine | None
+    has_health: bool
+    health_lists_agents: bool
+
+
 def make_features(
-    services: Services,
-    plan: Plan,
-    all_settings: AllSettings,
-    resolver: PrincipalResolver | None,
-    wires: Sequence[str],
-    *,
-    workflows: Sequence[str],
-    has_health: bool,
-    health_lists_agents: bool,
+    services: Services, plan: Plan, all_settings: AllSettings, options: FeatureOptions, workflows: Sequence[str]
 ) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more.
 
-    `wires` are the other protocols that the app names; raises `ConfigurationError` for a name that is no wire's.
+    Raises `ConfigurationError` for a name that is no wire's, and for a search engine that is none.
     """
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, settings = services.threads, services.stores, services.settings
@@ -148,7 +165,7 @@ def make_features(
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
-    state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores)
+    state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores, options.search)
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
@@ -163,7 +180,7 @@ def make_features(
         MetadataFeature(threads, log, most_bytes),
         search,
         ApprovalsFeature(approvals, services, most_bytes),
-        McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
+        McpFeature(runs, own(McpFeature.settings), most_bytes, options.principal),
         forks,
         feedback,
         state,
@@ -172,11 +189,22 @@ def make_features(
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
-        *_wires(services, plan, wires, approvals, forks, overview=overview, webhooks=webhooks, put=state.put),
-        HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
+        *_wires(services, plan, options.wires, approvals, forks, overview=overview, webhooks=webhooks, put=state.put),
+        _health(services, plan, options),
     )
     services.thread_data += thread_data_of(features)
-    return (*features, _owners(services, plan, own(OwnersFeature.settings), resolver, features))
+    return (*features, _owners(services, plan, own(OwnersFeature.settings), options.principal, features))
+
+
+def _health(services: Services, plan: Plan, options: FeatureOptions) -> HealthFeature:
+    return HealthFeature(
+        services.cells,
+        services.log,
+        services.admits,
+        plan,
+        is_on=options.has_health,
+        lists_agents=options.health_lists_agents,
+    )
 
 
 def _overview(

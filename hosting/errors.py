@@ -261,6 +261,12 @@ class AttachmentsUnavailableError(StoreUnavailableError, code="attachments_unava
     sentence = "The store of this thread's pictures and files cannot be reached. Try again."
 
 
+class SearchUnavailableError(StoreUnavailableError, code="search_unavailable", status=503):
+    """The app's own search engine did not answer in time, or failed; what it has to remove stays recorded."""
+
+    sentence = "The app's search engine cannot be reached. Try again."
+
+
 class RunNotNewestError(HostingError, code="run_not_newest", status=409):
     """A later run of the thread already continues this run; only the other protocols have this error."""
 

@@ -260,7 +260,16 @@ PUT_ROLES = ("user", "assistant")
 def store_space(
     hub: str,
     holds: Literal[
-        "log", "not-taken", "deleted", "promised", "swept", "files", "feedback", "feedback-noted", "put-noted"
+        "log",
+        "not-taken",
+        "deleted",
+        "promised",
+        "swept",
+        "files",
+        "feedback",
+        "feedback-noted",
+        "put-noted",
+        "unsearched",
     ],
 ) -> str:
     """Return the space of the object stores in which the app of that task hub keeps such data."""

@@ -110,14 +110,20 @@ class FindsThreads(Protocol):
     async def find(
         self, text: str, changed: Mapping[str, ChangedThreads], query: ThreadQuery, caller: Caller
     ) -> FoundWords:
-        """Return the caller's threads with all words of the text, the newest change first.
+        """Return the caller's threads with all words and phrases of the text, the newest change first.
 
-        `changed` are all of the caller's threads, by agents in lower case. Raises `EngineUnavailableError` and
-        `StoreUnavailableError`.
+        The app's own engine may have another order. `changed` are all of the caller's threads, by agents in lower case.
+        Raises `EngineUnavailableError` and `StoreUnavailableError`.
         """
 
     async def update(self, agent: str, changed: ChangedThreads, caller: Caller) -> None:
         """Look through what changed, if the caller's threads with the agent are searched. Raises as `find` does."""
+
+    async def owed(self) -> int | None:
+        """Return of how many threads the app's own engine has still to remove texts; None without such an engine.
+
+        Raises `AttachmentsUnavailableError`.
+        """
 
 
 MOST_PUT = 100

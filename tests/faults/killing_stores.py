@@ -63,7 +63,12 @@ hosting.store_choice.choose_thread_store = killing("log", hosting.store_choice.c
 hosting.store_choice.choose_archive = killing("archive", hosting.store_choice.choose_archive)
 hosting.store_choice.choose_attachments = killing("attachments", hosting.store_choice.choose_attachments)
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["responses", "ag-ui"])
+engine = None
+if endpoint := os.environ.get("AI_SEARCH"):
+    from samples.ai_search.ai_search import AiSearch
+
+    engine = KillingStore("engine", AiSearch(endpoint, key="the-key"))
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["responses", "ag-ui"], search=engine)
 '''
 
 

@@ -52,6 +52,7 @@ class OwnedApp:
         webhook: str | None = None,
         budget: Budget | None = None,
         limit: Limit | None = None,
+        search: Any = None,
         **environ: str,
     ) -> None:
         self.app = AgentFunctionApp(
@@ -63,6 +64,7 @@ class OwnedApp:
             webhook=webhook,
             budget=budget,
             limit=limit,
+            search=search,
             environ={"AGENT_LOG": "memory", **environ},
         )
         self.host = DirectHost(self.app)

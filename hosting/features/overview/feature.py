@@ -80,7 +80,7 @@ class OverviewFeature(Feature):
         view = OperatorsView(self._log, holders, self._overview, promised, self._feedback)
         of_owners = OverviewHandlers(self._overview, self._search, self._threads, self._log, self._feedback)
         labels = LabelHandlers(self._threads, self._most_bytes)
-        return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log).bound()
+        return *of_owners.bound(), *labels.bound(), *OperationsHandlers(view, self._log, self._search).bound()
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return the look at the app's own threads, before their events go by their age."""

@@ -16,6 +16,7 @@ from hosting.features.overview.routes import HOURS, OPERATIONS, AgentOperations,
 from hosting.http.parameters import OWNER, read_number
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
+from hosting.http.verbs import FindsThreads
 from hosting.plan import AgentPlan
 from hosting.ports import iso
 
@@ -33,9 +34,10 @@ REASONS: Mapping[StuckCode, str] = {
 class OperationsHandlers:
     """The handler of the route for operators."""
 
-    def __init__(self, view: OperatorsView, log: ThreadLog) -> None:
+    def __init__(self, view: OperatorsView, log: ThreadLog, search: FindsThreads) -> None:
         self._view = view
         self._log = log
+        self._search = search
 
     def bound(self) -> Sequence[Bound]:
         """Return the route with its handler."""
@@ -45,11 +47,16 @@ class OperationsHandlers:
         hours, owner = read_number(HOURS, request.query), OWNER.read(request.query)
         plans, now = list(request.plan.agents.values()), self._log.clocks.wall()
         surveys = [await self._view.survey(plan.name, owner, 3600.0 * hours, request.caller.client) for plan in plans]
-        return operations_reply(list(zip(plans, surveys, strict=True)), now, hours, self._log.readiness.calls)
+        owed, calls = await self._search.owed(), self._log.readiness.calls
+        return operations_reply(list(zip(plans, surveys, strict=True)), now, hours, calls, owed)
 
 
 def operations_reply(
-    surveys: Sequence[tuple[AgentPlan, Survey]], now: float, hours: int, calls: Mapping[str, Counter[str]]
+    surveys: Sequence[tuple[AgentPlan, Survey]],
+    now: float,
+    hours: int,
+    calls: Mapping[str, Counter[str]],
+    search_owed: int | None,
 ) -> Reply:
     """Return the operations of these agents; `calls` are the process's calls of the store of threads, by agent."""
     body: Operations = {
@@ -75,6 +82,8 @@ def operations_reply(
             for one in survey.stuck
         ],
     }
+    if search_owed is not None:
+        body["search_owed"] = search_owed
     return json_reply(200, body)
 
 

@@ -124,6 +124,8 @@ class Figures(TypedDict):
     days: list[DayFigures]
 
 
+SEARCHED = (*STORES, errors.SearchUnavailableError)
+"""The refusals of a list that may be searched."""
 _SORT = re.compile("changed|pinned")
 SORT = Parameter(
     "sort",
@@ -138,7 +140,7 @@ _SEARCHED = r"[^\u0000-\u001f\u007f]{1,100}"
 SEARCH = text_in_query(
     "search",
     "Only threads with all of these words in their title, messages or id, ignoring case; the newest change first, "
-    "whatever `sort` says. The last word may be the beginning of one.",
+    "whatever `sort` says. The last word may be the beginning of one. Words in double quotes must follow each other.",
     _SEARCHED,
     "1 to 100 characters.",
 )
@@ -172,7 +174,7 @@ THREADS = Route(
     places.AGENT.below("threads"),
     "List the agent's threads",
     ok(ThreadPage),
-    STORES,
+    SEARCHED,
     (LIMIT, CURSOR, SORT, SEARCH, *FILTERS),
 )
 
@@ -208,7 +210,7 @@ ALL_THREADS = Route(
     places.APP.below("threads"),
     "List the threads of all agents",
     ok(ThreadsOfAgents),
-    (errors.UnknownAgentError, *STORES),
+    (errors.UnknownAgentError, *SEARCHED),
     (LIMIT, CURSOR, AGENT_FILTER, SEARCH, *FILTERS),
 )
 DAYS = number_in_query(
@@ -311,7 +313,8 @@ class StoreCalls(TypedDict):
 class Operations(TypedDict):
     """The runs of the app's agents, by threads that changed `since`; `complete` is false if there were too many.
 
-    `store_calls_here` counts all calls of the process that answers, since its start.
+    `store_calls_here` counts all calls of the process that answers, since its start. `search_owed` is of how many
+    threads the app's own search engine has still to remove texts; absent without such an engine.
     """
 
     as_of: str
@@ -321,6 +324,7 @@ class Operations(TypedDict):
     store_calls_here: StoreCalls
     agents: list[AgentOperations]
     stuck: list[StuckThread]
+    search_owed: NotRequired[int]
 
 
 HOURS = number_in_query("hours", "Only threads that changed within this many hours.", most=720, default=1)

@@ -365,6 +365,9 @@ class Unsearched:
     async def update(self, *_: Any) -> None:
         """Do nothing."""
 
+    async def owed(self) -> None:
+        """Return that there is no engine."""
+
 
 @pytest.mark.behaviour("erasure.sweep-turns")
 async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:

@@ -1,0 +1,281 @@
+"""What an engine was handed of threads, whichever process dies at which call, and whatever others do meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from hosting.features.search.engine_search import EngineIndex
+from hosting.features.search.feature import SearchFeature
+from hosting.features.search.handed import Debts, handed_cell
+from hosting.features.search.thread_words import ThreadWords
+from tests.support.mortal import ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
+from tests.support.simple_engine import SimpleEngine
+
+CANARY = "canary77aa"
+LATER_SECONDS = 60.0
+"""After so long nobody hands over what a process was about to hand over before."""
+
+
+class Handing:
+    """A process of an app that has an engine."""
+
+    def __init__(self, world: World, engine: SimpleEngine | None, life: Life | None = None) -> None:
+        life = life or Life()
+        self.process: MortalProcess = world.process(life)
+        parts = self.process.services
+        mortal: Any = None if engine is None else Mortal(life, engine)
+        self.feature = SearchFeature(parts.cells, parts.log, parts.threads, parts.stores, mortal)
+        parts.thread_data.append(self.feature.thread_data())
+        self.handed = self.feature._handed
+        self.index = EngineIndex(self.handed, self.feature._index, parts.threads, parts.stores)
+
+    async def update(self, mark: str = "m") -> ThreadWords | None:
+        """Have the engine get what the thread says."""
+        return await self.index.updated(ORIGIN, mark, self.process.engine)
+
+    async def upkeep(self) -> None:
+        """Do what a timer does."""
+        await Debts(self.handed).run(None)
+        await self.handed.close()
+
+
+class Scene:
+    """A world, its engine, and what outlives processes."""
+
+    def __init__(self, world: World, engine: SimpleEngine) -> None:
+        self.world, self.engine = world, engine
+
+    def again(self) -> Scene:
+        """Return another one in which everything stands as it stands here now."""
+        engine = SimpleEngine()
+        engine.texts = dict(self.engine.texts)
+        return Scene(self.world.again(), engine)
+
+    def process(self, life: Life | None = None) -> Handing:
+        """Return another process."""
+        return Handing(self.world, self.engine, life)
+
+    async def owed(self) -> tuple[list[Any], bool]:
+        """Return the debts, and whether there is still a cell of the thread."""
+        debts = await self.process().handed.debts()
+        return debts, await self.world.log().head(handed_cell(ORIGIN).address) is not None
+
+    def has(self, text: str) -> bool:
+        """Return whether the engine has it."""
+        return any(text in each for each in self.engine.texts.values())
+
+
+@pytest.fixture
+async def scene() -> Any:
+    """A thread of which some entries are archived."""
+    world = World()
+    await world.process().say(f"First {CANARY}")
+    for number in range(4):
+        await world.process().say(f"message {number} {'x' * 600}")
+    yield Scene(world, SimpleEngine())
+    world.loop.close()
+
+
+async def died(work: Awaitable[object]) -> bool:
+    """Return whether the process died of it."""
+    try:
+        await work
+    except DiedError:
+        return True
+    return False
+
+
+@pytest.mark.behaviour("search.engine-exact")
+@pytest.mark.parametrize("is_done", [False, True])
+async def test_a_process_that_dies_while_it_hands_over_loses_nothing_and_leaves_nothing(
+    scene: Scene, is_done: bool
+) -> None:
+    """Before or after any of its calls: the next one hands over all of it, and a deletion takes all of it back."""
+    whole = scene.again()
+    await whole.process().update()
+    ends_at, is_over = 0, False
+    while not is_over:
+        ends_at += 1
+        other = scene.again()
+        is_over = not await died(other.process(Life(ends_at, is_done=is_done)).update())
+        deleted = other.again()
+        other.world.clock.now += LATER_SECONDS
+        words = await other.process().update()
+        assert words is not None
+        assert words.extent.mark == "m", ends_at
+        assert other.engine.texts == whole.engine.texts, ends_at
+
+        await deleted.process().process.delete(ORIGIN)
+        deleted.world.clock.now += LATER_SECONDS
+        await deleted.process().upkeep()
+        assert (deleted.engine.texts, await deleted.owed()) == ({}, ([], False)), ends_at
+
+    assert ends_at > 8
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("forget", [MortalProcess.delete, MortalProcess.reset])
+async def test_a_process_that_dies_while_it_forgets_leaves_nothing_in_the_engine(
+    scene: Scene, forget: Callable[..., Awaitable[None]], is_done: bool
+) -> None:
+    """Whoever carries the deletion or the reset out has the engine forget, or the timer does."""
+    await scene.process().update()
+    ends_at, is_over = 0, False
+    while not is_over:
+        ends_at += 1
+        other = scene.again()
+        is_over = not await died(forget(other.process(Life(ends_at, is_done=is_done)).process, ORIGIN))
+        survivor = other.process().process
+        head = await survivor.services.log.head(ORIGIN)
+        if head.state == "open" and not head.resets:
+            continue  # nobody was promised anything
+        await survivor.deliver(
+            "origin",
+            *(("delete", {"logged": True}) if head.state != "open" else ("reset", {"position": head.reset_at})),
+        )
+        await other.process().upkeep()
+        assert (other.engine.texts, await other.owed()) == ({}, ([], False)), ends_at
+
+    assert ends_at > 8
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+@pytest.mark.parametrize("forget", [MortalProcess.delete, MortalProcess.reset])
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_a_thread_that_is_forgotten_while_it_is_handed_over_leaves_nothing_in_the_engine(
+    scene: Scene, forget: Callable[..., Awaitable[None]], is_known: bool
+) -> None:
+    """By another process, between any two calls of the one that hands over: also what comes to the engine later."""
+    if is_known:
+        await scene.process().update("earlier")
+        await scene.world.process().say("one more")
+    calls, reached = 0, True
+    while reached:
+        calls += 1
+        other, done = scene.again(), list[bool]()
+
+        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
+            await forget(other.process().process, ORIGIN)
+            done.append(True)
+
+        await other.process(Interrupted(calls, meanwhile)).update()
+        reached = bool(done)
+        other.world.clock.now += LATER_SECONDS
+        await other.process().upkeep()
+        assert other.has(CANARY) != reached, calls
+        assert (await other.owed())[0] == [], calls
+
+    assert calls > 5
+
+
+@pytest.mark.behaviour("search.engine-exact")
+async def test_two_processes_that_hand_a_thread_over_at_once_agree(scene: Scene) -> None:
+    """The one that comes second waits for a later search, or finds it done."""
+    whole = scene.again()
+    await whole.process().update()
+    calls, reached = 0, True
+    while reached:
+        calls += 1
+        other, done = scene.again(), list[bool]()
+
+        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
+            await other.process().update()
+            done.append(True)
+
+        await other.process(Interrupted(calls, meanwhile)).update()
+        reached = bool(done)
+        assert other.engine.texts == whole.engine.texts, calls
+        words = await other.process().update()
+        assert words is not None
+        assert words.extent.mark == "m", calls
+
+    assert calls > 8
+
+
+@pytest.mark.behaviour("search.engine-exact")
+async def test_of_a_thread_that_goes_on_the_engine_gets_the_newer_texts_alone(scene: Scene) -> None:
+    """One call, with the two texts of the turn."""
+    await scene.process().update("1")
+    before = dict(scene.engine.texts)
+    scene.engine.texts.clear()
+    scene.engine.calls.clear()
+    await scene.world.process().say("one more")
+    await scene.process().update("2")
+
+    assert (scene.engine.calls, len(scene.engine.texts)) == (["put"], 2)
+    assert next(iter(scene.engine.texts.values())) == "one more"
+    assert not scene.engine.texts.keys() & before.keys()
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it owes is listed, and goes once it is back: nobody has to ask."""
+    await scene.process().update()
+    scene.engine.is_away = True
+    process = scene.process()
+    await process.process.delete(ORIGIN)
+    await process.handed.close()
+    state = (await process.process.services.log.head(ORIGIN)).state
+    owed, had = await process.feature.owed(), scene.has(CANARY)
+    await scene.process().upkeep()
+    still = await scene.owed()
+    scene.engine.is_away = False
+    await scene.process().upkeep()
+
+    assert (state, owed, had, still) == ("deleted", 1, True, ([ORIGIN], True))
+    assert (scene.engine.texts, await scene.owed(), await process.feature.owed()) == ({}, ([], False), 0)
+    assert "has not removed thread origin of agent joker" in caplog.text
+    assert "secret text" not in caplog.text
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None:
+    """After a pause, until the engine is back."""
+    await scene.process().update()
+    scene.engine.is_away = True
+    process = scene.process()
+    process.handed._pauses = (0.0,)
+    await process.process.delete(ORIGIN)
+    scene.engine.is_away = False
+    assert process.handed._payer is not None
+    await process.handed._payer
+
+    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_an_app_that_has_its_engine_no_more_keeps_what_that_owes(scene: Scene) -> None:
+    """So that it goes when the app has the engine again."""
+    await scene.process().update()
+    without = Handing(scene.world, None)
+    await without.process.delete(ORIGIN)
+    owed = await scene.owed()
+    await scene.process().upkeep()
+
+    assert (owed, without.feature.upkeep(), await without.feature.owed()) == (([ORIGIN], True), (), None)
+    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
+
+
+@pytest.mark.behaviour("search.engine-exact")
+async def test_a_reset_thread_is_handed_over_anew_once_the_engine_has_forgotten_it(scene: Scene) -> None:
+    """Until then it is behind."""
+    await scene.process().update("1")
+    scene.engine.is_away = True
+    process = scene.process()
+    await process.process.reset(ORIGIN)
+    await process.process.say("anew")
+    behind = await process.update("2")
+    scene.engine.is_away = False
+    await process.handed.close()
+    words = await scene.process().update("2")
+
+    assert behind == ThreadWords()
+    assert words is not None
+    assert words.extent.mark == "2"
+    assert (scene.has(CANARY), scene.has("anew")) == (False, True)
