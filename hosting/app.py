@@ -168,9 +168,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         self._served = self._make_served(all_settings, features)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        for agent in agents or ():
-            self._add(agent, AS_THE_APP)
-        self._add_workflows(hosted)
+        self._add_all(agents or (), hosted)
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
@@ -352,9 +350,11 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
     def configure_workflow(self, workflow: WorkflowSource, **unknown: Any) -> None:
         """Register one more workflow, as the constructor's `workflows` does."""
         take_options("configure_workflow", unknown, WORKFLOW_OPTIONS)
-        self._add_workflows(workflows_of(workflow, None))
+        self._add_all((), workflows_of(workflow, None))
 
-    def _add_workflows(self, hosted: Sequence[HostedWorkflow]) -> None:
+    def _add_all(self, agents: Sequence[SupportsAgentRun], hosted: Sequence[HostedWorkflow]) -> None:
+        for agent in agents:
+            self._add(agent, AS_THE_APP)
         for workflow in hosted:
             self._add(workflow, AgentOptions(http=True))
             self._served.workflows.append(workflow.name)

@@ -27,7 +27,7 @@ class ThreadPlace(Struct, frozen=True):
 class ThreadText(Struct, frozen=True):
     """One text of a thread: its message at `position` from 1 on, or at 0 its title, and in a second line its id.
 
-    `at` is when it was said, or when the thread changed last, in seconds since 1970; 0.0 where that is not known.
+    `at` is the time of the message, or of the thread's last change, in seconds since 1970; 0.0 where that is not known.
     """
 
     thread: ThreadPlace
