@@ -24,6 +24,7 @@ from benchmarks.measures import (
     page,
     processor,
     readers,
+    search,
     slow,
     start,
     state,
@@ -58,6 +59,7 @@ MEASURES: Mapping[str, Measure] = {
     "drain": drain.measure,
     "readers": readers.measure,
     "waiters": waiters.measure,
+    "search": search.measure,
     "page": page.measure,
     "before": before.measure,
     "processor": processor.measure,
@@ -67,5 +69,18 @@ MEASURES: Mapping[str, Measure] = {
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "drain", "readers", "waiters", "page", "before", "processor", "import", "logs", "appends", "clone"}
+    {
+        "groups",
+        "drain",
+        "readers",
+        "waiters",
+        "search",
+        "page",
+        "before",
+        "processor",
+        "import",
+        "logs",
+        "appends",
+        "clone",
+    }
 )  # these may install packages, or need a browser: minutes, and the network

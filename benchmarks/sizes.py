@@ -36,6 +36,7 @@ class Sizes:
     imports: int = 5
     state_rounds: int = 50
     checks: int = 1000
+    searched_threads: int = 10_000
     memory_turns: int = 2000
     thread_messages: tuple[int, ...] = (10, 1000, 10_000, 100_000)
     thread_warm_up: int = 30
@@ -77,6 +78,7 @@ QUICK = Sizes(
     starts=1,
     imports=1,
     state_rounds=5,
+    searched_threads=100,
     memory_turns=100,
     thread_messages=(10, 1000, 26_000),
     thread_warm_up=2,
