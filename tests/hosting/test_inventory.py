@@ -222,9 +222,9 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
 
 
-ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/", ".put-noted/")
-"""The rows without a name here: this app has no background agents, questions, shared files and other people, and notes
-of feedback and of begun threads are gone in a moment. Tests of those have."""
+ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/", ".put-noted/", ".unsearched/")
+"""The rows without a name here: this app has no background agents, questions, shared files, other people and search
+engine, and notes of feedback and of begun threads are gone in a moment. Tests of those have."""
 
 
 async def forgotten(lived: Lived) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from hosting.app import SearchHit
 from hosting.features.search.engine_search import EngineIndex
 from hosting.features.search.feature import SearchFeature
-from hosting.features.search.handed import Debts, handed_cell
+from hosting.features.search.handed import Debts, handed_cell, place_of
 from hosting.features.search.thread_words import ThreadWords
-from tests.support.mortal import ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
+from hosting.http.verbs import ChangedThreads, ThreadChange, ThreadQuery
+from hosting.principal import Caller
+from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
 from tests.support.simple_engine import SimpleEngine
 
 CANARY = "canary77aa"
@@ -279,3 +282,41 @@ async def test_a_reset_thread_is_handed_over_anew_once_the_engine_has_forgotten_
     assert words is not None
     assert words.extent.mark == "2"
     assert (scene.has(CANARY), scene.has("anew")) == (False, True)
+
+
+@pytest.mark.behaviour("search.engine-exact")
+async def test_nothing_older_comes_to_the_engine_behind_what_another_process_sent(scene: Scene) -> None:
+    """A process that is about to send a title has its time: another one that knows a newer title waits."""
+    calls, reached = 0, True
+    while reached:
+        calls += 1
+        other, done = scene.again(), list[bool]()
+
+        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
+            process = other.process()
+            await process.process.services.threads.describe(ORIGIN, {"title": "newer"}, process.process.engine)
+            await process.update("2")
+            done.append(True)
+
+        await other.process(Interrupted(calls, meanwhile)).update("1")
+        reached = bool(done)
+        other.world.clock.now += LATER_SECONDS
+        await other.process().update("2")
+        assert other.has("newer\norigin") == reached, calls
+
+    assert calls > 8
+
+
+@pytest.mark.behaviour("search.engine-owners")
+async def test_a_thread_that_another_process_reset_is_not_shown_by_what_it_was(scene: Scene) -> None:
+    """Although the engine still finds it, and this process remembers it."""
+    process = scene.process()
+    caller, query = Caller(process.process.engine), ThreadQuery(50)
+    changed = {AGENT.lower(): ChangedThreads({ORIGIN.thread_id: ThreadChange(1.0, "1")}, 1.0)}
+    before = await process.feature.find(CANARY, changed, query, caller)
+    scene.engine.lies = [SearchHit(place_of(ORIGIN), 1)]
+    await scene.process().process.reset(ORIGIN)
+    await scene.world.process().say("anew")
+    after = await process.feature.find(CANARY, changed, query, caller)
+
+    assert ([thread.address for thread in before.threads], after.threads) == ([ORIGIN], ())
