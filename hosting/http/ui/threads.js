@@ -73,7 +73,7 @@ export class ThreadList {
     this.cursor = page.next_cursor
     this._draw(wanted)
     const none = wanted ? "Nothing found. " : this.rows.size ? "" : "No threads yet. Your first message starts one."
-    byId("threads-note").textContent = `${this.listed.length ? "" : none}${page.behind ? `Not searched yet: ${page.behind} of the threads.` : ""}`
+    byId("threads-note").textContent = `${this.listed.length || this.cursor ? "" : none}${page.behind ? `Not searched yet: ${page.behind} of the threads.` : ""}`
     byId("more-threads").hidden = !this.cursor
     this.loaded()
   }
