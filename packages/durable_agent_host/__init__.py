@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hosting.features.metering.budgets import Budget as Budget
     from hosting.features.metering.budgets import Price as Price
     from hosting.features.metering.limits import Limit as Limit
+    from hosting.features.search.engine import SearchHit as SearchHit
+    from hosting.features.search.engine import SearchQuery as SearchQuery
+    from hosting.features.search.engine import ThreadPlace as ThreadPlace
+    from hosting.features.search.engine import ThreadText as ThreadText
     from hosting.features.triggers.client import AgentRun as AgentRun
     from hosting.features.triggers.trigger import SKIP as SKIP
     from hosting.features.triggers.trigger import AgentRequest as AgentRequest
@@ -62,6 +66,10 @@ _MODULES = {
     "RemoteAgentError": "hosting.client.connection",
     "Retry": "hosting.options",
     "SKIP": "hosting.features.triggers.trigger",
+    "SearchHit": "hosting.features.search.engine",
+    "SearchQuery": "hosting.features.search.engine",
+    "ThreadPlace": "hosting.features.search.engine",
+    "ThreadText": "hosting.features.search.engine",
     "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
@@ -94,6 +102,10 @@ __all__ = [
     "RemoteAgent",
     "RemoteAgentError",
     "Retry",
+    "SearchHit",
+    "SearchQuery",
+    "ThreadPlace",
+    "ThreadText",
     "WorkflowHitlContext",
     "bearer_token",
     "current",
