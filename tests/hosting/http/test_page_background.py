@@ -85,6 +85,8 @@ async def test_the_links_fit_each_screen_and_read_aloud(host: RunningHost, is_ph
         await row.locator("summary").click()
         assert await faults_of(page) == []
         await row.get_by_role("link", name="Clerk_Researcher").click()
+        await expect(page.locator("#title")).to_have_text("tea")
+        await expect(page.locator("#composer")).to_be_hidden()
         await page.get_by_role("button", name="Timeline").click()
         await expect(page.locator(".timeline")).to_contain_text("begun by Clerk")
 
