@@ -41,7 +41,7 @@ FRAMEWORK_READERS = {
     "hosting.features.files.provider",
     "hosting.features.files.shared",
     "hosting.features.files.store",
-    "hosting.features.memory.embeddings",
+    "hosting.embeddings",
     "hosting.features.memory.provider",
     "hosting.features.thread_state.session",
     "hosting.features.metering.model_calls",

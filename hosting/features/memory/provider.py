@@ -29,7 +29,7 @@ from agent_framework import (
 from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ConfigurationError, HostingError
-from hosting.features.memory.embeddings import Embedder, Vector, cosines, packed
+from hosting.embeddings import Embedder, Vector, cosines, packed
 from hosting.tools import current, idempotent
 
 logger = logging.getLogger(__name__)
