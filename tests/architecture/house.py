@@ -96,6 +96,7 @@ HOSTING = House(
                 "run_context",
                 "shared_state",
                 "embeddings",
+                "citations",
             ),
         ),
         ("core",),

@@ -1,0 +1,6 @@
+"""What readers of an answer are promised of its citations (docs/guides/file-search.md)."""
+
+BEHAVIOURS = {
+    "citations.answer": "An answer has its citations, each once: over HTTP, on the stream, and when it is read again.",
+    "citations.responses": "A response has them as the protocol's annotations, at the places of their marks.",
+}
