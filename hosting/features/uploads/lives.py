@@ -1,0 +1,268 @@
+"""The life of a file: uploaded, stored, removed; and the rest of what a process left that died on the way.
+
+Theory. Before the first write a name is put among what is due, and it is taken away after the last. Between the two the
+file's cell says how far it is, and each step may be repeated: so whoever finds the name goes on from there (`settle`).
+
+An upload: the cell, the bytes in the quota, the pieces, the hash into the cell, the file into the cell of its content,
+and then the cell says `stored`: from this moment there is a file. A content that was there already is taken, and the
+pieces that came again go.
+
+A removal: the cell says `removing`, and there is no file any more. Those who follow files are told, the file leaves its
+content, which goes with the last one, and the cell goes. The cell of a broken upload stays without its name for some
+hours: a process that still puts pieces finds it, or puts them before they are looked for again.
+
+A thread's file has a record among the attachments of that life of the thread, which is put before the file is there.
+So a deletion of the thread finds it there, or the file finds the thread deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from hosting.core.cells import Cells
+from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.stores.stores import Stores
+from hosting.core.thread_log import ThreadLog, epoch_store_key
+from hosting.errors import HostingError, UnknownThreadError
+from hosting.features.uploads.contents import Contents
+from hosting.features.uploads.ledger import Ledgers
+from hosting.features.uploads.records import CONTENTS, RECORD, Account, Part, Scope, SharedContent, UploadedFile
+from hosting.features.uploads.refusals import UnknownUploadError, UploadMismatchError
+from hosting.names import StoreKey
+from hosting.ports import ClockClient
+
+logger = logging.getLogger(__name__)
+
+MOST_SHARING = 800
+"""So many files of an account may have the same content: the cell of the content has their ids."""
+
+
+class FollowsFiles(Protocol):
+    """A follower of all files of an app. Each call may be repeated, by another process too."""
+
+    async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
+        """Take note of a file that is there. It is called until it returns."""
+
+    async def removed(self, scope: Scope, file: UploadedFile) -> None:
+        """Remove what was made of a file that is gone. Until it returns the removal is not done."""
+
+    async def erased(self, scope: Scope) -> None:
+        """Remove what is left of a scope without files."""
+
+
+class FileLives:
+    """The lives of one app's files. Each method raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+
+    def __init__(self, cells: Cells, stores: Stores, log: ThreadLog, ledgers: Ledgers) -> None:
+        self.follower: FollowsFiles | None = None
+        self.contents = Contents(stores)
+        self._cells, self._stores, self._log, self._ledgers = cells, stores, log, ledgers
+        self._clocks = log.clocks
+
+    async def read(self, scope: Scope, file_id: str) -> UploadedFile | None:
+        """Return the record of a file in whatever state."""
+        return await self._cells.read(scope.cell(file_id))
+
+    async def begin(self, scope: Scope, file: UploadedFile, size: int | None, most_bytes: int) -> UploadedFile:
+        """Open an upload that may have `size` bytes, and return it. Raises as `Ledgers.reserve` and `check_thread`."""
+        await self.check_thread(scope)
+        await self._stores.attachments.put(scope.account.due(self._stores.hub), {file.id: scope.text})
+        await self._cells.change(scope.cell(file.id), lambda _: file, is_new=True)
+        try:
+            reserved = await self._ledgers.reserve(scope.account, file.id, size, most_bytes)
+        except HostingError:
+            await self._cells.change(scope.cell(file.id), lambda _: None)
+            await self._undue(scope, file.id)
+            raise
+        return file.model_copy(update={"bytes": reserved})
+
+    async def store(
+        self, scope: Scope, file: UploadedFile, parts: tuple[Part, ...], sha256: str, client: ClockClient
+    ) -> UploadedFile:
+        """Make a file of an upload whose pieces are there, and return it as it is stored.
+
+        Raises `UnknownUploadError` for one that was cancelled or has expired, `UploadMismatchError` for one that is
+        completed otherwise at this moment, and `UnknownThreadError` where its thread was deleted meanwhile.
+        """
+        size = sum(part.bytes for part in parts)
+
+        def hashed(upload: UploadedFile | None) -> UploadedFile:
+            if upload is None or upload.state == "removing":
+                raise UnknownUploadError("The upload was cancelled, or has expired. Begin again.")
+            if upload.sha256 not in ("", sha256):
+                raise UploadMismatchError("The upload is completed with other parts. Read the file, or begin again.")
+            if upload.state == "stored":
+                return upload
+            return upload.model_copy(update={"sha256": sha256, "parts": parts, "bytes": size})
+
+        file = await self._cells.change(scope.cell(file.id), hashed) or file
+        if file.state != "stored":
+            shared = await self._share(scope.account, file)
+            if scope.thread_id:
+                record = {f"{RECORD}{file.id}": b"{}"}
+                await self._stores.attachments.put(self._thread_key(scope), record)
+            file = await self._cells.change(scope.cell(file.id), lambda upload: self._stored(upload, shared)) or file
+        return await self._finish(scope, file, client)
+
+    async def remove(self, scope: Scope, file_id: str) -> UploadedFile | None:
+        """Remove a file or an upload for good, and return it as it was; None where there is none.
+
+        Raises what those who follow files raise: the removal is due then.
+        """
+        before = await self.read(scope, file_id)
+        if before is None:
+            return None
+        await self._stores.attachments.put(scope.account.due(self._stores.hub), {file_id: scope.text})
+
+        def removed(file: UploadedFile | None) -> UploadedFile | None:
+            nonlocal before
+            if file is None or file.state == "removing":
+                return file
+            before = file
+            changes: dict[str, object] = {"state": "removing", "name": "", "media_type": "", "purpose": ""}
+            if file.expires_at is not None:
+                changes |= {"expires_at": self._clocks.wall() + UNUSED_SECONDS, "parts": ()}
+            return file.model_copy(update=changes)
+
+        file = await self._cells.change(scope.cell(file_id), removed)
+        if file is not None:
+            await self._take_away(scope, file)
+        return None if before.state == "removing" else before
+
+    async def settle(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
+        """Do what is left to do with a file, and return whether nothing is."""
+        file = await self.read(scope, file_id)
+        if file is None:
+            await self._ledgers.forget(scope.account, file_id)
+            await self._undue(scope, file_id)
+            return True
+        if file.state == "stored":
+            try:
+                await self._finish(scope, file, client)
+            except UnknownThreadError:  # and so it is removed
+                return True
+            return not file.due
+        if file.state == "uploading" and self._clocks.wall() < (file.expires_at or 0.0):
+            return False
+        await self.remove(scope, file_id)
+        return await self.read(scope, file_id) is None
+
+    async def tell(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
+        """Tell the follower of a file that is there; a failure leaves that due."""
+        if not file.due or self.follower is None:
+            return file
+        try:
+            await self.follower.stored(scope, file, client)
+        except HostingError as error:
+            logger.warning("File %s is not followed yet: %s.", file.id, type(error).__name__)
+            return file
+        return await self._cells.change(scope.cell(file.id), _told) or file
+
+    async def check_thread(self, scope: Scope) -> None:
+        """Raise `UnknownThreadError` where the scope is a life of a thread that has ended."""
+        if scope.thread_id:
+            head = await self._log.head(scope.address)
+            if head.state != "open" or head.epoch != scope.epoch:
+                raise UnknownThreadError(f"There is no thread {scope.thread_id[:80]!r}. It was deleted.")
+
+    async def _share(self, account: Account, file: UploadedFile) -> SharedContent:
+        """Return the content of that hash, which the file has from now on: one that was there, or its own."""
+
+        def shared(content: SharedContent | None) -> SharedContent:
+            known = content or SharedContent()
+            if file.id in known.barred:
+                raise UnknownUploadError("The upload was cancelled, or has expired. Begin again.")
+            if file.id in known.files:
+                return known
+            if len(known.files) >= MOST_SHARING:
+                raise UploadMismatchError(
+                    f"{MOST_SHARING} files of this owner have the very same content, which is the most. Delete some."
+                )
+            return known.joined(file)
+
+        content: SharedContent = await self._cells.change(account.cell(CONTENTS, file.sha256), shared)
+        return content
+
+    def _stored(self, upload: UploadedFile | None, shared: SharedContent) -> UploadedFile | None:
+        if upload is None or upload.state != "uploading":
+            return upload
+        changes: dict[str, object] = {"state": "stored", "content": shared.id, "parts": shared.parts}
+        return upload.model_copy(update={**changes, "expires_at": None, "due": self.follower is not None})
+
+    async def _finish(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
+        """Do what follows the moment from which there is a file; raises as `store`."""
+        if file.state != "stored":
+            raise UnknownUploadError("The upload was cancelled meanwhile. Begin again.")
+        try:
+            await self.check_thread(scope)
+        except UnknownThreadError:
+            await self.remove(scope, file.id)
+            raise
+        await self._ledgers.commit(scope.account, file.id, file.bytes)
+        if file.content != file.id:
+            await self.contents.erase(scope.account, file.id)
+        elif file.in_parts:
+            await self.contents.erase(scope.account, file.id, but=file.parts)
+        file = await self.tell(scope, file, client)
+        if not file.due:
+            await self._undue(scope, file.id)
+        return file
+
+    async def _take_away(self, scope: Scope, file: UploadedFile) -> None:
+        """Do what follows the moment from which there is no file."""
+        account = scope.account
+        was_stored = file.expires_at is None
+        is_in_flight = not was_stored and self._clocks.wall() < (file.expires_at or 0.0)
+        if file.sha256:
+            if self.follower is not None:
+                await self.follower.removed(scope, file)
+            file = await self._with_content(scope, file)
+            kept = await self._leave(account, file, barred=is_in_flight)
+            for content in {file.content, file.id} - {"", kept}:
+                await self.contents.erase(account, content)
+        else:
+            await self.contents.erase(account, file.id)
+        if scope.thread_id:
+            await self._stores.attachments.erase(self._thread_key(scope), [f"{RECORD}{file.id}"])
+        if await self.read(scope, file.id) is not None:  # else another process came first
+            await self._ledgers.release(account, file.id, file.bytes if was_stored else None)
+        if not is_in_flight:
+            await self._cells.change(scope.cell(file.id), lambda _: None)
+            await self._ledgers.forget(account, file.id)
+            await self._undue(scope, file.id)
+        await self._cells.store.scrub()  # also where a call before this one was broken off
+
+    async def _leave(self, account: Account, file: UploadedFile, *, barred: bool) -> str:
+        """Take a file out of its content, and return the id of the content that stays; "" where none does."""
+
+        def left(shared: SharedContent | None) -> SharedContent | None:
+            known = shared or SharedContent()
+            is_known = file.id in known.files or (file.id in known.barred) != barred
+            return known.left(file.id, barred=barred) if is_known else shared
+
+        shared = await self._cells.change(account.cell(CONTENTS, file.sha256), left)
+        return "" if shared is None else shared.id
+
+    async def _with_content(self, scope: Scope, file: UploadedFile) -> UploadedFile:
+        """Return a file that is removed with the id of its content, which an upload may not have had yet."""
+        if file.content:
+            return file
+        shared = await self._cells.read(scope.account.cell(CONTENTS, file.sha256))
+        if shared is None or file.id not in shared.files:
+            return file
+        update = {"content": shared.id}
+        with_content = await self._cells.change(
+            scope.cell(file.id), lambda stored: None if stored is None else stored.model_copy(update=update)
+        )
+        return with_content or file.model_copy(update=update)
+
+    async def _undue(self, scope: Scope, file_id: str) -> None:
+        await self._stores.attachments.erase(scope.account.due(self._stores.hub), [file_id])
+
+    def _thread_key(self, scope: Scope) -> StoreKey:
+        return epoch_store_key(self._stores.hub, scope.address, scope.epoch)
+
+
+def _told(file: UploadedFile | None) -> UploadedFile | None:
+    return None if file is None else file.model_copy(update={"due": False})
