@@ -95,6 +95,7 @@ HOSTING = House(
                 "page_context",
                 "run_context",
                 "shared_state",
+                "words",
             ),
         ),
         ("core",),
