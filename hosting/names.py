@@ -254,7 +254,10 @@ def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
 
 
 def store_space(
-    hub: str, holds: Literal["log", "not-taken", "deleted", "promised", "swept", "files", "feedback", "feedback-noted"]
+    hub: str,
+    holds: Literal[
+        "log", "not-taken", "deleted", "promised", "swept", "files", "file-index", "feedback", "feedback-noted"
+    ],
 ) -> str:
     """Return the space of the object stores in which the app of that task hub keeps such data."""
     return f"{hub}.{holds}"
