@@ -266,6 +266,8 @@ def store_space(
         "feedback-noted",
         "uploads",
         "uploads-due",
+        "file-index",
+        "file-search",
     ],
 ) -> str:
     """Return the space of the object stores in which the app of that task hub keeps such data."""

@@ -97,6 +97,7 @@ HOSTING = House(
                 "shared_state",
                 "embeddings",
                 "citations",
+                "words",
             ),
         ),
         ("core",),

@@ -44,7 +44,7 @@ from hosting.features.overview.filters import read_filter
 from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS, THREADS
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
-from hosting.features.search.words import searched_words, words_of
+from hosting.features.search.words import searched_words
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
 from hosting.features.thread_state.session import patched
 from hosting.features.webhooks.http import OF_RUN
@@ -68,6 +68,7 @@ from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.visible import visible
+from hosting.words import words_of
 from hosting.workflows import WorkflowInput
 from state.attachments import references
 from state.codec import parse_entry, read
@@ -436,7 +437,7 @@ PARSERS: Mapping[str, Parser] = {
     "the words of a text": Parser(
         lambda text: [*words_of(text), *searched_words(text)],
         runs("a", "\u6771", "\u0301", "a\u0301"),
-        ("hosting.features.search.words._RUN", "hosting.features.search.words._IS_UNSPACED"),
+        ("hosting.words.RUN", "hosting.words.IS_UNSPACED"),
     ),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(
