@@ -25,6 +25,7 @@ RECORD = "upload-"
 """How the names of the records begin that stand among the attachments of a thread with files."""
 
 State = Literal["uploading", "stored", "removing"]
+IndexState = Literal["queued", "reading", "embedding", "ready", "failed"]
 
 _EVERYBODY, _NOBODY = "everybody", "nobody"
 """The owners in addresses for an agent's own files, and for those of an app where nobody signs in: no person is named
@@ -119,6 +120,26 @@ class Part(BaseModel):
     bytes: int
 
 
+class FileIndex(BaseModel):
+    """How far the job of that number is that makes a file ready for search, since `at` (seconds since 1970).
+
+    Of `chunks` so many are `embedded`. `model` and `size` are those of the vectors in the index, of an earlier job
+    until it is `ready`. A job that `failed` has a `code` and an `error`, a sentence for people.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    state: IndexState
+    job: int = 1
+    at: float
+    chunks: int = 0
+    embedded: int = 0
+    model: str = ""
+    size: int = 0
+    code: str = ""
+    error: str = ""
+
+
 class UploadedFile(_Record):
     """A file. `content` is the id of its content, which files with the same bytes share, and `parts` are in its order.
 
@@ -126,7 +147,7 @@ class UploadedFile(_Record):
     `expires_at`. `due`: those who follow files do not know of it yet. `in_parts`: its parts come in requests of their
     own. Times are seconds since 1970.
 
-    `index` is how far a search is with it, with an error's `index_error`: empty where nothing searches it.
+    `indexes` say by recipe how far a search is with it: empty where nothing searches it.
     """
 
     id: str
@@ -144,8 +165,7 @@ class UploadedFile(_Record):
     due: bool = False
     thread_id: str = ""
     epoch: int = 0
-    index: str = ""
-    index_error: str = ""
+    indexes: Mapping[str, FileIndex] = {}
 
     def scope(self, cell_agent: str, owner: str) -> Scope:
         """Return where it is, among the cells of an agent and an owner (`app` where nobody signs in)."""

@@ -12,10 +12,11 @@ from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
+from hosting.core.hooks import key_of
 from hosting.feature import OrchestrationContext
 
-JOB, STEP = "agents_file_index", "agents_file_index_step"
-"""The names of the orchestration and of the activity, which are stored."""
+JOB, STEP, FORGET = "agents_file_index", "agents_file_index_step", "file_index_forget"
+"""The names of the orchestration, of the activity, and of what removes an instance that has ended: they are stored."""
 AGAIN_SECONDS = 60.0
 """After this a step is taken again that the platform stopped."""
 _STEPS = 50
@@ -23,14 +24,16 @@ _STEPS = 50
 
 
 def index_file(context: OrchestrationContext) -> Generator[Any, Any, None]:
-    """Take steps until there is none."""
+    """Take steps until there is none; with its end the engine sends the order to remove the instance."""
     step = context.get_input()
+    instance, file_id = step["instance"], step["file_id"]
     for _ in range(_STEPS):
         first = yield context.task_any([context.call_activity(STEP, json.dumps(step))])
         result = context.result_of(first)
         seconds = AGAIN_SECONDS
         if not isinstance(result, Exception):  # the activity ran out of the platform's time
             if not result:
+                context.signal_entity(f"{FORGET}-{key_of(file_id)}", FORGET, {"instance": instance})
                 return
             step = json.loads(result)
             seconds = step.pop("wait_seconds", 0)

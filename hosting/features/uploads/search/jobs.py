@@ -19,6 +19,7 @@ import asyncio
 import logging
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -28,18 +29,23 @@ from msgspec.structs import replace
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.stores.stores import Stores
 from hosting.errors import HostingError
-from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
+from hosting.features.uploads.records import Scope, UploadedFile
+from hosting.features.uploads.refusals import UnknownFileError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, IndexedChunk, IndexSpace
 from hosting.features.uploads.search.provider import FileSearch
 from hosting.features.uploads.search.texts.chunking import chunked
-from hosting.features.uploads.search.texts.extract import TextLimits, UnreadableFileError, extracted
+from hosting.features.uploads.search.texts.extract import extracted
+from hosting.features.uploads.search.texts.limits import TextLimits, TextPiece
+from hosting.features.uploads.search.texts.refusals import UnreadableFileError
 from hosting.features.uploads.uploads import Uploads
 from hosting.names import StoreKey, store_space
 from hosting.ports import Clocks
 
 logger = logging.getLogger(__name__)
 
+LIMITS = TextLimits(characters=16_000_000)
+"""Of one file: its chunks and their vectors are in memory at once when they are indexed, some hundred MB at most."""
 BATCH = 64
 """Chunks that are embedded by one call of the client."""
 AT_ONCE = 4
@@ -61,8 +67,9 @@ class RecordGone(Exception):
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
-    """One step of a job, as the orchestration carries it. `model` and `size` are those of the first batch."""
+    """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch."""
 
+    instance: str
     scope: tuple[str, str, str, int]
     file_id: str
     recipe: str
@@ -112,12 +119,9 @@ _Next = Step | None
 class FileJobs:
     """The steps of one app's jobs, on the loop of its log; the client of embeddings works on the agents' loop."""
 
-    def __init__(
-        self, uploads: Uploads, stores: Stores, clocks: Clocks, loop: AgentLoop, recipes: Recipes, limits: TextLimits
-    ) -> None:
+    def __init__(self, uploads: Uploads, stores: Stores, clocks: Clocks, loop: AgentLoop, recipes: Recipes) -> None:
         self._uploads, self._clocks, self._agents, self._recipes = uploads, clocks, loop, recipes
         self._objects, self._hub = stores.attachments, stores.hub
-        self._limits = limits
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._steps: Mapping[str, Callable[[Step, FileSearch, UploadedFile], Any]] = {
             "read": self._read,
@@ -175,13 +179,13 @@ class FileJobs:
 
     async def _file(self, step: Step) -> UploadedFile | None:
         """Return the file, if this is the job that makes it ready."""
-        file = await self._uploads.find(step.of, step.file_id)
+        file = await stored_file(self._uploads, step.of, step.file_id)
         index = None if file is None else file.indexes.get(step.recipe)
         return file if index is not None and index.job == step.job else None
 
     async def _take_back(self, step: Step) -> None:
         """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced."""
-        file = await self._uploads.find(step.of, step.file_id)
+        file = await stored_file(self._uploads, step.of, step.file_id)
         if file is None:
             await self.forget(step.of, step.file_id)
         else:
@@ -192,8 +196,8 @@ class FileJobs:
         if names := await self._objects.names(place, _name(step, "")):
             await self._objects.erase(place, names)
 
-    async def _record(self, step: Step, **changed: Any) -> FileIndex | None:
-        """Change how far the file is, in its record; None where the job is no more that of the file."""
+    async def _record(self, step: Step, **changed: Any) -> None:
+        """Change how far the file is, in its record, if this still is the job that makes it ready."""
 
         def newer(file: UploadedFile) -> UploadedFile:
             index = file.indexes.get(step.recipe)
@@ -202,9 +206,8 @@ class FileJobs:
             known = index.model_copy(update=changed)
             return file.model_copy(update={"indexes": {**file.indexes, step.recipe: known}})
 
-        file = await self._uploads.change(step.of, step.file_id, newer)
-        index = None if file is None else file.indexes.get(step.recipe)
-        return index if index is not None and index.job == step.job else None
+        with suppress(UnknownFileError):  # the end of the step finds that too
+            await self._uploads.change(step.of, step.file_id, newer)
 
     async def _failed(self, step: Step, code: str, sentence: str) -> None:
         ended = {"state": "failed", "code": code, "error": sentence, "at": self._clocks.wall()}
@@ -221,11 +224,10 @@ class FileJobs:
     async def _read(self, step: Step, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
         await self._record(step, state="reading")
-        pieces = [
-            piece
-            async for piece in extracted(self._uploads.parts(step.of, file), file.name, file.media_type, self._limits)
-        ]
-        chunks = await asyncio.to_thread(lambda: list(chunked(pieces, search.chunk_tokens, search.overlap_tokens)))
+        parts = self._uploads.parts(step.of, file)
+        async with aclosing(extracted(parts, file.name, file.media_type, LIMITS)) as reading:
+            pieces = [piece async for piece in reading]
+        chunks = await asyncio.to_thread(_chunks_of, pieces, search.chunk_tokens, search.overlap_tokens)
         batches = [chunks[start : start + BATCH] for start in range(0, len(chunks), BATCH)]
         place = self._place(step.of)
         for number, batch in enumerate(batches):
@@ -295,9 +297,21 @@ class FileJobs:
         await self._erase_objects(step)
 
 
+async def stored_file(uploads: Uploads, scope: Scope, file_id: str) -> UploadedFile | None:
+    """Return a file that is stored; None where there is none any more."""
+    try:
+        return await uploads.read(scope, file_id)
+    except UnknownFileError:
+        return None
+
+
 def space_of(scope: Scope, recipe: str, model: str, size: int) -> IndexSpace:
     """Return where the chunks of files of a scope are, made by a recipe and embedded by a model."""
     return IndexSpace(scope.agent, scope.owner, scope.thread_id, scope.epoch, f"{model} {recipe}", size)
+
+
+def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: int) -> list[Chunk]:
+    return list(chunked(pieces, chunk_tokens, overlap_tokens))
 
 
 def _fresh(step: Step) -> Step:

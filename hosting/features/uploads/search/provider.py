@@ -34,6 +34,7 @@ from hosting.embeddings import Embedder
 from hosting.errors import ConfigurationError, HostingError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, check_numpy
+from hosting.features.uploads.search.texts.extract import check_packages
 from hosting.tools import idempotent
 
 logger = logging.getLogger(__name__)
@@ -72,16 +73,27 @@ class Findings(Struct, frozen=True):
     failed: int = 0
 
 
+class Question(Struct, frozen=True):
+    """What is searched for: the query, and the vector at which the `model` of embeddings puts it.
+
+    `files` are names or ids of the only files that are searched, all if there are none. The passages have about
+    `most_tokens` together.
+    """
+
+    query: str
+    model: str
+    vector: Sequence[float]
+    files: Sequence[str]
+    most_tokens: int
+
+
 class RunFiles(Protocol):
     """The files of a run that goes on, from the loop that the agent runs on."""
 
-    async def search(
-        self, query: str, model: str, vector: Sequence[float], files: Sequence[str], most_tokens: int
-    ) -> Findings:
-        """Return the passages nearest to the query, which the model of embeddings put at this vector.
+    async def search(self, question: Question) -> Findings:
+        """Return the passages that fit best.
 
-        `files` are names or ids of the only files that are searched, all if there are none. Raises `HostingError` where
-        the store is away, and `ValueError` with a sentence for a file that is not there.
+        Raises `HostingError` where a store is away, and `ValueError` with a sentence for a file that is not there.
         """
 
 
@@ -115,6 +127,7 @@ class FileSearch(ContextProvider):
             raise ConfigurationError(
                 f"index of FileSearch is {index!r:.80}, which has no search. Give a ChunkIndex, or leave it out."
             )
+        check_packages()
         if index is None:
             check_numpy()
         super().__init__(source_id)
@@ -141,8 +154,8 @@ class FileSearch(ContextProvider):
         """Give the model the tool, and say how to cite."""
         if self._of_run is None:
             raise RuntimeError(
-                "This agent has a FileSearch, and no AgentFunctionApp that keeps files got the agent. Run it in an app. "
-                "For an agent of a workflow, give the same agent in agents=[...] too."
+                "This agent has a FileSearch, and AgentFunctionApp did not get the agent: the files are in an app. For "
+                "an agent of a workflow, give the same agent in agents=[...] too."
             )
         if (files := self._of_run()) is not None:
             context.extend_instructions(self.source_id, _HOW)
@@ -177,7 +190,7 @@ def _tool(search: FileSearch, run_files: RunFiles) -> Any:
             logger.warning("The embedding client failed (%s): a search in files has no result.", type(error).__name__)
             return _refused("The search is not available now. Say so, and answer without the files.")
         try:
-            findings = await run_files.search(asked, model, vector, files or (), search.max_tokens)
+            findings = await run_files.search(Question(asked, model, vector, files or (), search.max_tokens))
         except HostingError as error:
             return _refused(error.detail)
         except ValueError as error:

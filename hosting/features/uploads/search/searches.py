@@ -11,12 +11,11 @@ its record says so, however long its chunks are still in the index.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -24,11 +23,12 @@ from msgspec import Struct
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.agent.framework import agents_within
 from hosting.core.agent.held_run import HeldRun
+from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import Step, space_of
-from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage
+from hosting.features.uploads.search.jobs import Step, space_of, stored_file
+from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
 from hosting.features.uploads.uploads import Uploads
 from hosting.ports import Clocks, OrchestrationClient
 from hosting.tools import ENGINE, begin_orchestration
@@ -40,6 +40,7 @@ AGAIN_SECONDS = 3600.0
 _MORE = 2
 """So many times as many chunks are found as fit, because files may be gone."""
 _AWAY = frozenset({"embeddings_unavailable", "agent_missing"})
+_ENDED = ("ready", "failed")
 _LISTED = 20
 
 
@@ -108,46 +109,41 @@ class FileSearches:
 
         Raises `EngineUnavailableError`, and what `Uploads.change` raises.
         """
-
         known = file.indexes.get(recipe)
+        if known is not None and known.state not in _ENDED:
+            status = await client.status(_instance(scope, file.id, recipe, known.job))
+            if status is None:
+                return await self._start(scope, file.id, recipe, known.job, client)
+            if not status.is_over:
+                return None
 
         def queued(file: UploadedFile) -> UploadedFile:
             if file.indexes.get(recipe) != known:
                 return file  # another process began it
-            job = 1 if known is None else known.job + (known.state in ("ready", "failed"))
-            before = {} if known is None else {"model": known.model, "size": known.size}
-            index = FileIndex(state="queued", job=job, at=self._clocks.wall(), **before)
+            job, model, size = (1, "", 0) if known is None else (known.job + 1, known.model, known.size)
+            index = FileIndex(state="queued", job=job, at=self._clocks.wall(), model=model, size=size)
             return file.model_copy(update={"indexes": {**file.indexes, recipe: index}})
 
         newer = await self._uploads.change(scope, file.id, queued)
-        if newer is None:
-            return
-        job = newer.indexes[recipe].job
-        place = (scope.agent, scope.owner, scope.thread_id, scope.epoch)
-        instance = _instance(place, file.id, recipe, job)
-        if await client.status(instance) is None:
-            step = msgspec.to_builtins(Step(place, file.id, recipe, job))
-            await begin_orchestration(client, JOB, instance, step)
+        await self._start(scope, file.id, recipe, newer.indexes[recipe].job, client)
+        return None
 
-    async def search(
-        self,
-        held: HeldRun,
-        provider: FileSearch,
-        query: str,
-        model: str,
-        vector: Sequence[float],
-        files: Sequence[str],
-        most_tokens: int,
-    ) -> Findings:
+    async def _start(self, scope: Scope, file_id: str, recipe: str, job: int, client: OrchestrationClient) -> None:
+        instance = _instance(scope, file_id, recipe, job)
+        if await client.status(instance) is None:
+            step = Step(instance, (scope.agent, scope.owner, scope.thread_id, scope.epoch), file_id, recipe, job)
+            await begin_orchestration(client, JOB, instance, msgspec.to_builtins(step))
+
+    async def search(self, held: HeldRun, provider: FileSearch, question: Question) -> Findings:
         """Return what `RunFiles.search` says."""
-        scopes = self.scopes_of(held, provider)
-        waiting, failed = await self._look(scopes, provider.recipe, model, len(vector))
-        file_ids = await self._named(scopes, files) if files else None
-        most = _MORE * max(1, most_tokens // provider.chunk_tokens)
-        spaces = [space_of(scope, provider.recipe, model, len(vector)) for scope in scopes]
-        asked = ChunkQuery(vector, query, most, file_ids)
-        chunks = await self.index_of(provider).search(spaces, asked)
-        return Findings(await self._passages(scopes, chunks, most_tokens), waiting, failed)
+        scopes, vector = self.scopes_of(held, provider), question.vector
+        waiting, failed = await self._look(scopes, provider.recipe, question.model, len(vector))
+        file_ids = await self._named(scopes, question.files) if question.files else None
+        most = _MORE * max(1, question.most_tokens // provider.chunk_tokens)
+        spaces = [space_of(scope, provider.recipe, question.model, len(vector)) for scope in scopes]
+        query = ChunkQuery(vector, question.query, most, file_ids)
+        chunks = await self.index_of(provider).search(spaces, query)
+        return Findings(await self._passages(scopes, chunks, question.most_tokens), waiting, failed)
 
     async def _passages(self, scopes: Sequence[Scope], chunks: Iterable[FoundChunk], most_tokens: int) -> list[Passage]:
         """Return as many chunks as fit, without those of files that are gone."""
@@ -168,7 +164,7 @@ class FileSearches:
 
     async def _file(self, scopes: Iterable[Scope], file_id: str) -> UploadedFile | None:
         for scope in scopes:
-            if (file := await self._uploads.find(scope, file_id)) is not None:
+            if (file := await stored_file(self._uploads, scope, file_id)) is not None:
                 return file
         return None
 
@@ -195,7 +191,8 @@ class FileSearches:
             states = [file.indexes.get(recipe) for file in files]
             for file, index in zip(files, states, strict=True):
                 if self._is_due(index, model, size) and (engine := ENGINE.get(None)) is not None:
-                    await self.begin(scope, file, recipe, engine.client)
+                    with suppress(HostingError):  # the file is gone, or the engine is away: the next look begins it
+                        await self.begin(scope, file, recipe, engine.client)
             counts[0] += sum(index is None or index.state not in ("ready", "failed") for index in states)
             counts[1] += sum(index is not None and index.state == "failed" for index in states)
             if not sum(counts):
@@ -218,16 +215,14 @@ class _HeldFiles(Struct, frozen=True):
     held: HeldRun
     provider: FileSearch
 
-    async def search(
-        self, query: str, model: str, vector: Sequence[float], files: Sequence[str], most_tokens: int
-    ) -> Findings:
-        searched = self.searches.search(self.held, self.provider, query, model, vector, files, most_tokens)
-        return await self.held.on_loop(searched)
+    async def search(self, question: Question) -> Findings:
+        return await self.held.on_loop(self.searches.search(self.held, self.provider, question))
 
 
 def _searches_of(agent: object) -> list[FileSearch]:
     return [one for one in getattr(agent, "context_providers", None) or () if isinstance(one, FileSearch)]
 
 
-def _instance(place: tuple[Any, ...], file_id: str, recipe: str, job: int) -> str:
-    return hashlib.sha256(f"{place}\n{file_id}\n{recipe}\n{job}".encode()).hexdigest()[:32]
+def _instance(scope: Scope, file_id: str, recipe: str, job: int) -> str:
+    told = f"{scope.text.decode()}\n{file_id}\n{recipe}\n{job}"
+    return hashlib.sha256(told.encode()).hexdigest()[:32]

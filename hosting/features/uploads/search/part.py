@@ -1,0 +1,134 @@
+"""The search in files as a part of the feature of uploads: who searches, and what follows each file.
+
+An app without an agent that searches imports nothing of it, unless a file has something in an index from before.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.cells import Cells
+from hosting.core.clocks import purge_clock
+from hosting.core.stores.stores import Stores
+from hosting.errors import EngineUnavailableError, InvalidFieldError
+from hosting.feature import Activity, EntityOperation, Orchestration, Upkeep
+from hosting.features.uploads.records import Scope, UploadedFile
+from hosting.features.uploads.search.clock import FORGET, JOB, STEP, index_file
+from hosting.features.uploads.uploads import Uploads
+from hosting.names import is_id
+from hosting.plan import AgentPlan
+from hosting.ports import ClockClient, Clocks
+
+if TYPE_CHECKING:
+    from hosting.features.uploads.search.index.stored import StoredChunkIndex
+    from hosting.features.uploads.search.jobs import FileJobs
+    from hosting.features.uploads.search.searches import FileSearches
+
+_PROVIDER = "hosting.features.uploads.search.provider"
+"""The module of `FileSearch`: an agent that has one has imported it."""
+_SWEPT_SECONDS = 3 * 86_400.0
+
+
+class SearchPart:
+    """The search of one app's files. It follows them (`lives.FollowsFiles`)."""
+
+    def __init__(
+        self,
+        uploads: Uploads,
+        cells: Cells,
+        stores: Stores,
+        clocks: Clocks,
+        loop: AgentLoop,
+        *,
+        held: Mapping[str, HeldRun],
+    ) -> None:
+        """`held` are the runs of this process; agents and their clients of embeddings work on the `loop`."""
+        self._uploads, self._cells, self._stores, self._clocks = uploads, cells, stores, clocks
+        self._loop, self._held = loop, held
+        self.is_on = False
+
+    @cached_property
+    def index(self) -> StoredChunkIndex:
+        """The index in the app's own storage."""
+        from hosting.features.uploads.search.index.stored import StoredChunkIndex
+
+        return StoredChunkIndex(self._cells, self._stores.attachments, self._stores.hub)
+
+    @cached_property
+    def searches(self) -> FileSearches:
+        """Which agents search what."""
+        from hosting.features.uploads.search.searches import FileSearches
+
+        return FileSearches(self._uploads, self._clocks, lambda: self.index)
+
+    @cached_property
+    def jobs(self) -> FileJobs:
+        """What makes files ready."""
+        from hosting.features.uploads.search.jobs import FileJobs
+
+        return FileJobs(self._uploads, self._stores, self._clocks, self._loop, self.searches)
+
+    def add(self, agent: AgentPlan) -> None:
+        """Connect the searches of an agent."""
+        if _PROVIDER in sys.modules and agent.workflow is None:
+            self.is_on |= self.searches.attach(agent.agent, agent.name, self._held)
+
+    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
+        """Return the job that makes a file ready, and what removes its instance."""
+        return Orchestration(JOB, index_file), Activity(STEP, self._step), EntityOperation(FORGET, self._forget)
+
+    def upkeep(self) -> Sequence[Upkeep]:
+        """Return the removal of what a process left in the index that died on the way."""
+        return (_IndexSweep(self),)
+
+    async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
+        """Begin the jobs of a file, one for each way in which agents want it."""
+        if self.is_on:
+            for recipe in self.searches.searching(scope):
+                index = file.indexes.get(recipe)
+                if index is None or index.state not in ("ready", "failed"):
+                    await self.searches.begin(scope, file, recipe, client)
+
+    async def removed(self, scope: Scope, file: UploadedFile) -> int:
+        """Remove all that was made of a file, and return how many chunks were indexed."""
+        return await self.jobs.forget(scope, file.id) if file.indexes else 0
+
+    async def erased(self, scope: Scope) -> None:
+        """Remove all that is left of a scope."""
+        if self.is_on:
+            await self.jobs.erase(scope)
+
+    async def sweep(self) -> None:
+        """Remove what no catalog of the index names."""
+        if self.is_on:
+            now = self._clocks.wall()
+            await self.index.sweep(now - _SWEPT_SECONDS, now)
+
+    async def _step(self, text: str, client: ClockClient) -> str:
+        import msgspec
+
+        from hosting.features.uploads.search.jobs import Step
+
+        following = await self.jobs.take(msgspec.convert(json.loads(text), Step))
+        return "" if following is None else msgspec.json.encode(following).decode()
+
+    async def _forget(self, fields: Any, client: ClockClient) -> None:
+        instance = fields.get("instance") if isinstance(fields, dict) else None
+        if not isinstance(instance, str) or not is_id(instance):
+            raise InvalidFieldError(f"The operation {FORGET!r} takes the 'instance' of a job that has ended.")
+        if await purge_clock(instance, client) == "running":
+            raise EngineUnavailableError(f"Instance {instance} has not ended yet.")
+
+
+class _IndexSweep:
+    def __init__(self, part: SearchPart) -> None:
+        self._part = part
+
+    async def run(self, client: ClockClient) -> None:
+        await self._part.sweep()
