@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
@@ -68,7 +68,7 @@ class Contents:
 
     async def read(
         self, account: Account, content: str, parts: Sequence[Part], start: int = 0, end: int | None = None
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes from `start` up to `end`, or all; raises `UnknownFileError` where they are gone meanwhile."""
         key, before = account.contents(self._hub), 0
         last = sum(part.bytes for part in parts) if end is None else end

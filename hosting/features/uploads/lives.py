@@ -18,7 +18,10 @@ So a deletion of the thread finds it there, or the file finds the thread deleted
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
+
+from msgspec import Struct
 
 from hosting.core.cells import Cells
 from hosting.core.deletion import UNUSED_SECONDS
@@ -34,6 +37,9 @@ from hosting.ports import ClockClient
 
 logger = logging.getLogger(__name__)
 
+_Stored = UploadedFile | None
+_Change = Callable[[_Stored], _Stored]
+
 MOST_SHARING = 800
 """So many files of an account may have the same content: the cell of the content has their ids."""
 
@@ -44,11 +50,21 @@ class FollowsFiles(Protocol):
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Take note of a file that is there. It is called until it returns."""
 
-    async def removed(self, scope: Scope, file: UploadedFile) -> None:
-        """Remove what was made of a file that is gone. Until it returns the removal is not done."""
+    async def removed(self, scope: Scope, file: UploadedFile) -> int:
+        """Remove what was made of a file that is gone, and return how many chunks that were.
+
+        Until it returns the removal is not done.
+        """
 
     async def erased(self, scope: Scope) -> None:
         """Remove what is left of a scope without files."""
+
+
+class Removed(Struct, frozen=True):
+    """A file that was removed, as it was, and how many chunks of it; an upload that was no file yet has none."""
+
+    file: UploadedFile
+    chunks: int = 0
 
 
 class FileLives:
@@ -68,11 +84,11 @@ class FileLives:
         """Open an upload that may have `size` bytes, and return it. Raises as `Ledgers.reserve` and `check_thread`."""
         await self.check_thread(scope)
         await self._stores.attachments.put(scope.account.due(self._stores.hub), {file.id: scope.text})
-        await self._cells.change(scope.cell(file.id), lambda _: file, is_new=True)
+        await self._change(scope, file.id, lambda _: file, is_new=True)
         try:
             reserved = await self._ledgers.reserve(scope.account, file.id, size, most_bytes)
         except HostingError:
-            await self._cells.change(scope.cell(file.id), lambda _: None)
+            await self._change(scope, file.id, lambda _: None)
             await self._undue(scope, file.id)
             raise
         return file.model_copy(update={"bytes": reserved})
@@ -87,7 +103,7 @@ class FileLives:
         """
         size = sum(part.bytes for part in parts)
 
-        def hashed(upload: UploadedFile | None) -> UploadedFile:
+        def hashed(upload: UploadedFile | None) -> UploadedFile | None:
             if upload is None or upload.state == "removing":
                 raise UnknownUploadError("The upload was cancelled, or has expired. Begin again.")
             if upload.sha256 not in ("", sha256):
@@ -96,23 +112,24 @@ class FileLives:
                 return upload
             return upload.model_copy(update={"sha256": sha256, "parts": parts, "bytes": size})
 
-        file = await self._cells.change(scope.cell(file.id), hashed) or file
+        file = await self._change(scope, file.id, hashed) or file
         if file.state != "stored":
             shared = await self._share(scope.account, file)
             if scope.thread_id:
                 record = {f"{RECORD}{file.id}": b"{}"}
                 await self._stores.attachments.put(self._thread_key(scope), record)
-            file = await self._cells.change(scope.cell(file.id), lambda upload: self._stored(upload, shared)) or file
+            file = await self._change(scope, file.id, lambda upload: self._stored(upload, shared)) or file
         return await self._finish(scope, file, client)
 
-    async def remove(self, scope: Scope, file_id: str) -> UploadedFile | None:
-        """Remove a file or an upload for good, and return it as it was; None where there is none.
+    async def remove(self, scope: Scope, file_id: str) -> Removed | None:
+        """Remove a file or an upload for good; None where there is none, or its removal had begun.
 
         Raises what those who follow files raise: the removal is due then.
         """
-        before = await self.read(scope, file_id)
-        if before is None:
+        stored = await self.read(scope, file_id)
+        if stored is None:
             return None
+        before = stored
         await self._stores.attachments.put(scope.account.due(self._stores.hub), {file_id: scope.text})
 
         def removed(file: UploadedFile | None) -> UploadedFile | None:
@@ -125,10 +142,9 @@ class FileLives:
                 changes |= {"expires_at": self._clocks.wall() + UNUSED_SECONDS, "parts": ()}
             return file.model_copy(update=changes)
 
-        file = await self._cells.change(scope.cell(file_id), removed)
-        if file is not None:
-            await self._take_away(scope, file)
-        return None if before.state == "removing" else before
+        file = await self._change(scope, file_id, removed)
+        chunks = 0 if file is None else await self._take_away(scope, file)
+        return None if before.state == "removing" else Removed(before, chunks)
 
     async def settle(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
         """Do what is left to do with a file, and return whether nothing is."""
@@ -157,7 +173,7 @@ class FileLives:
         except HostingError as error:
             logger.warning("File %s is not followed yet: %s.", file.id, type(error).__name__)
             return file
-        return await self._cells.change(scope.cell(file.id), _told) or file
+        return await self._change(scope, file.id, _told) or file
 
     async def check_thread(self, scope: Scope) -> None:
         """Raise `UnknownThreadError` where the scope is a life of a thread that has ended."""
@@ -209,14 +225,14 @@ class FileLives:
             await self._undue(scope, file.id)
         return file
 
-    async def _take_away(self, scope: Scope, file: UploadedFile) -> None:
-        """Do what follows the moment from which there is no file."""
-        account = scope.account
+    async def _take_away(self, scope: Scope, file: UploadedFile) -> int:
+        """Do what follows the moment from which there is no file, and return how many chunks were removed."""
+        account, chunks = scope.account, 0
         was_stored = file.expires_at is None
         is_in_flight = not was_stored and self._clocks.wall() < (file.expires_at or 0.0)
         if file.sha256:
             if self.follower is not None:
-                await self.follower.removed(scope, file)
+                chunks = await self.follower.removed(scope, file)
             file = await self._with_content(scope, file)
             kept = await self._leave(account, file, barred=is_in_flight)
             for content in {file.content, file.id} - {"", kept}:
@@ -228,10 +244,11 @@ class FileLives:
         if await self.read(scope, file.id) is not None:  # else another process came first
             await self._ledgers.release(account, file.id, file.bytes if was_stored else None)
         if not is_in_flight:
-            await self._cells.change(scope.cell(file.id), lambda _: None)
+            await self._change(scope, file.id, lambda _: None)
             await self._ledgers.forget(account, file.id)
             await self._undue(scope, file.id)
         await self._cells.store.scrub()  # also where a call before this one was broken off
+        return chunks
 
     async def _leave(self, account: Account, file: UploadedFile, *, barred: bool) -> str:
         """Take a file out of its content, and return the id of the content that stays; "" where none does."""
@@ -252,10 +269,13 @@ class FileLives:
         if shared is None or file.id not in shared.files:
             return file
         update = {"content": shared.id}
-        with_content = await self._cells.change(
-            scope.cell(file.id), lambda stored: None if stored is None else stored.model_copy(update=update)
+        with_content = await self._change(
+            scope, file.id, lambda stored: None if stored is None else stored.model_copy(update=update)
         )
         return with_content or file.model_copy(update=update)
+
+    async def _change(self, scope: Scope, file_id: str, changed: _Change, *, is_new: bool = False) -> _Stored:
+        return await self._cells.change(scope.cell(file_id), changed, is_new=is_new)
 
     async def _undue(self, scope: Scope, file_id: str) -> None:
         await self._stores.attachments.erase(scope.account.due(self._stores.hub), [file_id])

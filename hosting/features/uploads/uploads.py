@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
 from hosting.features.uploads.ledger import Ledgers
-from hosting.features.uploads.lives import FileLives, FollowsFiles
+from hosting.features.uploads.lives import FileLives, FollowsFiles, Removed
 from hosting.features.uploads.records import (
     Part,
     Scope,
@@ -50,14 +50,22 @@ class NewFile(Struct, frozen=True):
 
 
 class Erased(Struct, frozen=True):
-    """How many files were removed, and how many bytes they had together."""
+    """How many files were removed, how many bytes they had together, and in how many chunks they were searched."""
 
     files: int = 0
     bytes: int = 0
+    chunks: int = 0
+
+    @classmethod
+    def of(cls, removed: Removed | None) -> Erased:
+        """Return the counts of a file; an upload that was none counts nothing."""
+        if removed is None or removed.file.state != "stored":
+            return cls()
+        return cls(1, removed.file.bytes, removed.chunks)
 
     def plus(self, other: Erased) -> Erased:
         """Return the sums of both."""
-        return Erased(self.files + other.files, self.bytes + other.bytes)
+        return Erased(self.files + other.files, self.bytes + other.bytes, self.chunks + other.chunks)
 
 
 class Uploads:
@@ -190,7 +198,9 @@ class Uploads:
             raise UnknownFileError(f"There is no file {file_id[:80]!r} here.")
         return file
 
-    def parts(self, scope: Scope, file: UploadedFile, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+    def parts(
+        self, scope: Scope, file: UploadedFile, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes from `start` up to `end`, or all; raises `UnknownFileError` where they go meanwhile."""
         return self._contents.read(scope.account, file.content, file.parts, start, end)
 
@@ -206,9 +216,9 @@ class Uploads:
         assert file is not None
         return file
 
-    async def delete(self, scope: Scope, file_id: str) -> UploadedFile | None:
-        """Remove a file for good, and return it as it was; None where there is none. Raises as `FollowsFiles`."""
-        return await self.lives.remove(scope, file_id)
+    async def delete(self, scope: Scope, file_id: str) -> Erased:
+        """Remove a file for good; what a follower cannot remove now is due. Raises as `FollowsFiles.removed`."""
+        return Erased.of(await self.lives.remove(scope, file_id))
 
     async def erase(self, scope: Scope) -> Erased:
         """Remove all files of a scope, and its uploads, and return how many there were."""
@@ -237,8 +247,7 @@ class Uploads:
 
         async def remove(scope: Scope, key: str) -> Erased:
             async with gate:
-                file = await self.lives.remove(scope, key.removeprefix(scope.prefix))
-            return Erased() if file is None or file.state != "stored" else Erased(1, file.bytes)
+                return await self.delete(scope, key.removeprefix(scope.prefix))
 
         erased = Erased()
         for removed in await asyncio.gather(*(remove(*place) for place in places)):
