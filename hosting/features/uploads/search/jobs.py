@@ -50,6 +50,7 @@ BATCH = 64
 """Chunks that are embedded by one call of the client."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
+_AWAY = "The embedding client failed again and again. Search again when it works."
 _TURN_SECONDS = 20.0
 """For so long a step waits for its turn; then it comes again later."""
 _FIRST_PAUSE_SECONDS = 15.0
@@ -145,9 +146,7 @@ class FileJobs:
         except UnreadableFileError as error:
             following = await self._failed(step, error.code, error.sentence)
         except EmbeddingsUnavailable:
-            following = await self._again(
-                step, "embeddings_unavailable", "The embedding client failed again and again."
-            )
+            following = await self._again(step, "embeddings_unavailable", _AWAY)
         except RecordGone:
             following = replace(_fresh(step), do="read", batch=0, batches=0, model="", size=0, wait_seconds=1.0)
         except HostingError as error:  # a store that is away

@@ -102,7 +102,8 @@ class FileSearch(ContextProvider):
 
     `embeddings` is the client that says where texts stand among others. A file is cut into chunks of `chunk_tokens`,
     of which each begins with the last `overlap_tokens` of the one before. `max_tokens` is about how much one search
-    gives the model. `index` is where the chunks are searched: the app's own storage if None.
+    gives the model. `index` is where the chunks are searched: the app's own storage if None. The `recipe` names all of
+    this as far as files are made ready by it: those of another one are made ready again.
     Raises `ConfigurationError` for an option that is none, such as a client without `get_embeddings`.
     """
 
@@ -135,11 +136,10 @@ class FileSearch(ContextProvider):
         self.index = index
         most = 2 * CHARACTERS_OF_TOKEN * _MOST_TOKENS_OF_CHUNK
         self.embedder = Embedder(embeddings, "embeddings of FileSearch", EMBEDDING_SECONDS, most)
+        self.recipe = self._recipe()
         self._of_run: Callable[[], RunFiles | None] | None = None
 
-    @property
-    def recipe(self) -> str:
-        """How files become chunks and vectors, as a name: files of another recipe are made ready again."""
+    def _recipe(self) -> str:
         where = "own" if self.index is None else type(self.index).__name__
         told = f"{self.embedder.model}\n{self.chunk_tokens}\n{self.overlap_tokens}\n{where}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
