@@ -55,6 +55,7 @@ _TURN_SECONDS = 20.0
 """For so long a step waits for its turn; then it comes again later."""
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 1800.0
+ENDED = ("ready", "failed")
 MOST_TRIES = 30
 """Of one step: with these pauses, about twelve hours."""
 
@@ -135,6 +136,8 @@ class FileJobs:
         file = await self._file(step)
         if file is None:
             return await self._take_back(step)
+        if file.indexes[step.recipe].state in ENDED:  # a process ended between this record and the next step
+            return await self._erase_objects(step)
         if (search := self._recipes.find(step.recipe)) is None:
             return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
         try:

@@ -27,7 +27,7 @@ from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import Step, space_of, stored_file
+from hosting.features.uploads.search.jobs import ENDED, Step, space_of, stored_file
 from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
 from hosting.features.uploads.uploads import Uploads
 from hosting.ports import Clocks, OrchestrationClient
@@ -40,7 +40,6 @@ AGAIN_SECONDS = 3600.0
 _MORE = 2
 """So many times as many chunks are found as fit, because files may be gone."""
 _AWAY = frozenset({"embeddings_unavailable", "agent_missing"})
-_ENDED = ("ready", "failed")
 _LISTED = 20
 
 
@@ -110,7 +109,7 @@ class FileSearches:
         Raises `EngineUnavailableError`, and what `Uploads.change` raises.
         """
         known = file.indexes.get(recipe)
-        if known is not None and known.state not in _ENDED:
+        if known is not None and known.state not in ENDED:
             status = await client.status(_instance(scope, file.id, recipe, known.job))
             if status is None:
                 return await self._start(scope, file.id, recipe, known.job, client)
@@ -193,7 +192,7 @@ class FileSearches:
                 if self._is_due(index, model, size) and (engine := ENGINE.get(None)) is not None:
                     with suppress(HostingError):  # the file is gone, or the engine is away: the next look begins it
                         await self.begin(scope, file, recipe, engine.client)
-            counts[0] += sum(index is None or index.state not in ("ready", "failed") for index in states)
+            counts[0] += sum(index is None or index.state not in ENDED for index in states)
             counts[1] += sum(index is not None and index.state == "failed" for index in states)
             if not sum(counts):
                 self._looked[scope, recipe] = now
