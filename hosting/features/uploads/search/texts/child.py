@@ -7,6 +7,7 @@ parent trusts nothing that it writes.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -37,6 +38,8 @@ _READERS = {
 }
 _DROPPED = dict.fromkeys([*range(0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0xFEFF, 0xFFFE, 0xFFFF])
 """Controls, marks of the order of bytes, and what is no character."""
+_BLANKS = re.compile(r"\s{64,}")
+"""As many as no text needs. Shortened, so that blanks alone make no chunk long."""
 
 
 def main() -> None:
@@ -84,6 +87,7 @@ def _cleaned(pieces: Iterator[TextPiece], most_characters: int) -> Iterator[Text
 
 def _clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_DROPPED)
+    text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", text)
     return text.encode("utf-8", "replace").decode()
 
 

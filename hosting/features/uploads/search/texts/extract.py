@@ -40,6 +40,8 @@ MOST_PROCESSES = 2
 """At once, in one app process: each may take the memory of its limits."""
 _CHILD = f"{__package__}.child"
 _MOST_FRAME_BYTES = 1 << 20
+_END_SECONDS = 5
+"""For a child that has closed its output and ends."""
 _KERNEL_LIMITS_MEMORY = sys.platform == "linux"
 _PACKAGES = {
     "pypdfium2": "pypdfium2",
@@ -117,9 +119,9 @@ async def _running(file: IO[bytes], order: Order) -> AsyncIterator[Process]:
     try:
         yield process
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        if not _output(process).at_eof():
+            _kill(process)
+        await _status(process)
 
 
 async def _pieces(process: Process, limits: TextLimits) -> AsyncIterator[TextPiece]:
@@ -135,11 +137,13 @@ async def _pieces(process: Process, limits: TextLimits) -> AsyncIterator[TextPie
     finally:
         if watching is not None:
             watching.cancel()
+    if frame is not None:
+        await _next(process, deadline)  # nothing: its end
     if isinstance(frame, Refused):
         raise UnreadableFileError.of(frame.code)
     if frame is None:
         was_memory = watching is not None and watching.done() and not watching.cancelled() and watching.result()
-        raise UnreadableFileError.of(TOO_MUCH_MEMORY if was_memory else _code_of_end(await process.wait()))
+        raise UnreadableFileError.of(TOO_MUCH_MEMORY if was_memory else _code_of_end(await _status(process)))
 
 
 def _watched(process: Process, most_bytes: int) -> asyncio.Task[bool]:
@@ -150,10 +154,9 @@ def _watched(process: Process, most_bytes: int) -> asyncio.Task[bool]:
 
 async def _next(process: Process, deadline: float) -> TextPiece | Refused | Whole | None:
     """Return the next frame, None at an end without one; raise `UnreadableFileError` for what is none, and in time."""
-    assert process.stdout is not None
     try:
         async with asyncio.timeout_at(deadline):
-            line = await process.stdout.readline()
+            line = await _output(process).readline()
     except TimeoutError:
         raise UnreadableFileError.of(TOO_SLOW) from None
     except ValueError:  # longer than any frame
@@ -164,6 +167,26 @@ async def _next(process: Process, deadline: float) -> TextPiece | Refused | Whol
         return json.decode(line, type=TextPiece | Refused | Whole)
     except MsgspecError:
         raise UnreadableFileError.of(READER_ENDED) from None
+
+
+def _output(process: Process) -> asyncio.StreamReader:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def _kill(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+
+
+async def _status(process: Process) -> int:
+    """Return how the child ended. Not killed at once: asyncio loses the status of one that is killed as it ends."""
+    try:
+        async with asyncio.timeout(_END_SECONDS):
+            return await process.wait()
+    except TimeoutError:
+        _kill(process)
+        return await process.wait()
 
 
 def _code_of_end(status: int) -> str:
