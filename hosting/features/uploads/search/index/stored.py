@@ -249,6 +249,7 @@ class StoredChunkIndex:
             present = (await self._cells.read(cell)).names()
             unnamed = [name for name in names if name.partition("-")[0] not in present]
             await self._objects.erase(store_key, unnamed)
+        await self._cells.store.scrub()  # older catalogs name files
 
     def _cell(self, space: IndexSpace) -> Cell[Catalog]:
         scope = json.dumps([space.agent, space.owner, space.thread_id, space.epoch])
