@@ -37,6 +37,7 @@ from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.search.feature import SearchFeature
 from hosting.features.thread_state.feature import ThreadStateFeature
 from hosting.features.triggers.feature import TriggersFeature
+from hosting.features.uploads.feature import UploadsFeature
 from hosting.features.webhooks.feature import WebhooksFeature
 from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
@@ -65,6 +66,7 @@ FEATURES: Sequence[type[Feature]] = (
     ThreadStateFeature,
     BatchFeature,
     FilesFeature,
+    UploadsFeature,
     BackgroundFeature,
     InstancesFeature,
     TriggersFeature,
@@ -168,6 +170,7 @@ def make_features(
         ThreadStateFeature(services),
         BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
+        UploadsFeature(cells, stores, log, settings, own(UploadsFeature.settings)),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),

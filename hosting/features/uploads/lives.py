@@ -80,6 +80,11 @@ class FileLives:
         """Return the record of a file in whatever state."""
         return await self._cells.read(scope.cell(file_id))
 
+    async def scope_of_due(self, account: Account, file_id: str) -> Scope | None:
+        """Return the scope of a file with which something is left to do, an open upload among them."""
+        due = await self._stores.attachments.read(account.due(self._stores.hub), [file_id])
+        return Scope.of_text(due[file_id]) if file_id in due else None
+
     async def begin(self, scope: Scope, file: UploadedFile, size: int | None, most_bytes: int) -> UploadedFile:
         """Open an upload that may have `size` bytes, and return it. Raises as `Ledgers.reserve` and `check_thread`."""
         await self.check_thread(scope)
@@ -155,9 +160,11 @@ class FileLives:
             return True
         if file.state == "stored":
             try:
-                await self._finish(scope, file, client)
+                file = await self._finish(scope, file, client)
             except UnknownThreadError:  # and so it is removed
                 return True
+            if not file.due:
+                await self._undue(scope, file_id)
             return not file.due
         if file.state == "uploading" and self._clocks.wall() < (file.expires_at or 0.0):
             return False
@@ -221,7 +228,7 @@ class FileLives:
         elif file.in_parts:
             await self.contents.erase(scope.account, file.id, but=file.parts)
         file = await self.tell(scope, file, client)
-        if not file.due:
+        if not file.due and not (file.in_parts and scope.thread_id):  # a completion that is sent again finds its thread
             await self._undue(scope, file.id)
         return file
 

@@ -17,6 +17,7 @@ from hosting.errors import HostingError
 from hosting.features.uploads.ledger import Ledgers
 from hosting.features.uploads.lives import FileLives, FollowsFiles, Removed
 from hosting.features.uploads.records import (
+    Account,
     Part,
     Scope,
     UploadedFile,
@@ -159,6 +160,10 @@ class Uploads:
         if upload is not None and upload.state == "stored" and upload.in_parts:
             return upload
         return await self._upload(scope, upload_id)
+
+    async def scope_of(self, account: Account, upload_id: str) -> Scope | None:
+        """Return where the file will be of an upload that is open, or was just completed; None for another."""
+        return await self.lives.scope_of_due(account, upload_id)
 
     async def page(
         self, scope: Scope, after: str, most: int, client: ClockClient | None = None
