@@ -95,6 +95,7 @@ _LENT = {
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
+    "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
     "Price": "hosting.features.metering.budgets",
@@ -170,7 +171,9 @@ def make_features(
         ThreadStateFeature(services),
         BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
-        UploadsFeature(cells, stores, log, settings, own(UploadsFeature.settings)),
+        UploadsFeature(
+            cells, stores, log, settings, own(UploadsFeature.settings), loop=services.loop, held=holders.held
+        ),
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),

@@ -42,28 +42,6 @@ class Cited(TypedDict):
 _PLACE: Mapping[str, type] = {"mark": str, "page": int, "heading": str, "start": int, "end": int}
 
 
-def annotation_of(citation: Citation, tool: str, regions: Iterable[tuple[int, int]]) -> dict[str, Any]:
-    """Return a citation of a tool's result as agent-framework's annotation of a text.
-
-    `regions` are where the text has its mark: each the first character and the one behind the last.
-    """
-    place = {name: value for name, value in citation.items() if name in _PLACE}
-    return {
-        "type": "citation",
-        "title": citation["name"],
-        "file_id": citation.get("file_id", ""),
-        "tool_name": tool,
-        "annotated_regions": [{"type": "text_span", "start_index": start, "end_index": end} for start, end in regions],
-        "additional_properties": place,
-    }
-
-
-def cited(response: object) -> Cited:
-    """Return the member of a stored answer with citations; nothing for an answer without any."""
-    citations = citations_of(response)
-    return {"citations": citations} if citations else {}
-
-
 def citations_of(response: object) -> list[Citation]:
     """Return the citations of a stored answer, each once, in the order of their first places in it."""
     if not isinstance(response, ResponseEntry):

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.authorizations import SignIn
-from hosting.citations import Cited, cited
+from hosting.citations import Cited, citations_of
 from hosting.core.thread.events import Accepted, Completed, Joined, NoAnswer, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Cancelling, Run
@@ -210,7 +210,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
         body["cost"] = cost_text(terminal.cost)
     if metadata := run.accepted.request.metadata:
         body["metadata"] = metadata
-    body |= cited(terminal.response)
+    if citations := citations_of(terminal.response):
+        body["citations"] = citations
     return body
 
 
@@ -292,9 +293,8 @@ def completed_value(terminal: Completed) -> Any:
 
 def open_status(run: Run) -> OpenStatus:
     """Return the status of a run that has not ended."""
-    if isinstance(run.state, Cancelling):
-        return "cancelling"
-    return "running" if run.claim else "accepted"
+    begun: OpenStatus = "running" if run.claim else "accepted"
+    return "cancelling" if isinstance(run.state, Cancelling) else begun
 
 
 def ids(accepted: Accepted) -> RunIds:

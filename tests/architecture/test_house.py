@@ -44,6 +44,7 @@ FRAMEWORK_READERS = {
     "hosting.embeddings",
     "hosting.features.memory.provider",
     "hosting.features.thread_state.session",
+    "hosting.features.uploads.search.provider",
     "hosting.features.metering.model_calls",
     "hosting.features.metering.spending",
     "hosting.features.workflows.answer",

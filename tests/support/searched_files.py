@@ -148,8 +148,7 @@ class Process:
 
     async def take(self, instance: str) -> float:
         """Take the next step of a job, and return for how long it waits then. A step that dies is not taken."""
-        (_, activity, *_) = self.part.durable()
-        text = await activity.run(json.dumps(self.app.engine.waiting[instance]), self.client)  # type: ignore[union-attr]
+        text = await self.part.step(json.dumps(self.app.engine.waiting[instance]))
         if not text:
             del self.app.engine.waiting[instance]
             return 0.0

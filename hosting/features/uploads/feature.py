@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.held_run import HeldRun
 from hosting.core.cells import Cells
 from hosting.core.hooks import ThreadData
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
-from hosting.feature import Feature, OwnerData, Upkeep
+from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OwnerData, Upkeep
 from hosting.features.uploads.refusals import REFUSALS
 from hosting.features.uploads.routes import ROUTES, ShownFile
+from hosting.features.uploads.search.clock import FORGET, JOB, STEP, index_file
 from hosting.http.request import Bound, late
 from hosting.names import Address
+from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 from hosting.principal import Caller
 from hosting.settings import Settings, SettingsPart
 
 if TYPE_CHECKING:
+    from hosting.features.uploads.search.part import SearchPart
     from hosting.features.uploads.uploads import Uploads
 
 _RECORD = "upload-"
 _FOR_EVER = 1e11
+_SEARCH = "hosting.features.uploads.search.provider"
+"""The module of `FileSearch`: an agent that has one has imported it."""
 
 
 class UploadSettings(SettingsPart):
@@ -47,11 +55,21 @@ class UploadsFeature(Feature):
     links: ClassVar[Mapping[str, str]] = {"files_url": "files"}
 
     def __init__(
-        self, cells: Cells, stores: Stores, log: ThreadLog, settings: Settings, own_settings: UploadSettings
+        self,
+        cells: Cells,
+        stores: Stores,
+        log: ThreadLog,
+        settings: Settings,
+        own_settings: UploadSettings,
+        *,
+        loop: AgentLoop,
+        held: Mapping[str, HeldRun],
     ) -> None:
+        """`held` are the runs of this process, whose agents work on the `loop`."""
         self._needs = cells, stores, log
         self._log, self._stores, self._most_bytes = log, stores, settings.max_body_bytes
         self._own = own_settings
+        self._of_agents = loop, held
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -60,10 +78,33 @@ class UploadsFeature(Feature):
 
     @cached_property
     def uploads(self) -> Uploads:
-        """The files."""
+        """The files, which the search follows."""
+        return self._parts[0]
+
+    @cached_property
+    def search(self) -> SearchPart:
+        """The search in the files."""
+        return self._parts[1]
+
+    @cached_property
+    def _parts(self) -> tuple[Uploads, SearchPart]:
+        from hosting.features.uploads.search.part import SearchPart
         from hosting.features.uploads.uploads import Uploads
 
-        return Uploads(*self._needs, most_bytes=self._own.file_bytes, quota_bytes=self._own.files_quota_bytes)
+        own, (loop, held) = self._own, self._of_agents
+        uploads = Uploads(*self._needs, most_bytes=own.file_bytes, quota_bytes=own.files_quota_bytes)
+        search = SearchPart(uploads, self._needs[0], self._stores, self._log.clocks, loop, held=held)
+        uploads.follow(search)
+        return uploads, search
+
+    def add(self, agent: AgentPlan) -> None:
+        """Connect an agent's search in files."""
+        if _SEARCH in sys.modules:
+            self.search.add(agent)
+
+    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
+        """Return the job that makes a file ready for search, and what removes its instance."""
+        return Orchestration(JOB, index_file), Activity(STEP, self._step), EntityOperation(FORGET, self._forget)
 
     def has(self, agent: Any) -> bool:
         """Return whether an agent has files: a workflow has none."""
@@ -98,6 +139,12 @@ class UploadsFeature(Feature):
         from hosting.features.uploads.http import FileHandlers
 
         return FileHandlers(self.uploads, self._log, self._most_bytes).bound()
+
+    async def _step(self, text: str, client: ClockClient) -> str:
+        return await self.search.step(text)
+
+    async def _forget(self, fields: Any, client: ClockClient) -> None:
+        await self.search.forget_instance(fields, client)
 
     async def _agents(self) -> list[str]:
         return ["", *await self._log.agents()]
@@ -145,4 +192,5 @@ class _LateUpkeep:
         from hosting.features.uploads.upkeep import FilesUpkeep
 
         feature = self._feature
+        await feature.search.sweep()
         return await FilesUpkeep(feature.uploads, feature._stores, feature._log.clocks).run(client)

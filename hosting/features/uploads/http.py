@@ -44,6 +44,7 @@ from hosting.features.uploads.routes import (
     ShownUpload,
     UploadRoutes,
 )
+from hosting.features.uploads.search.status import shown_index
 from hosting.features.uploads.uploads import Erased, NewFile, Uploads
 from hosting.http.parameters import read_cursor, read_limit
 from hosting.http.replies import Reply, Streamed, json_reply, problem_reply
@@ -237,7 +238,7 @@ def url_of(scope: Scope) -> str:
 
 def shown_file(url: str, file: UploadedFile) -> ShownFile:
     """Return a file as it is shown, whose list is at the URL."""
-    return {
+    shown: ShownFile = {
         "file_id": file.id,
         "name": file.name,
         "media_type": file.media_type,
@@ -246,6 +247,9 @@ def shown_file(url: str, file: UploadedFile) -> ShownFile:
         "created_at": iso(file.created_at),
         "content_url": f"{url}/{quote(file.id)}/content",
     }
+    if (index := shown_index(file)) is not None:
+        shown["index"] = index
+    return shown
 
 
 def shown_upload(upload: UploadedFile) -> ShownUpload:

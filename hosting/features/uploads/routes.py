@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -18,6 +18,7 @@ from hosting.features.uploads.refusals import (
     UnknownUploadError,
     UploadMismatchError,
 )
+from hosting.features.uploads.search.status import ShownIndex
 from hosting.http import places
 from hosting.http.parameters import CURSOR, LIMIT, Parameter, in_path
 from hosting.http.route import LOG, Header, Place, Refusals, ResponseSpec, Route, ok
@@ -33,7 +34,8 @@ MOST_PARTS = 1000
 class ShownFile(TypedDict):
     """A file: its `sha256` in hexadecimal digits, and `created_at` as RFC 3339.
 
-    In an export `content_url` is below the URL of the app's routes.
+    In an export `content_url` is below the URL of the app's routes. `index` is how far the search is with the file,
+    where an agent searches it.
     """
 
     file_id: str
@@ -43,6 +45,7 @@ class ShownFile(TypedDict):
     sha256: str
     created_at: str
     content_url: str
+    index: NotRequired[ShownIndex]
 
 
 class FileList(TypedDict):

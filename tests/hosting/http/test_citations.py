@@ -8,7 +8,8 @@ import pytest
 from agent_framework import Agent, Annotation, ContextProvider
 from openai.types.responses import Response
 
-from hosting.citations import Citation, annotation_of, openai_annotations
+from hosting.citations import Citation, openai_annotations
+from hosting.features.uploads.search.provider import annotation_of
 from tests.support.event_stream import parse
 from tests.support.made_app import app_of, served
 from tests.support.searcher import SearchersClient
@@ -36,7 +37,7 @@ class _Citing(ContextProvider):
         for message in context.response.messages:
             for content in message.contents:
                 start = content.text.index(MARK)
-                file = annotation_of(CITATION, "file_search", [(start, start + len(MARK))])
+                file = annotation_of(CITATION, [(start, start + len(MARK))])
                 page = Annotation(type="citation", title=PAGE["name"], url=PAGE["url"])
                 content.annotations = [*(content.annotations or ()), file, page]
 
@@ -85,7 +86,7 @@ async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) 
         again = response((await http.get(f"/api/openai/v1/responses/{whole.id}")).json())
 
     [message] = whole.output
-    annotations = [annotation.model_dump() for annotation in message.content[0].annotations]  # type: ignore[union-attr]
+    annotations = [annotation.model_dump() for annotation in message.content[0].annotations]
     file = {"type": "file_citation", "file_id": "f1", "filename": "prices.pdf"}
     first, second = SAID.index(MARK), SAID.rindex(MARK)
     page = {"type": "url_citation", "url": PAGE["url"], "title": "A page", "start_index": 0, "end_index": len(SAID)}

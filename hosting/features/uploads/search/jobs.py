@@ -135,9 +135,11 @@ class FileJobs:
         """Take a step, and return the next one; None where the job is over."""
         file = await self._file(step)
         if file is None:
-            return await self._take_back(step)
+            await self._take_back(step)
+            return None
         if file.indexes[step.recipe].state in ENDED:  # a process ended between this record and the next step
-            return await self._erase_objects(step)
+            await self._erase_objects(step)
+            return None
         if (search := self._recipes.find(step.recipe)) is None:
             return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
         try:
@@ -147,7 +149,8 @@ class FileJobs:
         try:
             following: _Next = await self._steps[step.do](step, search, file)
         except UnreadableFileError as error:
-            following = await self._failed(step, error.code, error.sentence)
+            following = None
+            await self._failed(step, error.code, error.sentence)
         except EmbeddingsUnavailable:
             following = await self._again(step, "embeddings_unavailable", _AWAY)
         except RecordGone:
@@ -158,7 +161,8 @@ class FileJobs:
         finally:
             self._turns.release()
         if await self._file(step) is None:
-            return await self._take_back(step)
+            await self._take_back(step)
+            return None
         return following
 
     async def forget(self, scope: Scope, file_id: str) -> int:
@@ -219,7 +223,8 @@ class FileJobs:
     async def _again(self, step: Step, code: str, sentence: str) -> _Next:
         """Have the step come again after a pause, each longer than the one before; end the job after many."""
         if step.tries >= MOST_TRIES:
-            return await self._failed(step, code, sentence)
+            await self._failed(step, code, sentence)
+            return None
         seconds = min(_FIRST_PAUSE_SECONDS * 2**step.tries, _LONGEST_PAUSE_SECONDS)
         return replace(step, tries=step.tries + 1, wait_seconds=seconds)
 

@@ -1,13 +1,12 @@
 """The search in files as a part of the feature of uploads: who searches, and what follows each file.
 
-An app without an agent that searches imports nothing of it, unless a file has something in an index from before.
+An app without an agent that searches imports no more than this, unless a file has something in an index from before.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,8 @@ from hosting.core.cells import Cells
 from hosting.core.clocks import purge_clock
 from hosting.core.stores.stores import Stores
 from hosting.errors import EngineUnavailableError, InvalidFieldError
-from hosting.feature import Activity, EntityOperation, Orchestration, Upkeep
 from hosting.features.uploads.records import Scope, UploadedFile
-from hosting.features.uploads.search.clock import FORGET, JOB, STEP, index_file
+from hosting.features.uploads.search.clock import FORGET
 from hosting.features.uploads.uploads import Uploads
 from hosting.names import is_id
 from hosting.plan import AgentPlan
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from hosting.features.uploads.search.jobs import FileJobs
     from hosting.features.uploads.search.searches import FileSearches
 
-_PROVIDER = "hosting.features.uploads.search.provider"
-"""The module of `FileSearch`: an agent that has one has imported it."""
 _SWEPT_SECONDS = 3 * 86_400.0
 
 
@@ -76,16 +72,8 @@ class SearchPart:
 
     def add(self, agent: AgentPlan) -> None:
         """Connect the searches of an agent."""
-        if _PROVIDER in sys.modules and agent.workflow is None:
+        if agent.workflow is None:
             self.is_on |= self.searches.attach(agent.agent, agent.name, self._held)
-
-    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
-        """Return the job that makes a file ready, and what removes its instance."""
-        return Orchestration(JOB, index_file), Activity(STEP, self._step), EntityOperation(FORGET, self._forget)
-
-    def upkeep(self) -> Sequence[Upkeep]:
-        """Return the removal of what a process left in the index that died on the way."""
-        return (_IndexSweep(self),)
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""
@@ -110,7 +98,8 @@ class SearchPart:
             now = self._clocks.wall()
             await self.index.sweep(now - _SWEPT_SECONDS, now)
 
-    async def _step(self, text: str, client: ClockClient) -> str:
+    async def step(self, text: str) -> str:
+        """Take a step of a job, and return the next one; nothing where the job is over."""
         import msgspec
 
         from hosting.features.uploads.search.jobs import Step
@@ -118,17 +107,10 @@ class SearchPart:
         following = await self.jobs.take(msgspec.convert(json.loads(text), Step))
         return "" if following is None else msgspec.json.encode(following).decode()
 
-    async def _forget(self, fields: Any, client: ClockClient) -> None:
+    async def forget_instance(self, fields: Any, client: ClockClient) -> None:
+        """Remove the instance of a job that has ended. Raises `EngineUnavailableError` where it has not yet."""
         instance = fields.get("instance") if isinstance(fields, dict) else None
         if not isinstance(instance, str) or not is_id(instance):
             raise InvalidFieldError(f"The operation {FORGET!r} takes the 'instance' of a job that has ended.")
         if await purge_clock(instance, client) == "running":
             raise EngineUnavailableError(f"Instance {instance} has not ended yet.")
-
-
-class _IndexSweep:
-    def __init__(self, part: SearchPart) -> None:
-        self._part = part
-
-    async def run(self, client: ClockClient) -> None:
-        await self._part.sweep()

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from agent_framework import (
     AgentSession,
+    Annotation,
     ContextProvider,
     Message,
     SessionContext,
@@ -29,7 +30,7 @@ from agent_framework import (
 )
 from msgspec import Struct
 
-from hosting.citations import Citation, annotation_of, places
+from hosting.citations import Citation, places
 from hosting.embeddings import Embedder
 from hosting.errors import ConfigurationError, HostingError
 from hosting.features.uploads.search.chunk import Chunk
@@ -121,7 +122,7 @@ class FileSearch(ContextProvider):
             raise ConfigurationError(
                 f"source_id of FileSearch is {source_id!r:.80}. Give a name as a text, or leave it out."
             )
-        _check("chunk_tokens", chunk_tokens, 50, _MOST_TOKENS_OF_CHUNK)
+        _check("chunk_tokens", chunk_tokens, 100, _MOST_TOKENS_OF_CHUNK)
         _check("overlap_tokens", overlap_tokens, 0, chunk_tokens // 2)
         _check("max_tokens", max_tokens, chunk_tokens, 1_000_000)
         if index is not None and not callable(getattr(index, "search", None)):
@@ -250,25 +251,39 @@ def annotate(messages: Iterable[Message]) -> None:
                 if not any(annotation.get("tool_name") == TOOL for annotation in known):
                     marks = dict.fromkeys(_MARK.findall(content.text))
                     cited = [_annotation(content.text, sources[mark]) for mark in marks if mark in sources]
-                    content.annotations = [*known, *cited] or content.annotations
+                    content.annotations = [*known, *cited] or None
 
 
-def _annotation(text: str, citation: Citation) -> dict[str, Any]:
+def _annotation(text: str, citation: Citation) -> Annotation:
     mark = citation["mark"]
-    return annotation_of(citation, TOOL, [(start, start + len(mark)) for start in places(text, mark)])
+    return annotation_of(citation, [(start, start + len(mark)) for start in places(text, mark)])
+
+
+def annotation_of(citation: Citation, regions: Iterable[tuple[int, int]]) -> Annotation:
+    """Return a citation as agent-framework's annotation of a text.
+
+    `regions` are where the text has its mark: each the first character and the one behind the last.
+    """
+    return {
+        "type": "citation",
+        "title": citation["name"],
+        "file_id": citation.get("file_id", ""),
+        "tool_name": TOOL,
+        "annotated_regions": [{"type": "text_span", "start_index": start, "end_index": end} for start, end in regions],
+        "additional_properties": {name: value for name, value in citation.items() if name not in ("name", "file_id")},
+    }
 
 
 def _sources(result: object) -> dict[str, Citation]:
     """Return the citations of a result of the tool by their marks; none of a result that is no JSON of it."""
     try:
         passages = json.loads(result)["passages"] if isinstance(result, str) else ()
-        sources = {}
-        for passage in passages:
-            citation: Any = {"name": passage["file"], "file_id": passage["file_id"], "mark": passage["cite"]}
-            sources[passage["cite"]] = {
-                **citation,
-                **{name: passage[name] for name in ("page", "heading", "start", "end") if name in passage},
-            }
-        return sources
+        return {passage["cite"]: _source(passage) for passage in passages}
     except (ValueError, TypeError, KeyError):
         return {}
+
+
+def _source(passage: Mapping[str, Any]) -> Citation:
+    citation: Citation = {"name": passage["file"], "file_id": passage["file_id"], "mark": passage["cite"]}
+    place: Any = {name: passage[name] for name in ("page", "heading", "start", "end") if name in passage}
+    return {**citation, **place}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import TYPE_CHECKING, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from hosting.features.uploads.records import FileIndex, UploadedFile
+if TYPE_CHECKING:
+    from hosting.features.uploads.records import FileIndex, UploadedFile
 
 
 class ShownIndex(TypedDict):

@@ -15,8 +15,8 @@ from tests.support.searched_files import OWNERS, KilledError, Process, SearchedF
 from tests.support.searcher import searcher
 
 SPACES = ("file-search", "file-index")
-LONG = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(900))
-"""Some batches of chunks of 50 tokens."""
+LONG = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(1800))
+"""Some batches of chunks of 100 tokens."""
 
 
 class App(SearchedFiles):
@@ -28,7 +28,7 @@ class App(SearchedFiles):
 
     def begun(self) -> Process:
         """Return a new process."""
-        search = FileSearch(embeddings=self.embeddings, chunk_tokens=50, overlap_tokens=0)
+        search = FileSearch(embeddings=self.embeddings, chunk_tokens=100, overlap_tokens=0)
         return self.process(searcher(search))
 
 
@@ -64,7 +64,7 @@ async def test_a_stored_file_becomes_ready_step_by_step() -> None:
     assert index.chunks == index.embedded > 2 * BATCH
     assert [len(texts) for texts in app.embeddings.asked][:2] == [BATCH, BATCH]
     assert await app.left("file-search") == []
-    assert "subject700." in (await found(process, "subject700"))[0].chunk.text
+    assert "subject1700." in (await found(process, "subject1700"))[0].chunk.text
 
 
 async def killed_at(app: App, number: int) -> tuple[Process, UploadedFile, int]:
@@ -96,7 +96,7 @@ async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_ba
     """Only the batch whose record had not been put yet is embedded once more."""
     plain = App()
     process, _, calls = await killed_at(plain, 0)
-    expected = [hit.chunk for hit in await found(process, "subject700")]
+    expected = [hit.chunk for hit in await found(process, "subject1700")]
     batches = len(plain.embeddings.asked) - 1
     again: list[int] = []
 
@@ -106,7 +106,7 @@ async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_ba
         times = Counter(map(tuple, app.embeddings.asked))
 
         assert (await index_of(process, file)).state == "ready", number
-        assert [hit.chunk for hit in await found(process, "subject700")] == expected, number
+        assert [hit.chunk for hit in await found(process, "subject1700")] == expected, number
         assert len(times) == batches, number
         again.append(times.total() - batches)
         assert await app.left("file-search") == [], number
@@ -149,7 +149,7 @@ async def test_a_file_that_is_deleted_at_any_call_of_its_job_leaves_nothing(come
         app.calls.on_call = None
 
         assert await app.left(*SPACES, "uploads") == [], number
-        assert await found(process, "subject700") == [], number
+        assert await found(process, "subject1700") == [], number
 
 
 @pytest.mark.behaviour("file-search.retried")
