@@ -213,10 +213,12 @@ def mark_of(file_id: str, number: int) -> str:
 def told(findings: Findings) -> str:
     """Return findings as the model gets them, as JSON text."""
     notes = [_NOTE if findings.passages else "No passage fits."]
-    if findings.waiting:
+    if findings.waiting == 1:
+        notes.append("1 file is still being read and was not searched.")
+    elif findings.waiting:
         notes.append(f"{findings.waiting} files are still being read and were not searched.")
     if findings.failed:
-        notes.append(f"{findings.failed} files cannot be searched.")
+        notes.append(f"Files that cannot be read: {findings.failed}.")
     passages = [{**_citation(passage), "text": passage.chunk.text} for passage in findings.passages]
     return json.dumps({"note": " ".join(notes), "passages": passages}, ensure_ascii=False)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,11 @@ from agent_framework import Agent
 
 from hosting.features.uploads.search.provider import FileSearch
 from hosting.names import StoreKey, store_space
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.event_stream import parse
 from tests.support.hashed_words import HashedWords
 from tests.support.library import AGENT, FILES, Library, library
+from tests.support.memory_store import MemoryStore
 from tests.support.owned_app import ISSUER
 from tests.support.searcher import NOTHING, searcher
 from tests.support.strictly import response
@@ -169,3 +173,59 @@ async def left_of(app: Library) -> list[str]:
         for _, name in await stores.attachments.put_between(space, 0.0, 1e12):
             names += await stores.attachments.names(StoreKey(space, name))
     return names
+
+
+@pytest.mark.behaviour("file-search.models")
+async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(tmp_path: Path) -> None:
+    """Until they are ready the search says that they are waiting; vectors of the two are never compared."""
+    stores = {
+        "AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}",
+        "AGENT_ATTACHMENTS": f"sqlite:{tmp_path / 'attachments.sqlite'}",
+    }
+    engine = MemoryStore()
+    older, newer = HashedWords(), HashedWords("hashed-words-2", size=64)
+    async with library(searcher(FileSearch(embeddings=older)), inner=engine, **stores) as app:
+        file = await app.upload("ann", TEA, "prices.md")
+    async with library(searcher(FileSearch(embeddings=newer)), inner=engine, **stores) as app:
+        first = await app.say("ann", "search oolong")
+        await app.ended("ann", f"{FILES}/{file['file_id']}")
+        async with asyncio.timeout(GUARD_SECONDS):
+            while not cited(second := await app.say("ann", "search oolong")):  # noqa: ASYNC110 - the job is at work
+                await asyncio.sleep(0.05)
+
+    assert first["response"] == f"{NOTHING} No passage fits. 1 file is still being read and was not searched."
+    assert cited(second) == ["prices.md"]
+    assert [TEA.strip()] in [[text.strip() for text in texts] for texts in newer.asked]
+
+
+@pytest.mark.behaviour("file-search.retried")
+async def test_a_file_that_an_agent_s_other_app_stored_without_a_search_is_made_ready_at_the_first_one(
+    tmp_path: Path,
+) -> None:
+    """The app had no agent that searches then."""
+    stores = {
+        "AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}",
+        "AGENT_ATTACHMENTS": f"sqlite:{tmp_path / 'attachments.sqlite'}",
+    }
+    async with library(searcher(), **stores) as app:
+        file = await app.ask("ann", "POST", FILES, params={"name": "prices.md"}, content=TEA.encode())
+    async with library(librarian(), **stores) as app:
+        first = await app.say("ann", "search oolong")
+        ready = await app.ended("ann", f"{FILES}/{file.json()['file_id']}")
+        second = await app.say("ann", "search oolong")
+
+    assert "index" not in file.json()
+    assert (ready["index"]["status"], cited(first), cited(second)) == ("ready", [], ["prices.md"])
+
+
+@pytest.mark.behaviour("file-search.retried")
+async def test_a_search_without_its_client_of_embeddings_says_so_and_fails_no_run() -> None:
+    """The agent answers without the files."""
+    embeddings = HashedWords()
+    async with library(searcher(FileSearch(embeddings=embeddings))) as app:
+        await app.upload("ann", TEA)
+        embeddings.is_away = True
+        answer = await app.say("ann", "search oolong")
+
+    sentence = "The search is not available now. Say so, and answer without the files."
+    assert answer["response"] == f"{NOTHING} {sentence}"
