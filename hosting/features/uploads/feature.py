@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from hosting.core.cells import Cells
 from hosting.core.hooks import ThreadData
-from hosting.core.stores.stores import Stores
-from hosting.core.thread_log import ThreadLog
+from hosting.core.services import Services
 from hosting.errors import HostingError
 from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.uploads.refusals import REFUSALS
 from hosting.features.uploads.routes import ROUTES, ShownFile
-from hosting.http.request import Bound, late
+from hosting.http.replies import Reply, Streamed
+from hosting.http.request import Bound, HttpRequest, late
+from hosting.http.route import Route
 from hosting.names import Address
 from hosting.ports import ClockClient
 from hosting.principal import Caller
-from hosting.settings import Settings, SettingsPart
+from hosting.settings import SettingsPart
 
 if TYPE_CHECKING:
+    from hosting.features.uploads.openai import OpenAiFiles
     from hosting.features.uploads.uploads import Uploads
 
 _RECORD = "upload-"
@@ -46,11 +47,9 @@ class UploadsFeature(Feature):
     settings = UploadSettings
     links: ClassVar[Mapping[str, str]] = {"files_url": "files"}
 
-    def __init__(
-        self, cells: Cells, stores: Stores, log: ThreadLog, settings: Settings, own_settings: UploadSettings
-    ) -> None:
-        self._needs = cells, stores, log
-        self._log, self._stores, self._most_bytes = log, stores, settings.max_body_bytes
+    def __init__(self, services: Services, own_settings: UploadSettings) -> None:
+        self._needs = services.cells, services.stores, services.log
+        self._log, self._stores, self._settings = services.log, services.stores, services.settings
         self._own = own_settings
 
     @classmethod
@@ -64,6 +63,26 @@ class UploadsFeature(Feature):
         from hosting.features.uploads.uploads import Uploads
 
         return Uploads(*self._needs, most_bytes=self._own.file_bytes, quota_bytes=self._own.files_quota_bytes)
+
+    @cached_property
+    def _openai(self) -> OpenAiFiles:
+        from hosting.features.uploads.openai import OpenAiFiles
+
+        return OpenAiFiles(self.uploads, self._settings)
+
+    def operations(self) -> Sequence[Route]:
+        """Return the operations of OpenAI's files (`verbs.KeepsFiles`)."""
+        from hosting.features.uploads.openai_routes import OPERATIONS
+
+        return OPERATIONS
+
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
+        """Return the answer of such an operation."""
+        return await self._openai.reply(request, path)
+
+    async def inlined(self, request: HttpRequest) -> HttpRequest:
+        """Return a request with the contents of the files that it names."""
+        return await self._openai.inlined(request)
 
     def has(self, agent: Any) -> bool:
         """Return whether an agent has files: a workflow has none."""
@@ -97,7 +116,7 @@ class UploadsFeature(Feature):
     def _bound(self) -> Sequence[Bound]:
         from hosting.features.uploads.http import FileHandlers
 
-        return FileHandlers(self.uploads, self._log, self._most_bytes).bound()
+        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes).bound()
 
     async def _agents(self) -> list[str]:
         return ["", *await self._log.agents()]
