@@ -39,10 +39,12 @@ from hosting.features.thread_state.feature import ThreadStateFeature
 from hosting.features.triggers.feature import TriggersFeature
 from hosting.features.uploads.feature import UploadsFeature
 from hosting.features.webhooks.feature import WebhooksFeature
+from hosting.features.webhooks.rules import WebhookSettings
 from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
+from hosting.http.verbs import KeepsFiles
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver
@@ -147,10 +149,9 @@ def make_features(
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, settings = services.threads, services.stores, services.settings
     own, most_bytes = all_settings.of, settings.max_body_bytes
-    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
-    plan.addresses = webhooks.rules
+    webhooks = _webhooks(services, plan, own(WebhooksFeature.settings))
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
-    search = SearchFeature(cells, log, threads, stores)
+    search, uploads = SearchFeature(cells, log, threads, stores), UploadsFeature(services, own(UploadsFeature.settings))
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
@@ -171,17 +172,22 @@ def make_features(
         ThreadStateFeature(services),
         BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
-        UploadsFeature(
-            cells, stores, log, settings, own(UploadsFeature.settings), loop=services.loop, held=holders.held
-        ),
+        uploads,
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
-        *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),
+        *_wires(services, plan, wires, approvals, forks, overview=overview, webhooks=webhooks, files=uploads),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
     services.thread_data += thread_data_of(features)
     return (*features, _owners(services, plan, own(OwnersFeature.settings), resolver, features))
+
+
+def _webhooks(services: Services, plan: Plan, own_settings: WebhookSettings) -> WebhooksFeature:
+    """Return the webhooks, by whose rules the plan has addresses."""
+    webhooks = WebhooksFeature(services.log, services.stores, services.runs, services.route_prefix, own_settings)
+    plan.addresses = webhooks.rules
+    return webhooks
 
 
 def _overview(
@@ -213,11 +219,12 @@ def _wires(
     services: Services,
     plan: Plan,
     names: Sequence[str],
-    *,
     approvals: Approvals,
     forks: ForksFeature,
+    *,
     overview: OverviewFeature,
     webhooks: WebhooksFeature,
+    files: KeepsFiles,
 ) -> Sequence[WireFeature]:
     """Return the other protocols, also those that the app does not name; raises as `make_features`."""
     _check_wires(names)
@@ -232,7 +239,7 @@ def _wires(
     )
     newest, large_reads, draining = overview.newest, services.large_reads, services.holders.draining
     return (
-        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads),
+        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads, files),
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),

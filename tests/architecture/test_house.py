@@ -96,6 +96,7 @@ REQUIRED = {
     "opentelemetry",
     "pydantic",
     "pydantic_core",
+    "python_multipart",
     "re2",
     "referencing",
     "typing_extensions",

@@ -13,12 +13,11 @@ from typing import Any
 from agent_framework import Agent
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.cells import Cells
+from hosting.core.services import Services
 from hosting.core.stores.archive import Archive
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.stores.stores import Stores
-from hosting.core.thread_log import ThreadLog
 from hosting.features.uploads.records import Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.part import SearchPart
@@ -26,6 +25,7 @@ from hosting.features.uploads.uploads import NewFile, Uploads
 from hosting.names import Address, StoreKey, store_space
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus
+from hosting.settings import Settings
 
 HUB = "hub"
 OWNER = "a" * 16
@@ -124,11 +124,10 @@ class Process:
     def __init__(self, app: SearchedFiles, *agents: Agent[Any]) -> None:
         stores = Stores(HUB, app.threads, Archive(MemoryObjects()), app.objects)
         clocks = Clocks(wall=lambda: app.now, awake=lambda: app.now)
-        log = ThreadLog(app.threads, app.objects, HUB, clocks=clocks, patience_seconds=0.1)
-        cells = Cells(app.threads, log)
+        services = Services(stores, Settings(), AgentLoop(1), patience_seconds=0.1, clocks=clocks)
         self.app = app
-        self.uploads = Uploads(cells, stores, log, most_bytes=10**8, quota_bytes=10**9)
-        self.part = SearchPart(self.uploads, cells, stores, clocks, AgentLoop(1), held={})
+        self.uploads = Uploads(services.cells, stores, services.log, most_bytes=10**8, quota_bytes=10**9)
+        self.part = SearchPart(self.uploads, services)
         self.uploads.follow(self.part)
         for agent in agents:
             self.part.add(AgentPlan(str(agent.name), agent))

@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.held_run import HeldRun
-from hosting.core.cells import Cells
 from hosting.core.hooks import ThreadData
-from hosting.core.stores.stores import Stores
-from hosting.core.thread_log import ThreadLog
+from hosting.core.services import Services
 from hosting.errors import HostingError
 from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OwnerData, Upkeep
 from hosting.features.uploads.refusals import REFUSALS
 from hosting.features.uploads.routes import ROUTES, ShownFile
 from hosting.features.uploads.search.clock import FORGET, JOB, STEP, index_file
-from hosting.http.request import Bound, late
+from hosting.http.replies import Reply, Streamed
+from hosting.http.request import Bound, HttpRequest, late
+from hosting.http.route import Route
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 from hosting.principal import Caller
-from hosting.settings import Settings, SettingsPart
+from hosting.settings import SettingsPart
 
 if TYPE_CHECKING:
+    from hosting.features.uploads.openai import OpenAiFiles
     from hosting.features.uploads.search.part import SearchPart
     from hosting.features.uploads.uploads import Uploads
 
@@ -54,22 +53,10 @@ class UploadsFeature(Feature):
     settings = UploadSettings
     links: ClassVar[Mapping[str, str]] = {"files_url": "files"}
 
-    def __init__(
-        self,
-        cells: Cells,
-        stores: Stores,
-        log: ThreadLog,
-        settings: Settings,
-        own_settings: UploadSettings,
-        *,
-        loop: AgentLoop,
-        held: Mapping[str, HeldRun],
-    ) -> None:
-        """`held` are the runs of this process, whose agents work on the `loop`."""
-        self._needs = cells, stores, log
-        self._log, self._stores, self._most_bytes = log, stores, settings.max_body_bytes
+    def __init__(self, services: Services, own_settings: UploadSettings) -> None:
+        self._services = services
+        self._log, self._stores, self._settings = services.log, services.stores, services.settings
         self._own = own_settings
-        self._of_agents = loop, held
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -91,9 +78,10 @@ class UploadsFeature(Feature):
         from hosting.features.uploads.search.part import SearchPart
         from hosting.features.uploads.uploads import Uploads
 
-        own, (loop, held) = self._own, self._of_agents
-        uploads = Uploads(*self._needs, most_bytes=own.file_bytes, quota_bytes=own.files_quota_bytes)
-        search = SearchPart(uploads, self._needs[0], self._stores, self._log.clocks, loop, held=held)
+        services, own = self._services, self._own
+        most = {"most_bytes": own.file_bytes, "quota_bytes": own.files_quota_bytes}
+        uploads = Uploads(services.cells, services.stores, services.log, **most)
+        search = SearchPart(uploads, services)
         uploads.follow(search)
         return uploads, search
 
@@ -105,6 +93,26 @@ class UploadsFeature(Feature):
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the job that makes a file ready for search, and what removes its instance."""
         return Orchestration(JOB, index_file), Activity(STEP, self._step), EntityOperation(FORGET, self._forget)
+
+    @cached_property
+    def _openai(self) -> OpenAiFiles:
+        from hosting.features.uploads.openai import OpenAiFiles
+
+        return OpenAiFiles(self.uploads, self._settings)
+
+    def operations(self) -> Sequence[Route]:
+        """Return the operations of OpenAI's files (`verbs.KeepsFiles`)."""
+        from hosting.features.uploads.openai_routes import OPERATIONS
+
+        return OPERATIONS
+
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
+        """Return the answer of such an operation."""
+        return await self._openai.reply(request, path)
+
+    async def inlined(self, request: HttpRequest) -> HttpRequest:
+        """Return a request with the contents of the files that it names."""
+        return await self._openai.inlined(request)
 
     def has(self, agent: Any) -> bool:
         """Return whether an agent has files: a workflow has none."""
@@ -138,7 +146,7 @@ class UploadsFeature(Feature):
     def _bound(self) -> Sequence[Bound]:
         from hosting.features.uploads.http import FileHandlers
 
-        return FileHandlers(self.uploads, self._log, self._most_bytes).bound()
+        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes).bound()
 
     async def _step(self, text: str, client: ClockClient) -> str:
         return await self.search.step(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -57,6 +57,8 @@ FILE_FIELD = "file"
 _FORM = "multipart/form-data"
 _FORM_BYTES = 65_536
 """So much larger than its file a form may be."""
+
+_LONGEST_LENGTH = 15
 
 
 class FileHandlers:
@@ -130,24 +132,7 @@ class FileHandlers:
 
     async def _content(self, request: HttpRequest) -> Reply | Streamed:
         scope, file = await self._file(request)
-        etag = f'"{file.sha256}"'
-        wanted = None if request.headers.get("if-range", etag) != etag else request.headers.get("range")
-        try:
-            part = read_range(wanted, file.bytes)
-        except InvalidRangeError as error:
-            return problem_reply(error, "json", {"content-range": f"bytes */{file.bytes}"})
-        start, end = part or (0, file.bytes)
-        headers = {
-            "content-length": str(end - start),
-            "content-disposition": disposition(file.name),
-            "content-security-policy": "sandbox",
-            "x-content-type-options": "nosniff",
-            "accept-ranges": "bytes",
-            "etag": etag,
-            **({} if part is None else {"content-range": f"bytes {start}-{end - 1}/{file.bytes}"}),
-        }
-        pieces = self._uploads.parts(scope, file, start, end)
-        return Streamed(pieces, headers, served_type(file.media_type), 200 if part is None else 206)
+        return content_reply(self._uploads, scope, file, request.headers)
 
     async def _delete(self, request: HttpRequest) -> Reply:
         scope = await self._scope(request)
@@ -229,6 +214,28 @@ class FileHandlers:
         return request.agent_url if "name" in request.received.path_params else request.base_url
 
 
+def content_reply(uploads: Uploads, scope: Scope, file: UploadedFile, asked: Mapping[str, str]) -> Reply | Streamed:
+    """Return the bytes of a file, or those of the range that the headers ask for."""
+    etag = f'"{file.sha256}"'
+    wanted = None if asked.get("if-range", etag) != etag else asked.get("range")
+    try:
+        part = read_range(wanted, file.bytes)
+    except InvalidRangeError as error:
+        return problem_reply(error, "json", {"content-range": f"bytes */{file.bytes}"})
+    start, end = part or (0, file.bytes)
+    headers = {
+        "content-length": str(end - start),
+        "content-disposition": disposition(file.name),
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff",
+        "accept-ranges": "bytes",
+        "etag": etag,
+        **({} if part is None else {"content-range": f"bytes {start}-{end - 1}/{file.bytes}"}),
+    }
+    pieces = uploads.parts(scope, file, start, end)
+    return Streamed(pieces, headers, served_type(file.media_type), 200 if part is None else 206)
+
+
 def url_of(scope: Scope) -> str:
     """Return where the files of a scope are, below the app's routes."""
     if scope.thread_id:
@@ -265,7 +272,7 @@ def shown_upload(upload: UploadedFile) -> ShownUpload:
 
 
 async def read_file(
-    request: HttpRequest, most_bytes: int, *, is_named: bool = True
+    request: HttpRequest, most_bytes: int, *, is_named: bool = True, field: str = FILE_FIELD
 ) -> tuple[NewFile, AsyncIterator[bytes]]:
     """Return the file of a request, and its bytes as they come. A part has no name of its own: it is not `is_named`.
 
@@ -275,20 +282,29 @@ async def read_file(
     if (coding := headers.get("content-encoding", "identity").strip().lower()) != "identity":
         raise UnsupportedMediaTypeError(f"The body has the Content-Encoding {coding[:80]!r}. Send it without.")
     given = headers.get("content-type", "")
-    length = headers.get("content-length", "")
-    size = int(length) if length.isdecimal() and len(length) < 16 else None
     if given.partition(";")[0].strip().lower() != _FORM:
         name = request.query.get("name")
         if is_named and name is None:
             raise InvalidFieldError("The query 'name' is missing. Send the file's name, or a form with the file.")
         name = read_name("The query 'name'", name or "") if is_named else ""
-        size = None if size is None else _fitting(size, most_bytes)
+        size = length_of(headers, most_bytes, 0)
         return NewFile(name, read_media_type(given, name), size), request.chunks()
-    size = None if size is None else min(_fitting(size, most_bytes + _FORM_BYTES), most_bytes)
-    form = FileForm(headers, request.chunks(), FILE_FIELD)
+    size = length_of(headers, most_bytes)
+    form = FileForm(headers, request.chunks(), field)
     await form.open()
     name = read_name("The file's name in the form", form.file_name) if is_named else ""
     return NewFile(name, read_media_type(form.media_type or OCTETS, name), size), form.body()
+
+
+def length_of(headers: Mapping[str, str], most_bytes: int, form_bytes: int = _FORM_BYTES) -> int | None:
+    """Return how many bytes the file has at most by the request's length; None where that does not say it.
+
+    The form around it may have `form_bytes`. Raises `FileTooLargeError`.
+    """
+    length = headers.get("content-length", "")
+    if not length.isdecimal() or len(length) > _LONGEST_LENGTH:
+        return None
+    return min(_fitting(int(length), most_bytes + form_bytes), most_bytes)
 
 
 def _fitting(size: int, most_bytes: int) -> int:

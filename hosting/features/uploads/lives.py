@@ -1,15 +1,15 @@
 """The life of a file: uploaded, stored, removed; and the rest of what a process left that died on the way.
 
 Theory. Before the first write a name is put among what is due, and it is taken away after the last. Between the two the
-file's cell says how far it is, and each step may be repeated: so whoever finds the name goes on from there (`settle`).
+file's cell says how far it is, and each step may be repeated: a process that finds the name continues there (`resume`).
 
 An upload: the cell, the bytes in the quota, the pieces, the hash into the cell, the file into the cell of its content,
 and then the cell says `stored`: from this moment there is a file. A content that was there already is taken, and the
 pieces that came again go.
 
-A removal: the cell says `removing`, and there is no file any more. Those who follow files are told, the file leaves its
-content, which goes with the last one, and the cell goes. The cell of a broken upload stays without its name for some
-hours: a process that still puts pieces finds it, or puts them before they are looked for again.
+A removal: the cell says `removing`, and there is no file any more. The follower removes what it made. The file leaves
+its content, which goes with the last one, and the cell goes. The cell of a broken upload stays without its name for
+some hours: a process that still puts pieces finds it, or puts them before they are looked for again.
 
 A thread's file has a record among the attachments of that life of the thread, which is put before the file is there.
 So a deletion of the thread finds it there, or the file finds the thread deleted.
@@ -151,7 +151,7 @@ class FileLives:
         chunks = 0 if file is None else await self._take_away(scope, file)
         return None if before.state == "removing" else Removed(before, chunks)
 
-    async def settle(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
+    async def resume(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
         """Do what is left to do with a file, and return whether nothing is."""
         file = await self.read(scope, file_id)
         if file is None:
@@ -171,8 +171,8 @@ class FileLives:
         await self.remove(scope, file_id)
         return await self.read(scope, file_id) is None
 
-    async def tell(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
-        """Tell the follower of a file that is there; a failure leaves that due."""
+    async def announce(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
+        """Announce a file that is there to the follower; a failure leaves that due."""
         if not file.due or self.follower is None:
             return file
         try:
@@ -180,7 +180,7 @@ class FileLives:
         except HostingError as error:
             logger.warning("File %s is not followed yet: %s.", file.id, type(error).__name__)
             return file
-        return await self._change(scope, file.id, _told) or file
+        return await self._change(scope, file.id, _announced) or file
 
     async def check_thread(self, scope: Scope) -> None:
         """Raise `UnknownThreadError` where the scope is a life of a thread that has ended."""
@@ -227,7 +227,7 @@ class FileLives:
             await self.contents.erase(scope.account, file.id)
         elif file.in_parts:
             await self.contents.erase(scope.account, file.id, but=file.parts)
-        file = await self.tell(scope, file, client)
+        file = await self.announce(scope, file, client)
         if not file.due and not (file.in_parts and scope.thread_id):  # a completion that is sent again finds its thread
             await self._undue(scope, file.id)
         return file
@@ -291,5 +291,5 @@ class FileLives:
         return epoch_store_key(self._stores.hub, scope.address, scope.epoch)
 
 
-def _told(file: UploadedFile | None) -> UploadedFile | None:
+def _announced(file: UploadedFile | None) -> UploadedFile | None:
     return None if file is None else file.model_copy(update={"due": False})

@@ -117,15 +117,22 @@ class _Parts:
         return body
 
     def _begin(self) -> None:
-        self._header_name, self._header_value = b"", b""
+        self._header_name, self._header_value, self._header_bytes = b"", b"", 0
         self._headers: dict[bytes, bytes] = {}
         self._name, self._file_name, self._text = "", None, b""
 
     def _take_name(self, data: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
         self._header_name += data[start:end]
 
     def _take_value(self, data: bytes, start: int, end: int) -> None:
+        self._count_header(end - start)
         self._header_value += data[start:end]
+
+    def _count_header(self, size: int) -> None:
+        self._header_bytes += size
+        if self._header_bytes > MOST_FIELD_BYTES:
+            raise InvalidBodyError(f"A part of the form has more than {MOST_FIELD_BYTES:,} bytes of headers.")
 
     def _end_header(self) -> None:
         self._headers[self._header_name.lower()] = self._header_value

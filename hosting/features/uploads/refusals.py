@@ -14,7 +14,7 @@ class UnknownUploadError(RequestError, code="unknown_upload", status=404):
 
 
 class FileTooLargeError(RequestError, code="file_too_large", status=413):
-    """The file is larger than `AGENT_FILE_BYTES`, or than the upload said."""
+    """The file is larger than `AGENT_FILE_BYTES`, or than its upload was begun for."""
 
 
 class FilesFullError(RequestError, code="files_full", status=409):
@@ -22,7 +22,7 @@ class FilesFullError(RequestError, code="files_full", status=409):
 
 
 class UploadMismatchError(RequestError, code="upload_mismatch", status=409):
-    """The parts of an upload are not the file that it said: by their number, their bytes or their checksum."""
+    """The parts of an upload are not the file that it was begun for: by their number, their bytes or their checksum."""
 
 
 class InvalidRangeError(RequestError, code="invalid_range", status=416):

@@ -31,12 +31,12 @@ class FilesUpkeep:
             key = StoreKey(self._due, name)
             due = [file_id for file_id, put_at in (await self._objects.names(key)).items() if put_at < before]
             for file_id, scope in (await self._objects.read(key, due)).items() if due else ():
-                left += not await self._settled(Scope.of_text(scope), file_id, client)
+                left += not await self._resumed(Scope.of_text(scope), file_id, client)
         return left
 
-    async def _settled(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
+    async def _resumed(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
         try:
-            return await self._uploads.lives.settle(scope, file_id, client)
+            return await self._uploads.lives.resume(scope, file_id, client)
         except HostingError as error:
             logger.warning("File %s is left as it is until the next upkeep: %s.", file_id, type(error).__name__)
             return False

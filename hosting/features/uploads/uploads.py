@@ -42,7 +42,7 @@ _REMOVED_AT_ONCE = 4
 
 
 class NewFile(Struct, frozen=True):
-    """A file that is to come: `size` in bytes, None where nobody said it."""
+    """A file that is to come: `size` in bytes, None where it is not known."""
 
     name: str
     media_type: str
@@ -82,8 +82,12 @@ class Uploads:
         self._contents = self.lives.contents
         self._cells, self._log, self._clocks = cells, log, log.clocks
 
+    def now(self) -> float:
+        """Return the time by which files are dated, in seconds since 1970."""
+        return self._clocks.wall()
+
     def follow(self, follower: FollowsFiles) -> None:
-        """Have a follower told of each file that is stored or removed from now on."""
+        """Announce each file that is stored or removed from now on to a follower."""
         self.lives.follower = follower
 
     async def store(self, scope: Scope, new: NewFile, body: AsyncIterator[bytes], client: ClockClient) -> UploadedFile:
@@ -124,11 +128,11 @@ class Uploads:
     ) -> UploadedFile:
         """Make a file of these parts of an upload, in this order, and return it; again returns the same.
 
-        Raises `UnknownUploadError`, and `UploadMismatchError` where they are not the file that the upload said.
+        Raises `UnknownUploadError`, and `UploadMismatchError` where they are not the file that was announced.
         """
         upload = await self.lives.read(scope, upload_id)
         if upload is not None and upload.state == "stored" and upload.in_parts:
-            return await self.lives.tell(scope, upload, client)
+            return await self.lives.announce(scope, upload, client)
         upload = await self._upload(scope, upload_id)
         by_id = {part.id: part for part in upload.parts}
         if unknown := [part_id for part_id in part_ids if part_id not in by_id]:
@@ -170,7 +174,7 @@ class Uploads:
     ) -> tuple[list[UploadedFile], str]:
         """Return files after that id, the oldest first, and the id that the next page comes after; "" for none.
 
-        With a `client`, a follower is told of those that it does not know yet.
+        With a `client`, those that the follower does not know yet are announced to it.
         """
         cell, prefix, files = scope.cell(after), scope.prefix, list[UploadedFile]()
         agent, cursor = cell.address.agent, cell.address.thread_id
@@ -186,7 +190,7 @@ class Uploads:
                     continue
                 if len(files) == most:
                     return files, files[-1].id
-                files.append(file if client is None else await self.lives.tell(scope, file, client))
+                files.append(file if client is None else await self.lives.announce(scope, file, client))
             if len(heads) < _PAGE:
                 return files, ""
             cursor = heads[-1][0]
@@ -196,10 +200,15 @@ class Uploads:
         files, _ = await self.page(scope, "", 10**9, client)
         return files
 
+    async def find(self, scope: Scope, file_id: str) -> UploadedFile | None:
+        """Return a file, None where there is none."""
+        file = await self.lives.read(scope, file_id)
+        return None if file is None or file.state != "stored" else file
+
     async def read(self, scope: Scope, file_id: str) -> UploadedFile:
         """Return a file; raises `UnknownFileError`."""
-        file = await self.lives.read(scope, file_id)
-        if file is None or file.state != "stored":
+        file = await self.find(scope, file_id)
+        if file is None:
             raise UnknownFileError(f"There is no file {file_id[:80]!r} here.")
         return file
 
@@ -210,7 +219,7 @@ class Uploads:
         return self._contents.read(scope.account, file.content, file.parts, start, end)
 
     async def change(self, scope: Scope, file_id: str, changed: Callable[[UploadedFile], UploadedFile]) -> UploadedFile:
-        """Return a file after a change of what is said of it; raises `UnknownFileError` where it is gone."""
+        """Return a file after a change of its record; raises `UnknownFileError` where it is gone."""
 
         def newer(file: UploadedFile | None) -> UploadedFile:
             if file is None or file.state != "stored":

@@ -6,22 +6,18 @@ An app without an agent that searches imports no more than this, unless a file h
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.held_run import HeldRun
-from hosting.core.cells import Cells
 from hosting.core.clocks import purge_clock
-from hosting.core.stores.stores import Stores
+from hosting.core.services import Services
 from hosting.errors import EngineUnavailableError, InvalidFieldError
 from hosting.features.uploads.records import Scope, UploadedFile
 from hosting.features.uploads.search.clock import FORGET
 from hosting.features.uploads.uploads import Uploads
 from hosting.names import is_id
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient, Clocks
+from hosting.ports import ClockClient
 
 if TYPE_CHECKING:
     from hosting.features.uploads.search.index.stored import StoredChunkIndex
@@ -34,19 +30,9 @@ _SWEPT_SECONDS = 3 * 86_400.0
 class SearchPart:
     """The search of one app's files. It follows them (`lives.FollowsFiles`)."""
 
-    def __init__(
-        self,
-        uploads: Uploads,
-        cells: Cells,
-        stores: Stores,
-        clocks: Clocks,
-        loop: AgentLoop,
-        *,
-        held: Mapping[str, HeldRun],
-    ) -> None:
-        """`held` are the runs of this process; agents and their clients of embeddings work on the `loop`."""
-        self._uploads, self._cells, self._stores, self._clocks = uploads, cells, stores, clocks
-        self._loop, self._held = loop, held
+    def __init__(self, uploads: Uploads, services: Services) -> None:
+        self._uploads, self._services = uploads, services
+        self._clocks, self._stores = services.log.clocks, services.stores
         self.is_on = False
 
     @cached_property
@@ -54,7 +40,7 @@ class SearchPart:
         """The index in the app's own storage."""
         from hosting.features.uploads.search.index.stored import StoredChunkIndex
 
-        return StoredChunkIndex(self._cells, self._stores.attachments, self._stores.hub)
+        return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
 
     @cached_property
     def searches(self) -> FileSearches:
@@ -68,12 +54,12 @@ class SearchPart:
         """What makes files ready."""
         from hosting.features.uploads.search.jobs import FileJobs
 
-        return FileJobs(self._uploads, self._stores, self._clocks, self._loop, self.searches)
+        return FileJobs(self._uploads, self._stores, self._clocks, self._services.loop, self.searches)
 
     def add(self, agent: AgentPlan) -> None:
         """Connect the searches of an agent."""
         if agent.workflow is None:
-            self.is_on |= self.searches.attach(agent.agent, agent.name, self._held)
+            self.is_on |= self.searches.attach(agent.agent, agent.name, self._services.holders.held)
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""

@@ -65,7 +65,7 @@ async def test_an_agent_finds_a_passage_and_its_answer_cites_file_and_place() ->
     assert parse(streamed.text)[-1].fields["citations"] == answer["citations"]
     message = wired.output[-1]
     annotations = message.content[0].annotations
-    assert [(one.type, one.filename) for one in annotations][0] == ("file_citation", "prices.md")
+    assert (annotations[0].type, annotations[0].filename) == ("file_citation", "prices.md")
     assert wired.output_text[annotations[0].index :].startswith(mark)
 
 
