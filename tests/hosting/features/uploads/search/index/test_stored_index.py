@@ -95,6 +95,12 @@ WORKS: dict[str, tuple[Work, list[tuple[str, int]]]] = {
     "erase": (lambda index: index.erase(SPACE), []),
 }
 
+OTHERS: dict[str, Work] = {
+    **{name: work for name, (work, _) in WORKS.items()},
+    "sweep": lambda index: index.remove(SPACE, "nothing"),
+    "remove what comes": lambda index: index.remove(SPACE, "c"),
+}
+
 
 @pytest.mark.behaviour("file-index.once")
 @pytest.mark.parametrize("is_done", [False, True])
@@ -141,11 +147,11 @@ async def test_of_a_file_whose_addition_died_anywhere_nothing_is_left_once_it_is
 
 
 @pytest.mark.behaviour("file-index.once")
-@pytest.mark.parametrize("meanwhile", WORKS)
+@pytest.mark.parametrize("meanwhile", OTHERS)
 @pytest.mark.parametrize("name", ["add", "replace", "remove"])
 async def test_whatever_another_process_does_between_two_calls_counts_too(name: str, meanwhile: str) -> None:
     """Both changes are there, or the later one of one file; no object is left that nobody names."""
-    work, other = WORKS[name][0], WORKS[meanwhile][0]
+    work, other = WORKS[name][0], OTHERS[meanwhile]
     start = await filled()
     results = list[list[tuple[str, int]]]()
     for call in range(1, CALLS):
