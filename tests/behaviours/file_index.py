@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "store, also if a process was killed in the middle.",
     "file-index.owners": "What is indexed of one owner, agent, thread or model is never found for another.",
     "file-index.refuses": "A vector of another size, or without a direction, is refused with a sentence.",
+    "file-index.bounds": "Small files share segments, a search reads what is new to its process, and a process "
+    "remembers no more than it may.",
     "file-index.recall": "The search over vectors with a byte for each number finds nearly what an exact search finds "
     "(benchmarks).",
 }

@@ -10,24 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.cells import Cells
 from hosting.core.stores.blobs import BlobObjects, blob_account
-from hosting.core.stores.contract import ThreadStore
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
-from hosting.core.thread_log import ThreadLog
 from hosting.errors import AttachmentsUnavailableError
 from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
 from hosting.features.uploads.search.index.contract import ChunkIndex
-from hosting.features.uploads.search.index.stored import StoredChunkIndex
 from hosting.names import StoreKey, store_space
 from hosting.ports import ObjectStore
 from tests.support.azurite import Azurite
+from tests.support.indexed_files import HUB, sqlite_index, stored_index
 from tests.support.vector_service import VectorService
 
-HUB = "hub"
 ALWAYS = 4e9
 SERVICE = "azure-search"
 STORED = ["memory", "sqlite", pytest.param("blob", marks=pytest.mark.slow)]
@@ -46,17 +41,6 @@ class OpenedIndexes:
         """Open the index as another process does."""
         self.opened.append(self._open())
         return self.opened[-1]
-
-
-def stored_index(store: ThreadStore, objects: ObjectStore) -> StoredChunkIndex:
-    """Return the app's own index in these stores."""
-    return StoredChunkIndex(Cells(store, ThreadLog(store, objects, HUB)), objects, HUB)
-
-
-def sqlite_index(folder: Path) -> StoredChunkIndex:
-    """Return the app's own index in files of that folder, as any process opens it."""
-    objects = SqliteObjects(StoreFile(ATTACHMENTS, folder / "objects.sqlite", AttachmentsUnavailableError))
-    return stored_index(SqliteThreadStore(folder / "log.sqlite", HUB), objects)
 
 
 def _memory(request: pytest.FixtureRequest) -> OpenedIndexes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from concurrent.futures import Executor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,10 @@ Ranked = tuple[int, int]
 
 
 class Searched:
-    """The segments of one search, each with the number of its shelf; `threads` compare vectors."""
+    """The segments of one search, each with the number of its shelf."""
 
-    def __init__(self, segments: Sequence[tuple[int, LoadedSegment]], threads: Executor, thread_count: int) -> None:
-        self._segments, self._threads, self._thread_count = segments, threads, thread_count
+    def __init__(self, segments: Sequence[tuple[int, LoadedSegment]]) -> None:
+        self._segments = segments
 
     def best(
         self, vector: Sequence[float], words: Sequence[str], most: int, file_ids: Collection[str] | None
@@ -56,21 +55,11 @@ class Searched:
     ) -> list[Ranked]:
         direction = direction_of(vector)
         signs = signs_of(direction)
-        counts = self._counts(signs)
+        counts = [segment.vectors.differing(signs) for _, segment in self._segments]
         for count, is_outside in zip(counts, outside or (), strict=False):
             count[is_outside] = _NEVER
         hits = nearest([segment.vectors for _, segment in self._segments], counts, direction, depth)
         return [(number, row) for number, row, _ in hits]
-
-    def _counts(self, signs: NDArray[np.uint64]) -> list[NDArray[np.uint16]]:
-        def counted(first: int) -> list[NDArray[np.uint16]]:
-            part = self._segments[first :: self._thread_count]
-            return [segment.vectors.differing(signs) for _, segment in part]
-
-        counts: list[NDArray[np.uint16]] = [np.empty(0, np.uint16)] * len(self._segments)
-        for first, part in enumerate(self._threads.map(counted, range(self._thread_count))):
-            counts[first :: self._thread_count] = part
-        return counts
 
     def _by_words(self, words: Sequence[str], depth: int, outside: Sequence[NDArray[np.bool_]] | None) -> list[Ranked]:
         weights = weigh([segment.wording for _, segment in self._segments], words)

@@ -13,9 +13,7 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
@@ -62,7 +60,6 @@ logger = logging.getLogger(__name__)
 CATALOGS: CellKind[Catalog] = CellKind("file-index", "catalog", decode_catalog, encode_catalog, remembered=True)
 _NAME_DIGITS = 16
 _KEY_DIGITS = 32
-_MOST_THREADS = 4
 
 
 class _Plan(Struct, frozen=True):
@@ -87,8 +84,6 @@ class StoredChunkIndex:
         self._turns = Turns()
         self._cached_bytes = cached_bytes
         self._reader = SegmentReader(objects, cached_bytes)
-        self._thread_count = min(_MOST_THREADS, os.cpu_count() or 1)
-        self._threads = ThreadPoolExecutor(self._thread_count, "file-index")
 
     async def add(self, space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> None:
         """Index a whole file in place of what is indexed of it; see `ChunkIndex`.
@@ -147,9 +142,8 @@ class StoredChunkIndex:
             await self._sweep(_cell_of(name))
 
     async def close(self) -> None:
-        """Let go of memory and threads."""
+        """Let go of memory."""
         self._reader = SegmentReader(self._objects, self._cached_bytes)
-        self._threads.shutdown(wait=False)
 
     async def _search(
         self, spaces: Sequence[IndexSpace], catalogs: Sequence[Catalog], query: ChunkQuery
@@ -163,7 +157,7 @@ class StoredChunkIndex:
             loaded += [(number, segment) for segment in segments]
         if not loaded:
             return []
-        searched = Searched(loaded, self._threads, self._thread_count)
+        searched = Searched(loaded)
         best = await asyncio.to_thread(searched.best, query.vector, words, query.most, query.file_ids)
         chunks = await self._reader.texts(shelves, [row for row, _ in best])
         return [

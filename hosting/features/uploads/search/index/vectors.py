@@ -96,8 +96,9 @@ def nearest(
     """
     differing = np.concatenate(counts)
     starts = np.cumsum([0, *(len(part) for part in counts)])
-    candidates = _smallest(differing, max(CANDIDATES, _CANDIDATES_OF_EACH * most))
-    candidates = np.sort(candidates[differing[candidates] <= len(direction)])
+    rows_with = np.bincount(differing, minlength=len(direction) + 1)[: len(direction) + 1].cumsum()
+    most_differing = np.searchsorted(rows_with, max(CANDIDATES, _CANDIDATES_OF_EACH * most))
+    candidates = np.flatnonzero(differing <= min(most_differing, len(direction)))
     found = list[tuple[int, int, float]]()
     for number, segment in enumerate(segments):
         first, last = np.searchsorted(candidates, starts[number : number + 2])
