@@ -114,7 +114,7 @@ class _Page:
     def _break(self, tag: str) -> None:
         """Begin a line or a paragraph, if the text does not stand at the beginning of one."""
         if self._parts and tag in _PARAGRAPHS | _LINES:
-            last = self._parts[-1]
+            last = "".join(self._parts[-2:])
             if tag in _PARAGRAPHS and not last.endswith("\n\n"):
                 self._add("\n" if last.endswith("\n") else "\n\n")
             elif not last.endswith("\n"):
