@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from tempfile import TemporaryFile
@@ -69,7 +69,7 @@ def check_packages(find: Callable[[str], object | None] = find_spec) -> None:
 
 async def extracted(
     parts: AsyncIterator[bytes], name: str, media_type: str, limits: TextLimits
-) -> AsyncIterator[TextPiece]:
+) -> AsyncGenerator[TextPiece, None]:
     """Give the text of the file in order; raise `UnreadableFileError` where it has none or ends before its whole text.
 
     The pieces joined are the whole text that places count in. `name` and `media_type` are hints; the name touches no

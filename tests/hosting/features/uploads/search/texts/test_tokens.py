@@ -16,8 +16,8 @@ RECORDED = {
     "hatten ihn gelesen, und niemand wünschte Änderungen.": 39,
     "Le comité s'est réuni mardi pour discuter du rapport annuel. La plupart des membres l'avaient lu, et personne "
     "n'a demandé de modifications.": 38,
-    "Komitet spotkał się we wtorek, aby omówić sprawozdanie roczne. Większość członków je przeczytała i nikt nie prosił "
-    "o zmiany.": 49,
+    "Komitet spotkał się we wtorek, aby omówić sprawozdanie roczne. Większość członków je przeczytała i nikt nie "
+    "prosił o zmiany.": 49,
     "Комитет собрался во вторник, чтобы обсудить годовой отчёт. Большинство членов прочитали его, и никто не просил "
     "изменений.": 55,
     "委员会星期二开会讨论年度报告。大多数成员都已经读过,没有人要求修改。一小时后,他们决定在春天发表。": 50,
