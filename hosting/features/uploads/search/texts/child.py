@@ -6,6 +6,7 @@ parent trusts nothing that it writes.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -36,6 +37,8 @@ _READERS = {
     kinds.MARKDOWN: ("plain", "markdown_pieces"),
     kinds.CSV: ("plain", "csv_pieces"),
 }
+_ENCODINGS = ("cp437", "latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-8-sig")
+"""Of names in a zip and of titles in a PDF. Python imports an encoding at its first use, which is behind the seal."""
 _DROPPED = dict.fromkeys([*range(0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0xFEFF, 0xFFFE, 0xFFFF])
 """Controls, marks of the order of bytes, and what is no character."""
 _BLANKS = re.compile(r"\s{64,}")
@@ -63,6 +66,8 @@ def main() -> None:
 def _pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     form = kinds.form_of(file)
     modules = {name: import_module(f"{readers.__name__}.{name}") for name in _MODULES[form]}
+    for encoding in _ENCODINGS:
+        codecs.lookup(encoding)
     if "plain" in modules:
         modules["plain"].load_encodings()
     confinement.seal()

@@ -1,9 +1,9 @@
 """Chunks of a file's text: windows of tokens that overlap, cut where a reader would.
 
-Theory. The text is a row of units, mostly words. A window begins at a unit and takes as many as it has tokens for. It is
-cut behind the best of its last quarter: at the end of a page or a heading's part, else of a paragraph, of a sentence or
-line, of a word, and only then within one. The next window begins so many tokens before the cut, at the best unit of a
-quarter again. Nothing but the pieces decides, so each process cuts the same file alike. Only a window and a piece are
+Theory. The text is a row of units, mostly words. A window begins at a unit and takes as many as it has tokens for. It
+is cut behind the best of its last quarter: at the end of a page or a heading's part, else of a paragraph, of a sentence
+or line, of a word, and only then within one. The next window begins so many tokens before the cut, at the best unit of
+a quarter again. Nothing but the pieces decides, so each process cuts the same file alike. Only a window and a piece are
 held, and each unit is looked at a few times: the cost grows with the text.
 """
 
@@ -35,9 +35,9 @@ def chunked(
 ) -> Iterator[Chunk]:
     """Give the chunks of a text in order; their places count the characters of all pieces joined.
 
-    A chunk has at most `chunk_tokens` estimated tokens, and repeats up to `overlap_tokens` of the chunk before. Its page
-    and label are those where it begins. Raise `ValueError` for fewer than 100 tokens, and for an overlap of more than
-    half of a chunk.
+    A chunk has at most `chunk_tokens` estimated tokens, and repeats up to `overlap_tokens` of the chunk before. Its
+    page and label are those where it begins. Raise `ValueError` for fewer than 100 tokens, and for an overlap of more
+    than half of a chunk.
     """
     if chunk_tokens < LEAST_CHUNK_TOKENS or not 0 <= overlap_tokens <= chunk_tokens // 2:
         raise ValueError(

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from tempfile import TemporaryFile
@@ -48,7 +48,8 @@ _PACKAGES = {
     "python_calamine": "python-calamine",
     "lxml": "lxml",
     "charset_normalizer": "charset-normalizer",
-} | ({} if _KERNEL_LIMITS_MEMORY else {"psutil": "psutil"})
+    "psutil": "psutil",
+}
 _SLOW = (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGALRM", None))
 _KEPT_VARIABLES = ("SYSTEMROOT", "TMPDIR", "TEMP", "LD_LIBRARY_PATH")
 """What Python itself needs. The app's settings, which may hold keys, are none of them."""
@@ -56,9 +57,9 @@ _KEPT_VARIABLES = ("SYSTEMROOT", "TMPDIR", "TEMP", "LD_LIBRARY_PATH")
 _places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-def check_packages() -> None:
+def check_packages(find: Callable[[str], object | None] = find_spec) -> None:
     """Raise `ConfigurationError` if a package that files are read with is missing; it names each."""
-    missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
+    missing = [package for module, package in _PACKAGES.items() if find(module) is None]
     if missing:
         raise ConfigurationError(
             f"A search in files needs {', '.join(missing)}. Add the lines of requirements-file-search.txt to "
@@ -68,7 +69,7 @@ def check_packages() -> None:
 
 async def extracted(
     parts: AsyncIterator[bytes], name: str, media_type: str, limits: TextLimits
-) -> AsyncIterator[TextPiece]:
+) -> AsyncGenerator[TextPiece, None]:
     """Give the text of the file in order; raise `UnreadableFileError` where it has none or ends before its whole text.
 
     The pieces joined are the whole text that places count in. `name` and `media_type` are hints; the name touches no

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from lxml import etree
 
@@ -29,7 +29,8 @@ _META_BYTES = 1024
 def html_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     """Give the shown text, in a piece for each heading."""
     page = _Page()
-    parser: etree.HTMLParser[None] = etree.HTMLParser(target=page, huge_tree=True, no_network=True)
+    target: Any = page  # the types of lxml ask for methods that it does not
+    parser = etree.HTMLParser(target=target, huge_tree=True, no_network=True)
     for text in blocks(file, _media_type(file, order.media_type)):
         parser.feed(text)
         yield from page.pieces()
@@ -114,7 +115,7 @@ class _Page:
     def _break(self, tag: str) -> None:
         """Begin a line or a paragraph, if the text does not stand at the beginning of one."""
         if self._parts and tag in _PARAGRAPHS | _LINES:
-            last = self._parts[-1]
+            last = "".join(self._parts[-2:])
             if tag in _PARAGRAPHS and not last.endswith("\n\n"):
                 self._add("\n" if last.endswith("\n") else "\n\n")
             elif not last.endswith("\n"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import posixpath
 import zipfile
 import zlib
@@ -20,8 +19,6 @@ from hosting.features.uploads.search.texts.refusals import (
     FORBIDDEN_XML,
     UnreadableFileError,
 )
-
-codecs.lookup("cp437")  # zipfile decodes names by it, and a sealed process imports nothing any more
 
 _READ_BYTES = 1 << 16
 _IS_ENCRYPTED = 1

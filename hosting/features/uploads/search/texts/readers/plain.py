@@ -17,6 +17,7 @@ from hosting.features.uploads.search.texts.refusals import NOT_READ, UnreadableF
 
 _SAMPLE_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
+_BLOCK = MOST_PIECE // 2
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -44,7 +45,7 @@ _KNOWN_CHARSETS = (
 """Of the codecs that Python has, those of texts: some others are no encodings, and some take a square of time."""
 _GUESSED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp866", "cp874"),
-    *("iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u", "mac_roman", "mac_cyrillic"),
+    *("iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15", "koi8_r", "koi8_u"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 )
 """The encodings that people's texts still have, where neither a mark nor a media type says it."""
@@ -102,10 +103,11 @@ def blocks(file: BinaryIO, media_type: str) -> Iterator[str]:
     """Give the file's characters in blocks, cut behind a line or a blank where there is one."""
     stream = io.TextIOWrapper(file, encoding=encoding_of(file, media_type), errors="replace", newline=None)
     rest = ""
-    while block := stream.read(MOST_PIECE // 2):
+    while block := stream.read(_BLOCK):
+        is_last = len(block) < _BLOCK
         block = rest + block
-        cut = max(block.rfind("\n"), block.rfind(" ")) + 1 or len(block)
-        if cut <= len(block) // 2:
+        cut = max(block.rfind("\n"), block.rfind(" ")) + 1
+        if is_last or cut <= len(block) // 2:
             cut = len(block)
         rest = block[cut:]
         yield block[:cut]

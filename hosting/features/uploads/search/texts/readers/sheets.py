@@ -39,8 +39,9 @@ def _pieces(book: CalamineWorkbook, limits: TextLimits) -> Iterator[TextPiece]:
     if len(book.sheets_metadata) > limits.pages:
         raise UnreadableFileError.of(TOO_MANY_PAGES)
     for index, sheet in enumerate(book.sheets_metadata):
-        if sheet.typ is SheetTypeEnum.WorkSheet:
-            for text in _joined(_line(row) for row in book.get_sheet_by_index(index).iter_rows()):
+        if sheet.typ == SheetTypeEnum.WorkSheet:
+            cells = book.get_sheet_by_index(index)
+            for text in _joined(map(_line, cells.iter_rows())) if cells.height else ():
                 yield TextPiece(text, index + 1, sheet.name[:MOST_LABEL])
 
 
