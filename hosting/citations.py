@@ -16,6 +16,10 @@ from typing_extensions import TypedDict
 from state.models import OURS, ResponseEntry
 
 
+OPENAI_FILE_PREFIX = "file-"
+"""How the ids of the app's files begin for OpenAI's clients."""
+
+
 class Citation(TypedDict):
     """A source of an answer: a file by its id, or another one by its URL.
 
@@ -67,7 +71,8 @@ def openai_annotations(text: str, citations: Iterable[Citation]) -> list[dict[st
             span = {"start_index": 0, "end_index": len(text)}
             urls.append({"type": "url_citation", "url": citation["url"], "title": citation["name"], **span})
         elif mark := citation.get("mark", ""):
-            file = {"type": "file_citation", "file_id": citation.get("file_id", ""), "filename": citation["name"]}
+            file_id = f"{OPENAI_FILE_PREFIX}{citation.get('file_id', '')}"
+            file = {"type": "file_citation", "file_id": file_id, "filename": citation["name"]}
             files += [{**file, "index": start} for start in places(text, mark)]
     return [*sorted(files, key=lambda file: file["index"]), *urls]
 

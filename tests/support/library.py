@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -58,15 +58,13 @@ class Library:
 
 @asynccontextmanager
 async def library(
-    *agents: Agent[Any], inner: Store | None = None, wires: Sequence[str] = (), owners: bool = True, **environ: str
+    *agents: Agent[Any],
+    inner: Store | None = None,
+    wires: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Library]:
-    """Run the app of these agents until the block ends; one without `owners` signs nobody in."""
-    principal = {"principal": with_roles} if owners else {}
-    app = AgentFunctionApp(
-        agents=agents,
-        wires=wires,
-        environ={"AGENT_LOG": "memory", "AGENT_ADMIN_ROLE": "operators", **environ},
-        **principal,  # type: ignore[arg-type]
-    )
+    """Run the app of these agents until the block ends."""
+    settings = {"AGENT_LOG": "memory", "AGENT_ADMIN_ROLE": "operators", **(environ or {})}
+    app = AgentFunctionApp(agents=agents, wires=wires, principal=with_roles, environ=settings)
     async with engine_app(app, inner=inner) as running:
         yield Library(app, running)

@@ -25,7 +25,7 @@ from hosting.features.uploads.uploads import NewFile, Uploads
 from hosting.names import Address, StoreKey, store_space
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus
-from hosting.settings import Settings
+from hosting.settings import read_settings
 
 HUB = "hub"
 OWNER = "a" * 16
@@ -124,7 +124,7 @@ class Process:
     def __init__(self, app: SearchedFiles, *agents: Agent[Any]) -> None:
         stores = Stores(HUB, app.threads, Archive(MemoryObjects()), app.objects)
         clocks = Clocks(wall=lambda: app.now, awake=lambda: app.now)
-        services = Services(stores, Settings(), AgentLoop(1), patience_seconds=0.1, clocks=clocks)
+        services = Services(stores, read_settings({}), AgentLoop(1), patience_seconds=0.1, clocks=clocks)
         self.app = app
         self.uploads = Uploads(services.cells, stores, services.log, most_bytes=10**8, quota_bytes=10**9)
         self.part = SearchPart(self.uploads, services)

@@ -23,6 +23,7 @@ from hosting.features.uploads.multipart import FileForm
 from hosting.features.uploads.names import read_media_type, read_name
 from hosting.features.uploads.records import Scope, UploadedFile
 from hosting.features.uploads.refusals import UnknownFileError, UnknownUploadError
+from hosting.features.uploads.search.status import shown_index
 from hosting.features.uploads.uploads import NewFile, Uploads
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
@@ -231,7 +232,8 @@ class OpenAiFiles:
 
 def file_object(file: UploadedFile) -> dict[str, Any]:
     """Return a file as the protocol has it."""
-    status = {"": "processed", "ready": "processed", "failed": "error"}.get(file.index, "uploaded")
+    index = shown_index(file)
+    far = "ready" if index is None else index["status"]
     return {
         "id": f"{routes.FILE_PREFIX}{file.id}",
         "object": "file",
@@ -240,8 +242,8 @@ def file_object(file: UploadedFile) -> dict[str, Any]:
         "expires_at": None,
         "filename": file.name,
         "purpose": file.purpose or _DEFAULT_PURPOSE,
-        "status": status,
-        "status_details": file.index_error or None,
+        "status": {"ready": "processed", "failed": "error"}.get(far, "uploaded"),
+        "status_details": None if index is None else index.get("error"),
     }
 
 

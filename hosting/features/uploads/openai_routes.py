@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hosting.citations import OPENAI_FILE_PREFIX
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.route import Place, Route
 
-FILE_PREFIX, UPLOAD_PREFIX, PART_PREFIX = "file-", "upload_", "part_"
+FILE_PREFIX, UPLOAD_PREFIX, PART_PREFIX = OPENAI_FILE_PREFIX, "upload_", "part_"
 """How ids begin; the rest is the app's own id."""
 
 _HOME = Place().below("openai")

@@ -87,7 +87,7 @@ async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) 
 
     [message] = whole.output
     annotations = [annotation.model_dump() for annotation in message.content[0].annotations]
-    file = {"type": "file_citation", "file_id": "f1", "filename": "prices.pdf"}
+    file = {"type": "file_citation", "file_id": "file-f1", "filename": "prices.pdf"}
     first, second = SAID.index(MARK), SAID.rindex(MARK)
     page = {"type": "url_citation", "url": PAGE["url"], "title": "A page", "start_index": 0, "end_index": len(SAID)}
     assert annotations == [{**file, "index": first}, {**file, "index": second}, page]

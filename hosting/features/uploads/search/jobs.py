@@ -44,8 +44,6 @@ from hosting.ports import Clocks
 
 logger = logging.getLogger(__name__)
 
-LIMITS = TextLimits(characters=16_000_000)
-"""Of one file: its chunks and their vectors are in memory at once when they are indexed, some hundred MB at most."""
 BATCH = 64
 """Chunks that are embedded by one call of the client."""
 AT_ONCE = 4
@@ -232,7 +230,7 @@ class FileJobs:
         """Read the text, and record its chunks in batches."""
         await self._record(step, state="reading")
         parts = self._uploads.parts(step.of, file)
-        async with aclosing(extracted(parts, file.name, file.media_type, LIMITS)) as reading:
+        async with aclosing(extracted(parts, file.name, file.media_type, TextLimits())) as reading:
             pieces = [piece async for piece in reading]
         chunks = await asyncio.to_thread(_chunks_of, pieces, search.chunk_tokens, search.overlap_tokens)
         batches = [chunks[start : start + BATCH] for start in range(0, len(chunks), BATCH)]

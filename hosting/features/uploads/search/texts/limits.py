@@ -16,7 +16,8 @@ class TextLimits(Struct, frozen=True):
     file_bytes: int = 512 << 20
     expanded_bytes: int = 512 << 20
     """Of all that is unpacked from a file that is a zip: DOCX, PPTX and XLSX are."""
-    characters: int = 50_000_000
+    characters: int = 16_000_000
+    """The chunks of a file are indexed at once, with their vectors: of so many characters some hundred MB of memory."""
     pages: int = 20_000
     """Pages of a PDF, slides or sheets."""
     seconds: float = 180

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from agent_framework import Agent
@@ -55,6 +55,7 @@ async def test_an_agent_finds_a_passage_and_its_answer_cites_file_and_place() ->
         )
         body = {"model": "Librarian", "input": "search what does oolong cost"}
         wired = response((await app.ask("ann", "POST", "/api/openai/v1/responses", json=body)).json())
+        kept = await app.ask("ann", "GET", f"/api/openai/v1/files/file-{file['file_id']}")
 
     assert file["index"] == {"status": "ready", "chunks": 1, "embedded": 1}
     first = answer["citations"][0]
@@ -65,7 +66,8 @@ async def test_an_agent_finds_a_passage_and_its_answer_cites_file_and_place() ->
     assert parse(streamed.text)[-1].fields["citations"] == answer["citations"]
     message = wired.output[-1]
     annotations = message.content[0].annotations
-    assert (annotations[0].type, annotations[0].filename) == ("file_citation", "prices.md")
+    assert (annotations[0].file_id, annotations[0].filename) == (f"file-{file['file_id']}", "prices.md")
+    assert kept.json()["status"] == "processed"
     assert wired.output_text[annotations[0].index :].startswith(mark)
 
 
@@ -168,8 +170,9 @@ async def left_of(app: Library) -> list[str]:
     """Return the names of what the search has stored."""
     stores = app.app._services.stores
     names: list[str] = []
-    for holds in ("file-search", "file-index"):
-        space = store_space(stores.hub, holds)  # type: ignore[arg-type]
+    spaces: tuple[Literal["file-search", "file-index"], ...] = ("file-search", "file-index")
+    for holds in spaces:
+        space = store_space(stores.hub, holds)
         for _, name in await stores.attachments.put_between(space, 0.0, 1e12):
             names += await stores.attachments.names(StoreKey(space, name))
     return names
@@ -184,9 +187,9 @@ async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(
     }
     engine = MemoryStore()
     older, newer = HashedWords(), HashedWords("hashed-words-2", size=64)
-    async with library(searcher(FileSearch(embeddings=older)), inner=engine, **stores) as app:
+    async with library(searcher(FileSearch(embeddings=older)), inner=engine, environ=stores) as app:
         file = await app.upload("ann", TEA, "prices.md")
-    async with library(searcher(FileSearch(embeddings=newer)), inner=engine, **stores) as app:
+    async with library(searcher(FileSearch(embeddings=newer)), inner=engine, environ=stores) as app:
         first = await app.say("ann", "search oolong")
         await app.ended("ann", f"{FILES}/{file['file_id']}")
         async with asyncio.timeout(GUARD_SECONDS):
@@ -207,9 +210,9 @@ async def test_a_file_that_an_agent_s_other_app_stored_without_a_search_is_made_
         "AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}",
         "AGENT_ATTACHMENTS": f"sqlite:{tmp_path / 'attachments.sqlite'}",
     }
-    async with library(searcher(), **stores) as app:
+    async with library(searcher(), environ=stores) as app:
         file = await app.ask("ann", "POST", FILES, params={"name": "prices.md"}, content=TEA.encode())
-    async with library(librarian(), **stores) as app:
+    async with library(librarian(), environ=stores) as app:
         first = await app.say("ann", "search oolong")
         ready = await app.ended("ann", f"{FILES}/{file.json()['file_id']}")
         second = await app.say("ann", "search oolong")
