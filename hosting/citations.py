@@ -15,7 +15,6 @@ from typing_extensions import TypedDict
 
 from state.models import OURS, ResponseEntry
 
-
 OPENAI_FILE_PREFIX = "file-"
 """How the ids of the app's files begin for OpenAI's clients."""
 

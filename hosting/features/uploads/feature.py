@@ -45,6 +45,9 @@ class UploadSettings(SettingsPart):
     files_quota_bytes: int = Field(10_737_418_240, ge=1024, le=1_000_000_000_000_000)
     """The most bytes of all files of an owner, or of an agent's own."""
 
+    file_index: str = Field("", max_length=2048)
+    """Where files are searched: an address of Azure AI Search; empty: in the app's own storage."""
+
 
 class UploadsFeature(Feature):
     """The uploaded files of one app."""
@@ -81,7 +84,7 @@ class UploadsFeature(Feature):
         services, own = self._services, self._own
         most = {"most_bytes": own.file_bytes, "quota_bytes": own.files_quota_bytes}
         uploads = Uploads(services.cells, services.stores, services.log, **most)
-        search = SearchPart(uploads, services)
+        search = SearchPart(uploads, services, own.file_index)
         uploads.follow(search)
         return uploads, search
 

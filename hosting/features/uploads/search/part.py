@@ -6,6 +6,7 @@ An app without an agent that searches imports no more than this, unless a file h
 from __future__ import annotations
 
 import json
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,24 +21,31 @@ from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 
 if TYPE_CHECKING:
-    from hosting.features.uploads.search.index.stored import StoredChunkIndex
+    from hosting.features.uploads.search.index.contract import ChunkIndex
     from hosting.features.uploads.search.jobs import FileJobs
     from hosting.features.uploads.search.searches import FileSearches
 
+INDEX_SETTING = "AGENT_FILE_INDEX"
 _SWEPT_SECONDS = 3 * 86_400.0
 
 
 class SearchPart:
     """The search of one app's files. It follows them (`lives.FollowsFiles`)."""
 
-    def __init__(self, uploads: Uploads, services: Services) -> None:
-        self._uploads, self._services = uploads, services
+    def __init__(self, uploads: Uploads, services: Services, index_address: str = "") -> None:
+        """`index_address` is the value of AGENT_FILE_INDEX."""
+        self._uploads, self._services, self._index_address = uploads, services, index_address
         self._clocks, self._stores = services.log.clocks, services.stores
         self.is_on = False
 
     @cached_property
-    def index(self) -> StoredChunkIndex:
-        """The index in the app's own storage."""
+    def index(self) -> ChunkIndex:
+        """The index in the app's own storage, or the service that the setting names."""
+        if self._index_address:
+            from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
+
+            connect = search_service(INDEX_SETTING, self._index_address, os.environ)
+            return AzureSearchChunkIndex(connect, self._stores.hub)
         from hosting.features.uploads.search.index.stored import StoredChunkIndex
 
         return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
@@ -47,7 +55,8 @@ class SearchPart:
         """Which agents search what."""
         from hosting.features.uploads.search.searches import FileSearches
 
-        return FileSearches(self._uploads, self._clocks, lambda: self.index)
+        place = self._index_address.partition(";")[0]  # without a key, which changes
+        return FileSearches(self._uploads, self._clocks, lambda: self.index, place)
 
     @cached_property
     def jobs(self) -> FileJobs:
@@ -60,6 +69,8 @@ class SearchPart:
         """Connect the searches of an agent."""
         if agent.workflow is None:
             self.is_on |= self.searches.attach(agent.agent, agent.name, self._services.holders.held)
+            if self.is_on:
+                self.searches.check()
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""
@@ -80,8 +91,11 @@ class SearchPart:
 
     async def sweep(self) -> None:
         """Remove what no catalog of the index names."""
-        if self.is_on:
+        if self.is_on and not self._index_address:
+            from hosting.features.uploads.search.index.stored import StoredChunkIndex
+
             now = self._clocks.wall()
+            assert isinstance(self.index, StoredChunkIndex)
             await self.index.sweep(now - _SWEPT_SECONDS, now)
 
     async def step(self, text: str) -> str:

@@ -137,17 +137,20 @@ class FileSearch(ContextProvider):
         self.index = index
         most = 2 * CHARACTERS_OF_TOKEN * _MOST_TOKENS_OF_CHUNK
         self.embedder = Embedder(embeddings, "embeddings of FileSearch", EMBEDDING_SECONDS, most)
-        self.recipe = self._recipe()
+        self.recipe = self._recipe("")
         self._of_run: Callable[[], RunFiles | None] | None = None
 
-    def _recipe(self) -> str:
-        where = "own" if self.index is None else type(self.index).__name__
+    def attach(self, of_run: Callable[[], RunFiles | None], place: str = "") -> None:
+        """Have `of_run` return the files of the run that calls it; None outside of one.
+
+        `place` names where the app has its index, which is part of the recipe.
+        """
+        self._of_run, self.recipe = of_run, self._recipe(place)
+
+    def _recipe(self, place: str) -> str:
+        where = place if self.index is None else type(self.index).__name__
         told = f"{self.embedder.model}\n{self.chunk_tokens}\n{self.overlap_tokens}\n{where}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-    def attach(self, of_run: Callable[[], RunFiles | None]) -> None:
-        """Have `of_run` return the files of the run that calls it; None outside of one."""
-        self._of_run = of_run
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]

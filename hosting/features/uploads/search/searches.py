@@ -44,11 +44,12 @@ _LISTED = 20
 
 
 class FileSearches:
-    """The searches of one app, on the loop of its log. `own` makes the index in the app's own storage."""
+    """The searches of one app, on the loop of its log. `own` makes the app's index, and `place` names where it is."""
 
-    def __init__(self, uploads: Uploads, clocks: Clocks, own: Callable[[], ChunkIndex]) -> None:
+    def __init__(self, uploads: Uploads, clocks: Clocks, own: Callable[[], ChunkIndex], place: str) -> None:
         self._uploads, self._clocks, self._make_own = uploads, clocks, own
         self._own: ChunkIndex | None = None
+        self._place = place
         self._of_agents: defaultdict[str, list[FileSearch]] = defaultdict(list)
         self._names: dict[FileSearch, str] = {}
         self._looked: dict[tuple[Scope, str], float] = {}
@@ -60,7 +61,7 @@ class FileSearches:
         """
         within = [provider for each in agents_within(agent) for provider in _searches_of(each)]
         for provider in within:
-            provider.attach(partial(self._of_run, held, provider))
+            provider.attach(partial(self._of_run, held, provider), self._place)
             self._names.setdefault(provider, name.lower())
         self._of_agents[name.lower()] += within
         return bool(within)
@@ -90,6 +91,10 @@ class FileSearches:
         if self._own is None:
             self._own = self._make_own()
         return self._own
+
+    def check(self) -> None:
+        """Raise `ConfigurationError` for a setting that names no index."""
+        self.indexes()
 
     def indexes(self) -> Sequence[ChunkIndex]:
         """Return every index that may have something of a file: the app's own, and those that agents were given."""
