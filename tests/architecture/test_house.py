@@ -103,6 +103,7 @@ REQUIRED = {
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}
+OPTIONAL |= {"pypdfium2", "python_calamine", "lxml", "charset_normalizer", "psutil"}
 EXTENSION = {"fastapi", "starlette"}
 OF_THE_TRIAL = {"conformance", "httpx"}
 

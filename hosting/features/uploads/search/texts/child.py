@@ -7,7 +7,6 @@ parent trusts nothing that it writes.
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import BinaryIO
 from msgspec import json
 
 from hosting.features.uploads.search.texts import confinement, kinds, readers
-from hosting.features.uploads.search.texts.limits import MOST_PIECE, Order, Refused, TextPiece, Whole
+from hosting.features.uploads.search.texts.limits import MOST_PIECE, Order, RefusedFile, TextPiece, Whole
 from hosting.features.uploads.search.texts.refusals import (
     NO_TEXT,
     TOO_MUCH_MEMORY,
@@ -53,14 +52,13 @@ def main() -> None:
     try:
         for piece in _pieces(sys.stdin.buffer, order):
             frames.write(json.encode(piece) + b"\n")
-        end: Refused | Whole = Whole()
+        end: RefusedFile | Whole = Whole()
     except UnreadableFileError as error:
-        end = Refused(error.code)
+        end = RefusedFile(error.code)
     except MemoryError:
-        end = Refused(TOO_MUCH_MEMORY)
+        end = RefusedFile(TOO_MUCH_MEMORY)
     frames.write(json.encode(end) + b"\n")
     frames.flush()
-    os._exit(0)  # what the libraries do at an end may fail on what a hostile file has left
 
 
 def _pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:

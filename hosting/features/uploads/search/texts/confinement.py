@@ -21,9 +21,7 @@ def limit(limits: TextLimits) -> None:
         _lower(resource.RLIMIT_CORE, 0)
         _lower(resource.RLIMIT_FSIZE, 0)
         _lower(resource.RLIMIT_AS, limits.memory_bytes)
-        _lower(
-            resource.RLIMIT_CPU, limits.cpu_seconds, spare=1
-        )  # a signal of its own, before the one that tells nothing
+        _lower(resource.RLIMIT_CPU, limits.cpu_seconds, spare=1)  # SIGXCPU at the first, SIGKILL at the second
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, limits.seconds)

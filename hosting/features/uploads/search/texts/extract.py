@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 from msgspec import MsgspecError, json
 
 from hosting.errors import ConfigurationError
-from hosting.features.uploads.search.texts.limits import Order, Refused, TextLimits, TextPiece, Whole
+from hosting.features.uploads.search.texts.limits import Order, RefusedFile, TextLimits, TextPiece, Whole
 from hosting.features.uploads.search.texts.refusals import (
     EMPTY,
     READER_ENDED,
@@ -140,7 +140,7 @@ async def _pieces(process: Process, limits: TextLimits) -> AsyncIterator[TextPie
             watching.cancel()
     if frame is not None:
         await _next(process, deadline)  # nothing: its end
-    if isinstance(frame, Refused):
+    if isinstance(frame, RefusedFile):
         raise UnreadableFileError.of(frame.code)
     if frame is None:
         was_memory = watching is not None and watching.done() and not watching.cancelled() and watching.result()
@@ -153,7 +153,7 @@ def _watched(process: Process, most_bytes: int) -> asyncio.Task[bool]:
     return asyncio.create_task(watch_memory(process, most_bytes))
 
 
-async def _next(process: Process, deadline: float) -> TextPiece | Refused | Whole | None:
+async def _next(process: Process, deadline: float) -> TextPiece | RefusedFile | Whole | None:
     """Return the next frame, None at an end without one; raise `UnreadableFileError` for what is none, and in time."""
     try:
         async with asyncio.timeout_at(deadline):
@@ -165,7 +165,7 @@ async def _next(process: Process, deadline: float) -> TextPiece | Refused | Whol
     if not line.endswith(b"\n"):
         return None
     try:
-        return json.decode(line, type=TextPiece | Refused | Whole)
+        return json.decode(line, type=TextPiece | RefusedFile | Whole)
     except MsgspecError:
         raise UnreadableFileError.of(READER_ENDED) from None
 

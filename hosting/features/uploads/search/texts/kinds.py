@@ -8,7 +8,7 @@ from hosting.features.uploads.search.texts.readers.packages import main_part, op
 from hosting.features.uploads.search.texts.refusals import ENCRYPTED, NOT_READ, UnreadableFileError
 
 PDF, ZIP, TEXT = "pdf", "zip", "text"
-"""The forms that a file may have. Its first bytes tell them."""
+"""The forms that a file may have. Its first bytes show which."""
 DOCX, PPTX, XLSX = "docx", "pptx", "xlsx"
 PLAIN, MARKDOWN, HTML, CSV = "plain", "markdown", "html", "csv"
 

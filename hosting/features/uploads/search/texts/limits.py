@@ -38,7 +38,7 @@ class TextPiece(Struct, frozen=True, tag="piece"):
     """The heading above it, the name of the sheet, or the first line of a CSV file."""
 
 
-class Refused(Struct, frozen=True, tag="refused"):
+class RefusedFile(Struct, frozen=True, tag="refused"):
     """The child's last frame for a file that it could not read."""
 
     code: str
@@ -49,7 +49,7 @@ class Whole(Struct, frozen=True, tag="whole"):
 
 
 class Order(Struct, frozen=True):
-    """What the child is told: it reads the file itself from its standard input."""
+    """What the child has to do; the file itself is its standard input."""
 
     name: str
     media_type: str

@@ -1,6 +1,6 @@
 """Why a file has no text for the search: a stable code and a sentence for each reason.
 
-The child tells the code alone. The sentence is the app's own, so nothing of a hostile file stands in it.
+The child names the code alone. The sentence is the app's own, so nothing of a hostile file stands in it.
 """
 
 from __future__ import annotations

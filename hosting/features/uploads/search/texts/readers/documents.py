@@ -9,11 +9,11 @@ from typing import BinaryIO
 from hosting.features.uploads.search.texts.limits import MOST_LABEL, MOST_PIECE, Order, TextPiece
 from hosting.features.uploads.search.texts.readers.packages import (
     Attributes,
-    Budget,
     Handlers,
+    Unpacking,
     main_part,
     opened,
-    read_part,
+    read_xml,
     related,
 )
 from hosting.features.uploads.search.texts.refusals import DAMAGED, UnreadableFileError
@@ -27,22 +27,22 @@ _BODY_LEVEL = "9"
 
 def document_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     """Give a piece for each heading. DOCX has no pages before it is printed."""
-    budget = Budget(order.limits.expanded_bytes)
+    unpacking = Unpacking(order.limits.expanded_bytes)
     with opened(file) as package:
         main = main_part(package)
         if main not in package.namelist():
             raise UnreadableFileError.of(DAMAGED)
-        others = related(package, main, budget)
-        headings = _heading_styles(package, dict(others.values()).get("styles", ""), budget)
+        others = related(package, main, unpacking)
+        headings = _heading_styles(package, dict(others.values()).get("styles", ""), unpacking)
         notes = [path for kind, path in others.values() if kind in _NOTES]
         for path in (main, *notes):
             text = _Text(headings)
-            for _ in read_part(package, path, Handlers(text.start, text.end, text.characters), budget):
+            for _ in read_xml(package, path, Handlers(text.start, text.end, text.characters), unpacking):
                 yield from text.pieces()
             yield from text.rest()
 
 
-def _heading_styles(package: zipfile.ZipFile, path: str, budget: Budget) -> frozenset[str]:
+def _heading_styles(package: zipfile.ZipFile, path: str, unpacking: Unpacking) -> frozenset[str]:
     """Return the ids of the styles that are headings."""
     headings: set[str] = set()
     style = ""
@@ -54,7 +54,7 @@ def _heading_styles(package: zipfile.ZipFile, path: str, budget: Budget) -> froz
         elif _is_heading(name, attributes.get("val", "")):
             headings.add(style)
 
-    for _ in read_part(package, path, Handlers(start), budget):
+    for _ in read_xml(package, path, Handlers(start), unpacking):
         pass
     return frozenset(headings)
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from hosting.features.uploads.search.texts.limits import MOST_LABEL, MOST_PIECE, Order, TextPiece
-from hosting.features.uploads.search.texts.readers.plain import blocks
+from hosting.features.uploads.search.texts.readers.plain import text_blocks
 
 _HIDDEN = frozenset(("script", "style", "template", "noscript", "iframe", "object", "svg", "math"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -31,7 +31,7 @@ def html_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     page = _Page()
     target: Any = page  # the types of lxml ask for methods that it does not
     parser = etree.HTMLParser(target=target, huge_tree=True, no_network=True)
-    for text in blocks(file, _media_type(file, order.media_type)):
+    for text in text_blocks(file, _media_type(file, order.media_type)):
         parser.feed(text)
         yield from page.pieces()
     parser.close()

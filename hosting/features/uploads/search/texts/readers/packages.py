@@ -1,4 +1,4 @@
-"""The zip of an Office file: its parts and their relations, unpacked as a stream within a budget of bytes."""
+"""The zip of an Office file: its parts and their relations, unpacked as a stream, up to so many bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Handlers(Struct, frozen=True):
     text: Callable[[str], None] | None = None
 
 
-class Budget:
+class Unpacking:
     """The bytes that may still be unpacked of one file."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -69,11 +69,11 @@ def opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
 
 def main_part(package: zipfile.ZipFile) -> str:
     """Return the part that the package is about, as `word/document.xml`; "" if it names none."""
-    targets = related(package, "", Budget(_MOST_PACKAGE_BYTES))
+    targets = related(package, "", Unpacking(_MOST_PACKAGE_BYTES))
     return next((target for kind, target in targets.values() if kind == "officeDocument"), "")
 
 
-def related(package: zipfile.ZipFile, part: str, budget: Budget) -> dict[str, tuple[str, str]]:
+def related(package: zipfile.ZipFile, part: str, unpacking: Unpacking) -> dict[str, tuple[str, str]]:
     """Return the kind and the path of each part that a part refers to, by the reference's id; none outside of it."""
     folder, name = posixpath.split(part)
     relations: dict[str, tuple[str, str]] = {}
@@ -85,12 +85,12 @@ def related(package: zipfile.ZipFile, part: str, budget: Budget) -> dict[str, tu
             relations[attributes.get("Id", "")] = kind, target.lstrip("/")
 
     path = posixpath.join(folder, "_rels", f"{name}.rels") if part else _ROOT
-    for _ in read_part(package, path, Handlers(start), budget):
+    for _ in read_xml(package, path, Handlers(start), unpacking):
         pass
     return relations
 
 
-def read_part(package: zipfile.ZipFile, path: str, handlers: Handlers, budget: Budget) -> Iterator[None]:
+def read_xml(package: zipfile.ZipFile, path: str, handlers: Handlers, unpacking: Unpacking) -> Iterator[None]:
     """Read a part as a stream, and yield after each block of it; nothing for a part that is not there.
 
     A document type is refused where it begins, so no entity is ever declared, expanded or fetched.
@@ -102,7 +102,7 @@ def read_part(package: zipfile.ZipFile, path: str, handlers: Handlers, budget: B
     parser = _parser(handlers)
     with part:
         try:
-            for block in _blocks(part, budget):
+            for block in _blocks(part, unpacking):
                 parser.Parse(block, False)
                 yield
             parser.Parse(b"", True)
@@ -111,9 +111,9 @@ def read_part(package: zipfile.ZipFile, path: str, handlers: Handlers, budget: B
             raise UnreadableFileError.of(DAMAGED) from None
 
 
-def _blocks(part: IO[bytes], budget: Budget) -> Iterator[bytes]:
+def _blocks(part: IO[bytes], unpacking: Unpacking) -> Iterator[bytes]:
     while block := part.read(_READ_BYTES):
-        budget.spend(len(block))
+        unpacking.spend(len(block))
         yield block
 
 

@@ -64,7 +64,7 @@ def load_encodings() -> None:
 
 def plain_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     """Give the text as it stands."""
-    return (TextPiece(text) for text in blocks(file, order.media_type))
+    return (TextPiece(text) for text in text_blocks(file, order.media_type))
 
 
 def csv_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
@@ -73,7 +73,7 @@ def csv_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     Nothing is parsed: no line is too long, and no quote without its end swallows the file.
     """
     label: str | None = None
-    for text in blocks(file, order.media_type):
+    for text in text_blocks(file, order.media_type):
         if label is None:
             label = text.partition("\n")[0].strip()[:MOST_LABEL]
         yield TextPiece(text, label=label)
@@ -83,7 +83,7 @@ def markdown_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     """Give the text as it stands, with the heading above each part of it; a `#` in a fenced block is none."""
     lines: list[str] = []
     label, fence, size = "", "", 0
-    for line in _lines(blocks(file, order.media_type)):
+    for line in _lines(text_blocks(file, order.media_type)):
         mark = _FENCE.match(line)
         if mark and fence in ("", mark[1]):
             fence = "" if fence else mark[1]
@@ -99,7 +99,7 @@ def markdown_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
         yield TextPiece("".join(lines), label=label)
 
 
-def blocks(file: BinaryIO, media_type: str) -> Iterator[str]:
+def text_blocks(file: BinaryIO, media_type: str) -> Iterator[str]:
     """Give the file's characters in blocks, cut behind a line or a blank where there is one."""
     stream = io.TextIOWrapper(file, encoding=encoding_of(file, media_type), errors="replace", newline=None)
     rest = ""

@@ -10,11 +10,11 @@ from hosting.features.uploads.search.texts.limits import MOST_LABEL, Order, Text
 from hosting.features.uploads.search.texts.readers.packages import (
     RELATION_ID,
     Attributes,
-    Budget,
     Handlers,
+    Unpacking,
     main_part,
     opened,
-    read_part,
+    read_xml,
     related,
 )
 from hosting.features.uploads.search.texts.refusals import TOO_MANY_PAGES, UnreadableFileError
@@ -26,38 +26,38 @@ _NUMBERS = frozenset(("sldNum", "dt", "ftr", "sldImg"))
 
 def slide_pieces(file: BinaryIO, order: Order) -> Iterator[TextPiece]:
     """Give a piece for each slide that has text."""
-    budget = Budget(order.limits.expanded_bytes)
+    unpacking = Unpacking(order.limits.expanded_bytes)
     with opened(file) as package:
-        slides = _slides(package, budget)
+        slides = _slides(package, unpacking)
         if len(slides) > order.limits.pages:
             raise UnreadableFileError.of(TOO_MANY_PAGES)
         for number, path in enumerate(slides, 1):
-            slide = _shapes(package, path, budget)
-            notes = [other for kind, other in related(package, path, budget).values() if kind == "notesSlide"]
-            texts = [slide.text, *(_shapes(package, other, budget).text for other in notes)]
+            slide = _shapes(package, path, unpacking)
+            notes = [other for kind, other in related(package, path, unpacking).values() if kind == "notesSlide"]
+            texts = [slide.text, *(_shapes(package, other, unpacking).text for other in notes)]
             text = "\n\n".join(filter(None, texts))
             if text:
                 yield TextPiece(f"{text}\n\n", number, slide.title)
 
 
-def _slides(package: zipfile.ZipFile, budget: Budget) -> list[str]:
+def _slides(package: zipfile.ZipFile, unpacking: Unpacking) -> list[str]:
     """Return the paths of the slides, in their order."""
     main = main_part(package)
-    paths = related(package, main, budget)
+    paths = related(package, main, unpacking)
     slides: list[str] = []
 
     def start(name: str, attributes: Attributes) -> None:
         if name == "sldId":
             slides.append(attributes.get(RELATION_ID, ""))
 
-    for _ in read_part(package, main, Handlers(start), budget):
+    for _ in read_xml(package, main, Handlers(start), unpacking):
         pass
     return [paths[relation][1] for relation in slides if relation in paths]
 
 
-def _shapes(package: zipfile.ZipFile, path: str, budget: Budget) -> _Shapes:
+def _shapes(package: zipfile.ZipFile, path: str, unpacking: Unpacking) -> _Shapes:
     shapes = _Shapes()
-    for _ in read_part(package, path, Handlers(shapes.start, shapes.end, shapes.characters), budget):
+    for _ in read_xml(package, path, Handlers(shapes.start, shapes.end, shapes.characters), unpacking):
         pass
     return shapes
 
