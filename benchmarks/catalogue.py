@@ -13,6 +13,7 @@ from benchmarks.measures import (
     crowd,
     drain,
     engine,
+    file_search,
     forks,
     fresh,
     groups,
@@ -65,7 +66,21 @@ MEASURES: Mapping[str, Measure] = {
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
+    "files": file_search.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "drain", "readers", "waiters", "page", "before", "processor", "import", "logs", "appends", "clone"}
+    {
+        "groups",
+        "drain",
+        "readers",
+        "waiters",
+        "page",
+        "before",
+        "processor",
+        "import",
+        "logs",
+        "appends",
+        "clone",
+        "files",
+    }
 )  # these may install packages, or need a browser: minutes, and the network

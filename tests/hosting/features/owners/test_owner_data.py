@@ -37,6 +37,7 @@ SPACES = {
     "not-taken": "runs",
     "swept": "timers",
     "files": "owners",
+    "file-index": "owners",
     "feedback": "owners",
     "feedback-noted": "threads",
 }

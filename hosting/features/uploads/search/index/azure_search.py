@@ -61,6 +61,7 @@ _PAGE = 1000
 _LEFT_SECONDS = 0.2
 _MOST_LOOKS = 100
 _NEAR = "near"
+_VECTOR = "Collection(Edm.Single)"
 _MOST_FUSED = 2 / 60
 """The score of the service for a chunk that is first by its vector and by its words."""
 _FUSED = 50
@@ -85,8 +86,9 @@ class SearchService:
 
     async def close(self) -> None:
         """Close all connections."""
-        for client in (*self._documents.values(), self.indexes):
+        for client in self._documents.values():
             await client.close()
+        await self.indexes.close()
 
 
 ConnectService = Callable[[], AbstractAsyncContextManager[SearchService]]
@@ -304,7 +306,7 @@ def _definition(name: str, size: int) -> SearchIndex:
             SimpleField(name="end", type=number),
             SearchField(
                 name="vector",
-                type=SearchFieldDataType.Collection(SearchFieldDataType.SINGLE),
+                type=_VECTOR,
                 searchable=True,
                 hidden=True,
                 stored=False,

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 _STEPS = 127
 _WORD_BITS = 64
 _LENGTH_BYTES = 4
-CANDIDATES = 1000
+LEAST_CANDIDATES = 4000
 """So many vectors with the fewest differing signs are compared by their numbers, at least."""
+_ROWS_FOR_A_CANDIDATE = 20
+"""Of more vectors, one in so many is."""
 _CANDIDATES_OF_EACH = 40
 """The same for each chunk that is to be found."""
 
@@ -53,13 +55,14 @@ def stored_numbers(vectors: Sequence[Sequence[float]]) -> NDArray[np.int8]:
     """Return the vectors with a byte for each number."""
     numbers = np.asarray(vectors, dtype=np.float32)
     largest = np.abs(numbers).max(axis=1, keepdims=True)
-    return np.rint(numbers * (_STEPS / largest)).astype(np.int8)
+    steps: NDArray[np.int8] = np.rint(numbers * (_STEPS / largest)).astype(np.int8)
+    return steps
 
 
 def encode_vectors(numbers: NDArray[np.int8]) -> bytes:
     """Return the numbers as they are stored, with the lengths behind them."""
     lengths = np.sqrt(np.square(numbers, dtype=np.float32).sum(axis=1))
-    return numbers.tobytes() + (1 / lengths).astype("<f4").tobytes()
+    return bytes(numbers.tobytes() + (1 / lengths).astype("<f4").tobytes())
 
 
 def decode_vectors(stored: bytes, size: int) -> Vectors:
@@ -97,8 +100,9 @@ def nearest(
     differing = np.concatenate(counts)
     starts = np.cumsum([0, *(len(part) for part in counts)])
     rows_with = np.bincount(differing, minlength=len(direction) + 1)[: len(direction) + 1].cumsum()
-    most_differing = np.searchsorted(rows_with, max(CANDIDATES, _CANDIDATES_OF_EACH * most))
-    candidates = np.flatnonzero(differing <= min(most_differing, len(direction)))
+    enough = max(LEAST_CANDIDATES, _CANDIDATES_OF_EACH * most, len(differing) // _ROWS_FOR_A_CANDIDATE)
+    most_differing = np.searchsorted(rows_with, enough)
+    candidates = np.flatnonzero(differing <= min(int(most_differing), len(direction)))
     found = list[tuple[int, int, float]]()
     for number, segment in enumerate(segments):
         first, last = np.searchsorted(candidates, starts[number : number + 2])
