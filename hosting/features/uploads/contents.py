@@ -85,9 +85,9 @@ class Contents:
                 yield wanted
             before += part.bytes
 
-    async def erase(self, account: Account, content: str, but: Sequence[Part] | None = None) -> None:
+    async def erase(self, account: Account, content: str, but: Sequence[Part] = ()) -> None:
         """Remove a content, or all of it `but` these parts: also what no record names."""
-        key, kept = account.contents(self._hub), {f"{content}-{part.id}-" for part in but or ()}
+        key, kept = account.contents(self._hub), {f"{content}-{part.id}-" for part in but}
         names = await self._objects.names(key, f"{content}-")
         if gone := [name for name in names if name.rpartition("-")[0] + "-" not in kept]:
             await self._objects.erase(key, gone)

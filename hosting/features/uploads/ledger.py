@@ -9,9 +9,13 @@ from __future__ import annotations
 from hosting.core.cells import Cells
 from hosting.features.uploads.records import LEDGER, Account, Ledger
 from hosting.features.uploads.refusals import FilesFullError
+from hosting.names import new_id
 
 MOST_OPEN = 200
 """So many uploads of an account may be open at once."""
+
+MOST_CLOSING = 400
+"""With so many files whose deletion is not over, an account gets no other."""
 
 _NEWEST = 200
 """So many files are known as taken out of the sums."""
@@ -37,13 +41,14 @@ class Ledgers:
 
         def opened(ledger: Ledger | None) -> Ledger:
             nonlocal reserved
-            sums = ledger or Ledger()
+            sums = ledger or Ledger(id=new_id())
             if file_id in sums.open:
                 reserved = sums.open[file_id]
                 return sums
-            if len(sums.open) >= MOST_OPEN:
+            if len(sums.open) >= MOST_OPEN or len(sums.closing) >= MOST_CLOSING:
                 raise FilesFullError(
-                    f"{MOST_OPEN} uploads of this owner are open, which is the most. Complete or cancel some of them."
+                    f"{len(sums.open)} uploads of this owner are open, and {MOST_OPEN} may be. Complete or cancel some "
+                    f"of them. {len(sums.closing)} deletions are not over, and {MOST_CLOSING} may be."
                 )
             left = self._quota_bytes - sums.bytes - sum(sums.open.values())
             reserved = min(most_bytes, max(0, left)) if size is None else size
@@ -71,15 +76,20 @@ class Ledgers:
 
         await self._cells.change(account.cell(LEDGER), counted)
 
-    async def release(self, account: Account, file_id: str, size: int | None) -> None:
-        """Give the bytes of a file back, before its cell goes: `size` of them if it was stored, None if it was not."""
+    async def release(self, account: Account, ledger_id: str, file_id: str, size: int | None) -> None:
+        """Give the bytes of a file back, before its cell goes: `size` of them if it was stored, None if it was not.
+
+        The file's cell was there when the ledger had that id: another ledger never counted the file.
+        """
 
         def released(ledger: Ledger | None) -> Ledger | None:
-            if ledger is None or (size is None and file_id not in ledger.open) or file_id in ledger.closed:
+            if ledger is None or ledger.id != ledger_id or file_id in (*ledger.closing, *ledger.closed):
+                return ledger
+            if size is None and file_id not in ledger.open:
                 return ledger
             changes: dict[str, object] = {"open": _without(ledger, file_id)}
             if size is not None:
-                changes["closed"] = (*ledger.closed, file_id)[-_NEWEST:]
+                changes["closing"] = (*ledger.closing, file_id)
                 if file_id not in ledger.open:
                     changes |= {"bytes": max(0, ledger.bytes - size), "files": max(0, ledger.files - 1)}
             return ledger.model_copy(update=changes)
@@ -92,8 +102,12 @@ class Ledgers:
         def forgotten(ledger: Ledger | None) -> Ledger | None:
             if ledger is None:
                 return None
-            newer = ledger.model_copy(update={"open": _without(ledger, file_id)})
-            return newer if newer.files or newer.open else None
+            changes: dict[str, object] = {"open": _without(ledger, file_id)}
+            if file_id in ledger.closing:
+                changes["closing"] = tuple(id_ for id_ in ledger.closing if id_ != file_id)
+                changes["closed"] = (*ledger.closed, file_id)[-_NEWEST:]
+            newer = ledger.model_copy(update=changes)
+            return newer if newer.files or newer.open or newer.closing else None
 
         await self._cells.change(account.cell(LEDGER), forgotten)
 

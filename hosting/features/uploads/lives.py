@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -40,6 +41,9 @@ logger = logging.getLogger(__name__)
 _Stored = UploadedFile | None
 _Change = Callable[[_Stored], _Stored]
 
+_GONE = "-gone"
+"""The end of the name of a file that is due because it is removed: who uploads it does not take that name away."""
+
 MOST_SHARING = 800
 """So many files of an account may have the same content: the cell of the content has their ids."""
 
@@ -48,7 +52,11 @@ class FollowsFiles(Protocol):
     """A follower of all files of an app. Each call may be repeated, by another process too."""
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
-        """Take note of a file that is there. It is called until it returns."""
+        """Take note of a file that is there. It is called until it returns.
+
+        Another process may remove the file at this moment: `removed` is called again then, some hours later at the
+        latest.
+        """
 
     async def removed(self, scope: Scope, file: UploadedFile) -> int:
         """Remove what was made of a file that is gone, and return how many chunks that were.
@@ -135,41 +143,44 @@ class FileLives:
         if stored is None:
             return None
         before = stored
-        await self._stores.attachments.put(scope.account.due(self._stores.hub), {file_id: scope.text})
+        await self._stores.attachments.put(scope.account.due(self._stores.hub), {f"{file_id}{_GONE}": scope.text})
 
         def removed(file: UploadedFile | None) -> UploadedFile | None:
             nonlocal before
             if file is None or file.state == "removing":
                 return file
             before = file
-            changes: dict[str, object] = {"state": "removing", "name": "", "media_type": "", "purpose": ""}
-            if file.expires_at is not None:
-                changes |= {"expires_at": self._clocks.wall() + UNUSED_SECONDS, "parts": ()}
-            return file.model_copy(update=changes)
+            is_in_flight = file.due or not file.counted
+            until = self._clocks.wall() + UNUSED_SECONDS if is_in_flight else None
+            changes = {"state": "removing", "name": "", "media_type": "", "purpose": "", "expires_at": until}
+            return file.model_copy(update={**changes, "parts": ()})
 
         file = await self._change(scope, file_id, removed)
-        chunks = 0 if file is None else await self._take_away(scope, file)
+        if file is None:
+            await self._undue(scope, f"{file_id}{_GONE}")
+            return None
+        chunks = await self._take_away(scope, file)
         return None if before.state == "removing" else Removed(before, chunks)
 
-    async def resume(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
-        """Do what is left to do with a file, and return whether nothing is."""
+    async def resume(self, scope: Scope, name: str, client: ClockClient) -> bool:
+        """Do what is left to do by that name of something due, and return whether nothing is."""
+        file_id = name.removesuffix(_GONE)
         file = await self.read(scope, file_id)
         if file is None:
             await self._ledgers.forget(scope.account, file_id)
-            await self._undue(scope, file_id)
-            return True
-        if file.state == "stored":
-            try:
+        elif file.state == "stored":
+            with suppress(UnknownThreadError):  # and so it is removed
                 file = await self._finish(scope, file, client)
-            except UnknownThreadError:  # and so it is removed
-                return True
-            if not file.due:
-                await self._undue(scope, file_id)
-            return not file.due
-        if file.state == "uploading" and self._clocks.wall() < (file.expires_at or 0.0):
+            if file.due:
+                return False
+        elif file.state == "uploading" and self._clocks.wall() < (file.expires_at or 0.0):
             return False
-        await self.remove(scope, file_id)
-        return await self.read(scope, file_id) is None
+        else:
+            await self.remove(scope, file_id)
+            if await self.read(scope, file_id) is not None:
+                return False
+        await self._undue(scope, name)
+        return True
 
     async def announce(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
         """Announce a file that is there to the follower; a failure leaves that due."""
@@ -180,7 +191,10 @@ class FileLives:
         except HostingError as error:
             logger.warning("File %s is not followed yet: %s.", file.id, type(error).__name__)
             return file
-        return await self._change(scope, file.id, _announced) or file
+        announced = await self._change(scope, file.id, _announced)
+        if announced is None or announced.state != "stored":  # it was removed meanwhile
+            await self.follower.removed(scope, file)
+        return announced or file
 
     async def check_thread(self, scope: Scope) -> None:
         """Raise `UnknownThreadError` where the scope is a life of a thread that has ended."""
@@ -211,7 +225,9 @@ class FileLives:
         if upload is None or upload.state != "uploading":
             return upload
         changes: dict[str, object] = {"state": "stored", "content": shared.id, "parts": shared.parts}
-        return upload.model_copy(update={**changes, "expires_at": None, "due": self.follower is not None})
+        return upload.model_copy(
+            update={**changes, "expires_at": None, "counted": True, "due": self.follower is not None}
+        )
 
     async def _finish(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:
         """Do what follows the moment from which there is a file; raises as `store`."""
@@ -235,44 +251,44 @@ class FileLives:
     async def _take_away(self, scope: Scope, file: UploadedFile) -> int:
         """Do what follows the moment from which there is no file, and return how many chunks were removed."""
         account, chunks = scope.account, 0
-        was_stored = file.expires_at is None
-        is_in_flight = not was_stored and self._clocks.wall() < (file.expires_at or 0.0)
+        is_in_flight = self._clocks.wall() < (file.expires_at or 0.0)
         if file.sha256:
             if self.follower is not None:
                 chunks = await self.follower.removed(scope, file)
             file = await self._with_content(scope, file)
-            kept = await self._leave(account, file, barred=is_in_flight)
-            for content in {file.content, file.id} - {"", kept}:
-                await self.contents.erase(account, content)
+            kept = await self._leave(account, file, barred=is_in_flight and not file.counted)
+            for content in {file.content, file.id} - {""}:
+                await self.contents.erase(account, content, but=kept.parts if content == kept.id else ())
         else:
             await self.contents.erase(account, file.id)
         if scope.thread_id:
             await self._stores.attachments.erase(self._thread_key(scope), [f"{RECORD}{file.id}"])
+        ledger = await self._ledgers.read(account)
         if await self.read(scope, file.id) is not None:  # else another process came first
-            await self._ledgers.release(account, file.id, file.bytes if was_stored else None)
+            await self._ledgers.release(account, ledger.id, file.id, file.bytes if file.counted else None)
         if not is_in_flight:
             await self._change(scope, file.id, lambda _: None)
             await self._ledgers.forget(account, file.id)
-            await self._undue(scope, file.id)
+            await self._undue(scope, file.id, f"{file.id}{_GONE}")
         await self._cells.store.scrub()  # also where a call before this one was broken off
         return chunks
 
-    async def _leave(self, account: Account, file: UploadedFile, *, barred: bool) -> str:
-        """Take a file out of its content, and return the id of the content that stays; "" where none does."""
+    async def _leave(self, account: Account, file: UploadedFile, *, barred: bool) -> SharedContent:
+        """Take a file out of its content, and return the content that others have, or one without files."""
 
         def left(shared: SharedContent | None) -> SharedContent | None:
             known = shared or SharedContent()
             is_known = file.id in known.files or (file.id in known.barred) != barred
             return known.left(file.id, barred=barred) if is_known else shared
 
-        shared = await self._cells.change(account.cell(CONTENTS, file.sha256), left)
-        return "" if shared is None else shared.id
+        return await self._cells.change(account.cell(CONTENTS, file.sha256), left) or SharedContent()
 
     async def _with_content(self, scope: Scope, file: UploadedFile) -> UploadedFile:
         """Return a file that is removed with the id of its content, which an upload may not have had yet."""
         if file.content:
             return file
-        shared = await self._cells.read(scope.account.cell(CONTENTS, file.sha256))
+        content = scope.account.cell(CONTENTS, file.sha256)
+        shared = await self._cells.change(content, lambda known: (known or SharedContent()).barring(file.id))
         if shared is None or file.id not in shared.files:
             return file
         update = {"content": shared.id}
@@ -284,12 +300,12 @@ class FileLives:
     async def _change(self, scope: Scope, file_id: str, changed: _Change, *, is_new: bool = False) -> _Stored:
         return await self._cells.change(scope.cell(file_id), changed, is_new=is_new)
 
-    async def _undue(self, scope: Scope, file_id: str) -> None:
-        await self._stores.attachments.erase(scope.account.due(self._stores.hub), [file_id])
+    async def _undue(self, scope: Scope, *names: str) -> None:
+        await self._stores.attachments.erase(scope.account.due(self._stores.hub), names)
 
     def _thread_key(self, scope: Scope) -> StoreKey:
         return epoch_store_key(self._stores.hub, scope.address, scope.epoch)
 
 
 def _announced(file: UploadedFile | None) -> UploadedFile | None:
-    return None if file is None else file.model_copy(update={"due": False})
+    return file if file is None or file.state != "stored" else file.model_copy(update={"due": False})

@@ -144,8 +144,9 @@ class UploadedFile(_Record):
     """A file. `content` is the id of its content, which files with the same bytes share, and `parts` are in its order.
 
     While it is `uploading`, `bytes` are those that it may have, `parts` those that have come, and it lasts until
-    `expires_at`. `due`: those who follow files do not know of it yet. `in_parts`: its parts come in requests of their
-    own. Times are seconds since 1970.
+    `expires_at`. While it is `removing` its cell lasts so long, where another process may not know yet that it is gone.
+    `due`: the follower may not know it yet. `in_parts`: its parts come in requests of their own. `counted`: it was
+    stored, and counts in the sums. Times are seconds since 1970.
 
     `indexes` say by recipe how far a search is with it: empty where nothing searches it.
     """
@@ -163,6 +164,7 @@ class UploadedFile(_Record):
     expires_at: float | None = None
     in_parts: bool = False
     due: bool = False
+    counted: bool = False
     thread_id: str = ""
     epoch: int = 0
     indexes: Mapping[str, FileIndex] = {}
@@ -188,6 +190,10 @@ class SharedContent(_Record):
         content = self if self.files else self.model_copy(update={"id": file.id, "parts": file.parts})
         return content.model_copy(update={"files": (*self.files, file.id)})
 
+    def barring(self, file_id: str) -> SharedContent:
+        """Return it with a file that does not join any more; one that has joined leaves by itself."""
+        return self if file_id in self.barred else self.model_copy(update={"barred": (*self.barred, file_id)})
+
     def left(self, file_id: str, *, barred: bool) -> SharedContent | None:
         """Return it without a file, which is `barred` from now on or no more; None where nothing is left."""
         files = tuple(id_ for id_ in self.files if id_ != file_id)
@@ -202,12 +208,15 @@ class SharedContent(_Record):
 class Ledger(_Record):
     """What an account has stored, and what it has open: the bytes that each upload may have.
 
-    The newest files that were taken out of the sums are `closed`: each is taken out once.
+    Files are `closing` that were taken out of the sums and whose cells may be there; the newest of those that are gone
+    are `closed`: each is taken out once. `id` is another one each time that the account has files again.
     """
 
+    id: str = ""
     bytes: int = 0
     files: int = 0
     open: Mapping[str, int] = {}
+    closing: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
 
 

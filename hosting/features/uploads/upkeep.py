@@ -29,14 +29,14 @@ class FilesUpkeep:
         before, left = self._clocks.wall() - LEFT_AFTER_SECONDS, 0
         for _, name in await self._objects.put_between(self._due, 0.0, before):
             key = StoreKey(self._due, name)
-            due = [file_id for file_id, put_at in (await self._objects.names(key)).items() if put_at < before]
-            for file_id, scope in (await self._objects.read(key, due)).items() if due else ():
-                left += not await self._resumed(Scope.of_text(scope), file_id, client)
+            due = [entry for entry, put_at in (await self._objects.names(key)).items() if put_at < before]
+            for entry, scope in (await self._objects.read(key, due)).items() if due else ():
+                left += not await self._resumed(Scope.of_text(scope), entry, client)
         return left
 
-    async def _resumed(self, scope: Scope, file_id: str, client: ClockClient) -> bool:
+    async def _resumed(self, scope: Scope, name: str, client: ClockClient) -> bool:
         try:
-            return await self._uploads.lives.resume(scope, file_id, client)
+            return await self._uploads.lives.resume(scope, name, client)
         except HostingError as error:
-            logger.warning("File %s is left as it is until the next upkeep: %s.", file_id, type(error).__name__)
+            logger.warning("File %s is left as it is until the next upkeep: %s.", name, type(error).__name__)
             return False
