@@ -23,7 +23,7 @@ from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import AttachmentsUnavailableError
-from hosting.features.uploads.search.chunk import Chunk, Place
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.index.contract import ChunkQuery, IndexedChunk, IndexSpace
 from hosting.features.uploads.search.index.segments import MOST_CHUNKS
 from hosting.features.uploads.search.index.stored import StoredChunkIndex
@@ -52,7 +52,7 @@ class _Dice:
 
     def file(self, chunks: int) -> Iterator[IndexedChunk]:
         for number in range(chunks):
-            yield IndexedChunk(Chunk(number, self.text(_CHUNK_WORDS), Place()), self.vector())
+            yield IndexedChunk(Chunk(number, self.text(_CHUNK_WORDS), TextPlace()), self.vector())
 
     def query(self) -> ChunkQuery:
         return ChunkQuery(self.vector(), self.text(_QUERY_WORDS), most=20)

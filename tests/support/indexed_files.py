@@ -12,7 +12,7 @@ from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import AttachmentsUnavailableError
-from hosting.features.uploads.search.chunk import Chunk, Place
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk, IndexedChunk, IndexSpace
 from hosting.features.uploads.search.index.stored import StoredChunkIndex
 from hosting.ports import ObjectStore
@@ -31,7 +31,7 @@ def direction(name: str, size: int = SIZE) -> list[float]:
 def indexed(file_id: str, number: int, size: int = SIZE) -> IndexedChunk:
     """Return a chunk of a file, with words that no other chunk has."""
     text = f"The word {word(file_id, number)} stands here."
-    place = Place(page=number + 1, label=f"Heading {number}", start=100 * number, end=100 * number + len(text))
+    place = TextPlace(page=number + 1, label=f"Heading {number}", start=100 * number, end=100 * number + len(text))
     return IndexedChunk(Chunk(number, text, place), direction(f"{file_id} {number}", size))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Place(Struct, frozen=True):
+class TextPlace(Struct, frozen=True):
     """Where in its file a chunk stands."""
 
     page: int | None = None
@@ -23,4 +23,4 @@ class Chunk(Struct, frozen=True):
     number: int
     """From 0, in the order of the text."""
     text: str
-    place: Place
+    place: TextPlace

@@ -37,7 +37,7 @@ from azure.search.documents.models import VectorizedQuery
 
 from hosting.core.stores.connection import BoundedConnection
 from hosting.errors import ConfigurationError
-from hosting.features.uploads.search.chunk import Chunk, Place
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.index.catalog import model_key
 from hosting.features.uploads.search.index.contract import (
     ChunkIndexUnavailableError,
@@ -284,7 +284,7 @@ def _check(results: Sequence[Any]) -> None:
 def _found(document: Mapping[str, Any], *, is_fused: bool) -> FoundChunk:
     """Return a chunk. Without words the service scores one over two less the cosine, with words by both ranks."""
     score = float(document["@search.score"])
-    place = Place(document["page"], document["label"], document["start"], document["end"])
+    place = TextPlace(document["page"], document["label"], document["start"], document["end"])
     chunk = Chunk(document["number"], document["text"], place)
     return FoundChunk(document["file_id"], chunk, min(1.0, score / _MOST_FUSED if is_fused else score))
 

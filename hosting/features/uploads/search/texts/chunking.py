@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from hosting.features.uploads.search.chunk import Chunk, Place
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.texts.limits import TextPiece
 from hosting.features.uploads.search.texts.tokens import HUNDREDTHS, cost
 
@@ -108,7 +108,7 @@ class _Row:
         page, label = self._places[self._first]
         text = self._text[start - self._base : end - self._base]
         self._number += 1
-        return Chunk(self._number - 1, text, Place(page, label, start, end))
+        return Chunk(self._number - 1, text, TextPlace(page, label, start, end))
 
     def _cut(self) -> int:
         """Return the unit before which the window ends: the last of the best."""

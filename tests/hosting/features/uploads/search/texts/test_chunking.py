@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.features.uploads.search.chunk import Chunk, Place
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.limits import TextPiece
 from hosting.features.uploads.search.texts.tokens import estimated
@@ -26,7 +26,7 @@ PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
 def test_a_short_text_is_one_chunk() -> None:
     """Without the blanks around it."""
     assert list(chunked([TextPiece("  Hello there.\n", 3, "Greeting")])) == [
-        Chunk(0, "Hello there.", Place(3, "Greeting", 2, 14))
+        Chunk(0, "Hello there.", TextPlace(3, "Greeting", 2, 14))
     ]
 
 
