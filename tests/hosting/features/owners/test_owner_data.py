@@ -40,6 +40,8 @@ SPACES = {
     "file-index": "owners",
     "feedback": "owners",
     "feedback-noted": "threads",
+    "uploads": "owners",
+    "uploads-due": "owners",
 }
 """The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py),
 and what is an owner's with the cells."""
@@ -92,7 +94,10 @@ def test_each_space_of_the_object_stores_is_known() -> None:
 async def kept_of(app: OwnedApp, name: str) -> Mapping[str, object]:
     """Return the cells that the stores have of an owner, by their kinds."""
     store = app.app._services.stores.threads
-    cells = {kind: await store.heads(f"clerk.{kind}", owner(name), "", 9) for kind in OWNED}
+    cells = {
+        kind: [head for agent in ("clerk", "app") for head in await store.heads(f"{agent}.{kind}", owner(name), "", 9)]
+        for kind in OWNED
+    }
     return {kind: heads for kind, heads in cells.items() if heads}
 
 
@@ -118,12 +123,17 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         feedback = {"score": 1, "comment": "Found by Ada"}
         await app.ask("ada", "POST", f"/api/shared/{given}/runs/{run_id}/feedback", json=feedback)
         await app.ask("ada", "GET", "/api/threads?search=tea")
+        for path in ("/api/files", f"{THREADS}/t/files"):
+            await app.ask("ada", "POST", path, params={"name": "leaves.txt"}, content=b"Green, from Ceylon")
         written = await kept_of(app, "ada")
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")
         left = await kept_of(app, "ada")
         stores = app.app._services.stores
-        contents = await stores.attachments.put_between(store_space(stores.hub, "files"), 0, 1e12)
+        contents = [
+            await stores.attachments.put_between(store_space(stores.hub, space), 0, 1e12)
+            for space in ("files", "uploads", "uploads-due")
+        ]
         rated = (await app.ask("bob", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
         nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
 
@@ -134,5 +144,6 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
     assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
     assert ("Likes tea" in json.dumps(export), "Drinks it green" in json.dumps(export)) == (True, True)
     assert "Found by Ada" in json.dumps(export)
-    assert (contents, rated) == ([], [])
+    assert (contents, rated) == ([[], [], []], [])
+    assert [len(files) for files in export["uploads"].values()] == [1, 1]
     assert [value for name, value in nothing.items() if name != "owner" and value] == []

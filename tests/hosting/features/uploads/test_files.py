@@ -40,6 +40,7 @@ async def listed(owned: OwnedApp, user: str, path: str = "/api/files") -> list[s
     return [file["name"] for file in (await owned.ask(user, "GET", path)).json()["files"]]
 
 
+@pytest.mark.behaviour("uploads.whole")
 async def test_a_file_is_read_as_it_was_sent(owned: OwnedApp) -> None:
     """Of more than one piece: all of it, and what is known of it."""
     created = await upload(owned, "ada", LARGE, "big.bin")
@@ -54,6 +55,7 @@ async def test_a_file_is_read_as_it_was_sent(owned: OwnedApp) -> None:
     assert read.json() == file
 
 
+@pytest.mark.behaviour("uploads.whole")
 async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
     """With its name and its media type."""
     form = {"file": ("Übersicht.pdf", LARGE, "application/pdf")}
@@ -66,6 +68,7 @@ async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
     assert content.content == LARGE
 
 
+@pytest.mark.behaviour("uploads.whole")
 @pytest.mark.parametrize(
     ("wanted", "start", "end"),
     [
@@ -86,6 +89,7 @@ async def test_a_range_has_its_bytes_alone(owned: OwnedApp, wanted: str, start: 
     assert part.headers["content-range"] == f"bytes {start}-{end - 1}/{len(LARGE)}"
 
 
+@pytest.mark.behaviour("uploads.whole")
 async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
     """And the answer says how many there are. More than one range is answered with all of the file."""
     url = (await upload(owned, "ada", b"abc")).json()["content_url"]
@@ -98,6 +102,7 @@ async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
     assert [(answer.status_code, answer.content) for answer in (several, changed)] == [(200, b"abc")] * 2
 
 
+@pytest.mark.behaviour("uploads.whole")
 async def test_an_empty_file_is_a_file(owned: OwnedApp) -> None:
     """It has no bytes, and no piece."""
     file = (await upload(owned, "ada", b"", "empty.txt")).json()
@@ -107,6 +112,7 @@ async def test_an_empty_file_is_a_file(owned: OwnedApp) -> None:
     assert await stored_names(owned.app) == {}
 
 
+@pytest.mark.behaviour("uploads.saved")
 @pytest.mark.parametrize(
     ("name", "media_type", "served"),
     [
@@ -131,6 +137,7 @@ async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_
     assert headers["content-disposition"].count('"') == 2
 
 
+@pytest.mark.behaviour("uploads.names")
 @pytest.mark.parametrize(
     "name",
     ["", " ", "../etc/passwd", "a/b", "a\\b", "..", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256],
@@ -144,6 +151,7 @@ async def test_a_name_that_is_a_path_or_cannot_be_seen_is_refused(owned: OwnedAp
     assert await stored_names(owned.app) == {}
 
 
+@pytest.mark.behaviour("uploads.whole")
 @pytest.mark.parametrize(
     ("headers", "body", "code"),
     [
@@ -181,6 +189,7 @@ async def test_a_page_of_another_site_uploads_nothing(owned: OwnedApp) -> None:
     assert (refused.status_code, refused.json()["code"]) == (403, "cross_site")
 
 
+@pytest.mark.behaviour("uploads.scopes")
 async def test_a_file_is_its_owners_alone(owned: OwnedApp) -> None:
     """Another one finds none, and the same content is stored for each."""
     mine = (await upload(owned, "ada", b"secret")).json()
@@ -197,6 +206,7 @@ async def test_a_file_is_its_owners_alone(owned: OwnedApp) -> None:
     assert await listed(owned, "ada") == ["a.txt"]
 
 
+@pytest.mark.behaviour("uploads.scopes")
 async def test_everybody_reads_an_agents_files_and_administrators_write_them(owned: OwnedApp) -> None:
     """Whoever has not the role is refused, and nothing changes."""
     refused = await upload(owned, "ada", b"handbook", "h.txt", AGENT_FILES)
@@ -213,6 +223,7 @@ async def test_everybody_reads_an_agents_files_and_administrators_write_them(own
     assert await stored_names(owned.app) == {}
 
 
+@pytest.mark.behaviour("uploads.once")
 async def test_the_same_content_is_stored_once_for_an_owner(owned: OwnedApp) -> None:
     """Until the last file that has it is deleted: in a thread, too."""
     first = (await upload(owned, "ada", b"same", "1.txt")).json()
@@ -228,6 +239,7 @@ async def test_the_same_content_is_stored_once_for_an_owner(owned: OwnedApp) -> 
     assert await stored_names(owned.app) == {}
 
 
+@pytest.mark.behaviour("uploads.quota")
 async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp) -> None:
     """A file over it is refused with the figures, and a deletion gives its bytes back."""
     first = (await upload(owned, "ada", b"a" * 12_000_000)).json()
@@ -243,6 +255,7 @@ async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp)
     assert [taken.status_code, others.status_code] == [201, 201]
 
 
+@pytest.mark.behaviour("uploads.quota")
 async def test_a_file_of_which_nobody_says_how_large_it_is_stops_at_the_quota(owned: OwnedApp) -> None:
     """Nothing of it stays, and its bytes are free again."""
 
@@ -273,6 +286,7 @@ async def test_a_list_comes_in_pages_the_oldest_first(owned: OwnedApp) -> None:
     assert [len(page) for page in names] == [2, 2, 1]
 
 
+@pytest.mark.behaviour("uploads.scopes")
 async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
     """The receipt counts them, and the next life of the thread has none."""
     await owned.say("ada", "hello")
@@ -291,6 +305,7 @@ async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
     assert len((await stored_names(owned.app))["uploads"]) == 1
 
 
+@pytest.mark.behaviour("uploads.scopes")
 async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
     """Who reads the thread reads them."""
     await owned.say("ada", "hello")
@@ -310,6 +325,7 @@ async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -
     assert await listed(owned, "ada", THREAD_FILES) == ["s.txt"]
 
 
+@pytest.mark.behaviour("uploads.scopes")
 async def test_an_owner_gets_and_erases_all_files(owned: OwnedApp) -> None:
     """Of threads, too; another's files and the agent's stay."""
     await owned.say("ada", "hello")

@@ -14,6 +14,8 @@ from tests.support.openai_wires import Wires
 
 BODY = b"Zanzibar is an island." * 10
 
+pytestmark = pytest.mark.behaviour("uploads.openai")
+
 
 @pytest.fixture
 async def wires() -> AsyncIterator[Wires]:

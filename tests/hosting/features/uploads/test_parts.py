@@ -17,6 +17,8 @@ from tests.support.stored_files import move, stored_names, uploads_of
 FIRST, LAST = b"a" * (PIECE_BYTES + 5), b"the end"
 WHOLE = FIRST + LAST
 
+pytestmark = pytest.mark.behaviour("uploads.parts")
+
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
