@@ -20,7 +20,9 @@ from tests.support.growth import MOST_GROWTH, growth
 from tests.support.office_files import docx, paragraph, pdf, pptx, rows_xml, slide_xml, xlsx
 
 pytestmark = pytest.mark.slow
-LARGEST = 1 << 20
+STEP = 16
+"""Elements for each of a size: with some thousands of them, a square is seen beside what each one costs."""
+LARGEST = 1 << 16
 ORDER = Order("", "", TextLimits(pages=1 << 30))
 Reader = Callable[[BinaryIO, Order], Iterator[TextPiece]]
 
@@ -57,7 +59,7 @@ def test_reading_a_file_grows_with_it(name: str) -> None:
     def read(content: bytes) -> int:
         return sum(1 for _ in reader(io.BytesIO(content), ORDER))
 
-    assert growth(made, read, LARGEST) <= MOST_GROWTH
+    assert growth(lambda size: made(STEP * size), read, LARGEST) <= MOST_GROWTH
 
 
 @pytest.mark.parametrize("text", ["word ", "x", "中", "。", ".", "\n", " ", "a\n\n", "é", "1"])
@@ -67,4 +69,7 @@ def test_cutting_a_text_grows_with_it(text: str) -> None:
     def pieces(size: int) -> list[TextPiece]:
         return [TextPiece(text * 4096)] * (size // 4096) or [TextPiece(text * size)]
 
-    assert growth(pieces, lambda given: sum(1 for _ in chunked(given)), LARGEST) <= MOST_GROWTH
+    def cut(given: list[TextPiece]) -> int:
+        return sum(1 for _ in chunked(given))
+
+    assert growth(lambda size: pieces(STEP * size), cut, LARGEST) <= MOST_GROWTH
