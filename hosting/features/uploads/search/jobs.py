@@ -66,7 +66,7 @@ class RecordGone(Exception):
     """A record of an earlier step is not there: the file went meanwhile, or it is read once more."""
 
 
-class Step(Struct, frozen=True, omit_defaults=True):
+class JobStep(Struct, frozen=True, omit_defaults=True):
     """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch."""
 
     instance: str
@@ -113,7 +113,7 @@ class Recipes(Protocol):
         """Return every index that may have something of a file."""
 
 
-_Next = Step | None
+_Next = JobStep | None
 
 
 class FileJobs:
@@ -123,13 +123,13 @@ class FileJobs:
         self._uploads, self._clocks, self._agents, self._recipes = uploads, clocks, loop, recipes
         self._objects, self._hub = stores.attachments, stores.hub
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._steps: Mapping[str, Callable[[Step, FileSearch, UploadedFile], Any]] = {
+        self._steps: Mapping[str, Callable[[JobStep, FileSearch, UploadedFile], Any]] = {
             "read": self._read,
             "embed": self._embed,
             "index": self._index,
         }
 
-    async def take(self, step: Step) -> _Next:
+    async def take(self, step: JobStep) -> _Next:
         """Take a step, and return the next one; None where the job is over."""
         file = await self._file(step)
         if file is None:
@@ -181,13 +181,13 @@ class FileJobs:
     def _place(self, scope: Scope) -> StoreKey:
         return StoreKey(store_space(self._hub, "file-search"), scope.cell("index").address.key)
 
-    async def _file(self, step: Step) -> UploadedFile | None:
+    async def _file(self, step: JobStep) -> UploadedFile | None:
         """Return the file, if this is the job that makes it ready."""
         file = await stored_file(self._uploads, step.of, step.file_id)
         index = None if file is None else file.indexes.get(step.recipe)
         return file if index is not None and index.job == step.job else None
 
-    async def _take_back(self, step: Step) -> None:
+    async def _take_back(self, step: JobStep) -> None:
         """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced."""
         file = await stored_file(self._uploads, step.of, step.file_id)
         if file is None:
@@ -195,12 +195,12 @@ class FileJobs:
         else:
             await self._erase_objects(step)
 
-    async def _erase_objects(self, step: Step) -> None:
+    async def _erase_objects(self, step: JobStep) -> None:
         place = self._place(step.of)
         if names := await self._objects.names(place, _name(step, "")):
             await self._objects.erase(place, names)
 
-    async def _record(self, step: Step, **changed: Any) -> None:
+    async def _record(self, step: JobStep, **changed: Any) -> None:
         """Change how far the file is, in its record, if this still is the job that makes it ready."""
 
         def newer(file: UploadedFile) -> UploadedFile:
@@ -213,12 +213,12 @@ class FileJobs:
         with suppress(UnknownFileError):  # the end of the step finds that too
             await self._uploads.change(step.of, step.file_id, newer)
 
-    async def _failed(self, step: Step, code: str, sentence: str) -> None:
+    async def _failed(self, step: JobStep, code: str, sentence: str) -> None:
         ended = {"state": "failed", "code": code, "error": sentence, "at": self._clocks.wall()}
         await self._record(step, **ended)
         await self._erase_objects(step)
 
-    async def _again(self, step: Step, code: str, sentence: str) -> _Next:
+    async def _again(self, step: JobStep, code: str, sentence: str) -> _Next:
         """Have the step come again after a pause, each longer than the one before; end the job after many."""
         if step.tries >= MOST_TRIES:
             await self._failed(step, code, sentence)
@@ -226,7 +226,7 @@ class FileJobs:
         seconds = min(_FIRST_PAUSE_SECONDS * 2**step.tries, _LONGEST_PAUSE_SECONDS)
         return replace(step, tries=step.tries + 1, wait_seconds=seconds)
 
-    async def _read(self, step: Step, search: FileSearch, file: UploadedFile) -> _Next:
+    async def _read(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
         await self._record(step, state="reading")
         parts = self._uploads.parts(step.of, file)
@@ -240,7 +240,7 @@ class FileJobs:
         await self._record(step, state="embedding", chunks=len(chunks), embedded=0)
         return replace(_fresh(step), do="embed" if batches else "index", batches=len(batches))
 
-    async def _embed(self, step: Step, search: FileSearch, file: UploadedFile) -> _Next:
+    async def _embed(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Embed one batch, unless its vectors are recorded."""
         place, name = self._place(step.of), _name(step, f"vectors-{step.batch}")
         stored = (await self._objects.read(place, [name])).get(name)
@@ -256,17 +256,17 @@ class FileJobs:
         following = replace(_fresh(step), model=vectors.model, size=vectors.size)
         return replace(following, do="index") if done >= step.batches else replace(following, batch=done)
 
-    async def _anew(self, step: Step) -> Step:
+    async def _anew(self, step: JobStep) -> JobStep:
         """Begin with the first batch: those that are recorded are of a model that answers no more."""
         place = self._place(step.of)
         names = await self._objects.names(place, _name(step, "vectors-"))
         await self._objects.erase(place, names)
         return replace(_fresh(step), batch=0, model="", size=0, wait_seconds=1.0)
 
-    async def _chunks(self, step: Step, batch: int) -> list[Chunk]:
+    async def _chunks(self, step: JobStep, batch: int) -> list[Chunk]:
         return msgspec.msgpack.decode(await self._object(step, f"chunks-{batch}"), type=list[Chunk])
 
-    async def _object(self, step: Step, what: str) -> bytes:
+    async def _object(self, step: JobStep, what: str) -> bytes:
         name = _name(step, what)
         objects = await self._objects.read(self._place(step.of), [name])
         if name not in objects:
@@ -283,7 +283,7 @@ class FileJobs:
             logger.warning("The embedding client failed (%s). The batch is tried again.", type(error).__name__)
             raise EmbeddingsUnavailable from error
 
-    async def _index(self, step: Step, search: FileSearch, file: UploadedFile) -> None:
+    async def _index(self, step: JobStep, search: FileSearch, file: UploadedFile) -> None:
         """Index the chunks with their vectors, and let go of the batches."""
         index = self._recipes.index_of(search)
         indexed: list[IndexedChunk] = []
@@ -319,9 +319,9 @@ def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: i
     return list(chunked(pieces, chunk_tokens, overlap_tokens))
 
 
-def _fresh(step: Step) -> Step:
+def _fresh(step: JobStep) -> JobStep:
     return replace(step, tries=0, wait_seconds=0.0)
 
 
-def _name(step: Step, what: str) -> str:
+def _name(step: JobStep, what: str) -> str:
     return f"{step.file_id}-{step.recipe}-{step.job}-{what}"

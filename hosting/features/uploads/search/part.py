@@ -102,9 +102,9 @@ class SearchPart:
         """Take a step of a job, and return the next one; nothing where the job is over."""
         import msgspec
 
-        from hosting.features.uploads.search.jobs import Step
+        from hosting.features.uploads.search.jobs import JobStep
 
-        following = await self.jobs.take(msgspec.convert(json.loads(text), Step))
+        following = await self.jobs.take(msgspec.convert(json.loads(text), JobStep))
         return "" if following is None else msgspec.json.encode(following).decode()
 
     async def forget_instance(self, fields: Any, client: ClockClient) -> None:

@@ -149,8 +149,8 @@ class FileSearch(ContextProvider):
 
     def _recipe(self, place: str) -> str:
         where = place if self.index is None else type(self.index).__name__
-        told = f"{self.embedder.model}\n{self.chunk_tokens}\n{self.overlap_tokens}\n{where}"
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        identity = f"{self.embedder.model}\n{self.chunk_tokens}\n{self.overlap_tokens}\n{where}"
+        return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -199,7 +199,7 @@ def _tool(search: FileSearch, run_files: RunFiles) -> Any:
             return _refused(error.detail)
         except ValueError as error:
             return _refused(str(error))
-        return told(findings)
+        return findings_text(findings)
 
     return file_search
 
@@ -213,7 +213,7 @@ def mark_of(file_id: str, number: int) -> str:
     return f"【{hashlib.sha256(f'{file_id}:{number}'.encode()).hexdigest()[:_DIGITS]}】"
 
 
-def told(findings: Findings) -> str:
+def findings_text(findings: Findings) -> str:
     """Return findings as the model gets them, as JSON text."""
     notes = [_NOTE if findings.passages else "No passage fits."]
     if findings.waiting == 1:

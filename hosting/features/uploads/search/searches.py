@@ -27,7 +27,7 @@ from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import ENDED, Step, space_of, stored_file
+from hosting.features.uploads.search.jobs import ENDED, JobStep, space_of, stored_file
 from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
 from hosting.features.uploads.uploads import Uploads
 from hosting.ports import Clocks, OrchestrationClient
@@ -135,7 +135,7 @@ class FileSearches:
     async def _start(self, scope: Scope, file_id: str, recipe: str, job: int, client: OrchestrationClient) -> None:
         instance = _instance(scope, file_id, recipe, job)
         if await client.status(instance) is None:
-            step = Step(instance, (scope.agent, scope.owner, scope.thread_id, scope.epoch), file_id, recipe, job)
+            step = JobStep(instance, (scope.agent, scope.owner, scope.thread_id, scope.epoch), file_id, recipe, job)
             await begin_orchestration(client, JOB, instance, msgspec.to_builtins(step))
 
     async def search(self, held: HeldRun, provider: FileSearch, question: Question) -> Findings:
@@ -228,5 +228,5 @@ def _searches_of(agent: object) -> list[FileSearch]:
 
 
 def _instance(scope: Scope, file_id: str, recipe: str, job: int) -> str:
-    told = f"{scope.text.decode()}\n{file_id}\n{recipe}\n{job}"
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    identity = f"{scope.text.decode()}\n{file_id}\n{recipe}\n{job}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]
