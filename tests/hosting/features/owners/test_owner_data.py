@@ -12,13 +12,15 @@ import pytest
 from agent_framework import FileAccessProvider, InMemoryAgentFileStore
 
 import hosting
-from hosting.app import Budget, Limit
+from hosting.app import Budget, FileSearch, Limit
 from hosting.assembly import FEATURES
 from hosting.feature import Feature
 from hosting.names import store_space
+from tests.support.hashed_words import HashedWords
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, signed_in
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
+from tests.support.stored_files import made_ready
 
 pytestmark = pytest.mark.behaviour("owners.features")
 
@@ -38,6 +40,7 @@ SPACES = {
     "swept": "timers",
     "files": "owners",
     "file-index": "owners",
+    "file-search": "owners",
     "feedback": "owners",
     "feedback-noted": "threads",
     "uploads": "owners",
@@ -106,7 +109,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
     access = FileAccessProvider(InMemoryAgentFileStore(), disable_write_tool_approval=True)
     app = OwnedApp(
         signed_in,
-        agent=rememberer(others=[access]),
+        agent=rememberer(others=[access, FileSearch(embeddings=HashedWords())]),
         budget=Budget(tokens=10**9, per="owner/day"),
         limit=Limit(requests_per_minute=99),
         **WEBHOOKS,
@@ -125,6 +128,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         await app.ask("ada", "GET", "/api/threads?search=tea")
         for path in ("/api/files", f"{THREADS}/t/files"):
             await app.ask("ada", "POST", path, params={"name": "leaves.txt"}, content=b"Green, from Ceylon")
+        await made_ready(app.app, app.host.entities.clocks)
         written = await kept_of(app, "ada")
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")
@@ -132,7 +136,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
         stores = app.app._services.stores
         contents = [
             await stores.attachments.put_between(store_space(stores.hub, space), 0, 1e12)
-            for space in ("files", "uploads", "uploads-due")
+            for space in ("files", "uploads", "uploads-due", "file-index", "file-search")
         ]
         rated = (await app.ask("bob", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
         nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
@@ -144,6 +148,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() 
     assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
     assert ("Likes tea" in json.dumps(export), "Drinks it green" in json.dumps(export)) == (True, True)
     assert "Found by Ada" in json.dumps(export)
-    assert (contents, rated) == ([[], [], []], [])
+    assert (contents, rated) == ([[]] * 5, [])
+    assert [file["index"]["status"] for files in export["uploads"].values() for file in files] == ["ready"] * 2
     assert [len(files) for files in export["uploads"].values()] == [1, 1]
     assert [value for name, value in nothing.items() if name != "owner" and value] == []

@@ -42,7 +42,7 @@ class SegmentGoneError(Exception):
     """An object of a segment is not there."""
 
 
-class Shelf(Struct, frozen=True):
+class SegmentShelf(Struct, frozen=True):
     """Where the segments of one scope lie, with vectors of one model and size."""
 
     address: Address
@@ -51,7 +51,7 @@ class Shelf(Struct, frozen=True):
     size: int
 
 
-class Row(Struct, frozen=True):
+class SegmentRow(Struct, frozen=True):
     """A row of a segment, by the number of its shelf among those that are searched."""
 
     shelf: int
@@ -68,7 +68,7 @@ class SegmentReader:
     def __init__(self, objects: ObjectStore, cached_bytes: int = CACHED_BYTES) -> None:
         self._objects = objects
         self._turns = Turns()
-        self._segments: Recent[Shelf, dict[str, LoadedSegment]] = Recent(cached_bytes)
+        self._segments: Recent[SegmentShelf, dict[str, LoadedSegment]] = Recent(cached_bytes)
         self._files: Recent[tuple[StoreKey, str], Sequence[FileRows]] = Recent(_FILES_BYTES)
         self._texts: Recent[tuple[StoreKey, str], Sequence[Chunk]] = Recent(_TEXTS_BYTES)
 
@@ -83,7 +83,7 @@ class SegmentReader:
             self._files.keep((store_key, name), rows, len(stored))
         return {name: rows for name, rows in files.items() if rows is not None}
 
-    async def segments(self, shelf: Shelf, segments: Sequence[Segment]) -> list[LoadedSegment]:
+    async def segments(self, shelf: SegmentShelf, segments: Sequence[Segment]) -> list[LoadedSegment]:
         """Return the segments that are searched, and forget all others of the shelf."""
         async with self._turns.turn(shelf.address):
             kept = self._segments.get(shelf) or {}
@@ -97,7 +97,7 @@ class SegmentReader:
             self._keep(shelf, loaded)
             return [loaded[segment.name] for segment in segments]
 
-    async def read_words(self, shelf: Shelf, segments: Sequence[LoadedSegment], words: Sequence[str]) -> None:
+    async def read_words(self, shelf: SegmentShelf, segments: Sequence[LoadedSegment], words: Sequence[str]) -> None:
         """Read the parts of the segments that these words are in."""
         missing = {
             words_name(segment.name, part): (segment, part)
@@ -111,7 +111,7 @@ class SegmentReader:
                 segment.parts[part] = decoded[name]
             self._keep(shelf, {segment.name: segment for segment in segments})
 
-    async def texts(self, shelves: Sequence[Shelf], rows: Sequence[Row]) -> list[Chunk]:
+    async def texts(self, shelves: Sequence[SegmentShelf], rows: Sequence[SegmentRow]) -> list[Chunk]:
         """Return the chunks of these rows."""
         places = [(shelves[row.shelf].store_key, *text_place(row.segment.name, row.row)) for row in rows]
         blocks = {(store_key, name): self._texts.get((store_key, name)) for store_key, name, _ in places}
@@ -131,7 +131,7 @@ class SegmentReader:
             raise SegmentGoneError(f"{len(set(wanted)) - len(objects)} of {len(wanted)} objects of the index")
         return objects
 
-    def forget(self, shelf: Shelf, names: Iterable[str]) -> None:
+    def forget(self, shelf: SegmentShelf, names: Iterable[str]) -> None:
         """Remember nothing of these segments, which are erased."""
         gone = set(names)
         for name in gone:
@@ -139,7 +139,7 @@ class SegmentReader:
         if (kept := self._segments.get(shelf)) is not None:
             self._keep(shelf, {name: segment for name, segment in kept.items() if name not in gone})
 
-    def _keep(self, shelf: Shelf, loaded: Mapping[str, LoadedSegment]) -> None:
+    def _keep(self, shelf: SegmentShelf, loaded: Mapping[str, LoadedSegment]) -> None:
         self._segments.keep(shelf, dict(loaded), sum(segment.memory_bytes for segment in loaded.values()))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hosting.features.uploads.search.index.loaded import Row
+from hosting.features.uploads.search.index.loaded import SegmentRow
 from hosting.features.uploads.search.index.postings import weigh
 from hosting.features.uploads.search.index.segments import LoadedSegment
 from hosting.features.uploads.search.index.vectors import direction_of, nearest, signs_of
@@ -36,7 +36,7 @@ class Searched:
 
     def best(
         self, vector: Sequence[float], words: Sequence[str], most: int, file_ids: Collection[str] | None
-    ) -> list[tuple[Row, float]]:
+    ) -> list[tuple[SegmentRow, float]]:
         """Return the best rows with their scores, the best first. Only rows of `file_ids` are taken, if there are."""
         outside = None if file_ids is None else [segment.rows_outside(file_ids) for _, segment in self._segments]
         depth = max(_DEPTH, most)
@@ -48,7 +48,7 @@ class Searched:
             for rank, ranked in enumerate(order):
                 scores[ranked] += (_FUSED_BEHIND + 1) / (_FUSED_BEHIND + 1 + rank) / len(orders)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:most]
-        return [(Row(*self._segments[number], row), score) for (number, row), score in best]
+        return [(SegmentRow(*self._segments[number], row), score) for (number, row), score in best]
 
     def _by_vector(
         self, vector: Sequence[float], depth: int, outside: Sequence[NDArray[np.bool_]] | None

@@ -22,8 +22,8 @@ from hosting.features.uploads.search.index.vectors import (
     Vectors,
     decode_vectors,
     encode_vectors,
-    size_of,
     stored_numbers,
+    stored_size,
 )
 
 MOST_CHUNKS = 4096
@@ -97,7 +97,7 @@ class Contents(Struct, frozen=True):
         return Contents([file for file in self.files if file.file_id != file_id], chunks, self.numbers[stays])
 
 
-def contents_of(file_id: str, chunks: Sequence[IndexedChunk]) -> Iterator[Contents]:
+def segment_contents(file_id: str, chunks: Sequence[IndexedChunk]) -> Iterator[Contents]:
     """Yield the contents for a whole file: of one segment, or of several."""
     for first in range(0, len(chunks), MOST_CHUNKS):
         part = chunks[first : first + MOST_CHUNKS]
@@ -105,7 +105,7 @@ def contents_of(file_id: str, chunks: Sequence[IndexedChunk]) -> Iterator[Conten
         yield Contents([FileRows(file_id, len(part))], [indexed.chunk for indexed in part], numbers)
 
 
-def joined(contents: Sequence[Contents]) -> Contents:
+def joined_contents(contents: Sequence[Contents]) -> Contents:
     """Return several as one, which has at most `MOST_CHUNKS` chunks."""
     return Contents(
         [file for part in contents for file in part.files],
@@ -192,7 +192,7 @@ def decode_contents(name: str, chunks: int, objects: Mapping[str, bytes]) -> Con
     """Return what a segment with so many chunks was made of."""
     vectors = objects[vectors_name(name)]
     texts = [chunk for text_name in text_names(name, chunks) for chunk in decode_texts(objects[text_name])]
-    numbers = decode_vectors(vectors, size_of(vectors, chunks)).numbers
+    numbers = decode_vectors(vectors, stored_size(vectors, chunks)).numbers
     return Contents(decode_files(objects[files_name(name)]), texts, numbers)
 
 

@@ -37,7 +37,7 @@ from hosting.features.uploads.search.index.contract import (
     checked_vector,
     one_model,
 )
-from hosting.features.uploads.search.index.loaded import CACHED_BYTES, SegmentGoneError, SegmentReader, Shelf
+from hosting.features.uploads.search.index.loaded import CACHED_BYTES, SegmentGoneError, SegmentReader, SegmentShelf
 from hosting.features.uploads.search.index.postings import query_words
 from hosting.features.uploads.search.index.ranking import Searched
 from hosting.features.uploads.search.index.segments import (
@@ -46,11 +46,11 @@ from hosting.features.uploads.search.index.segments import (
     FileRows,
     LoadedSegment,
     contents_names,
-    contents_of,
     decode_contents,
     encode_segment,
-    joined,
+    joined_contents,
     object_names,
+    segment_contents,
 )
 from hosting.names import APP, StoreKey, agent_of_key, new_id, store_space
 from hosting.ports import ObjectStore
@@ -199,7 +199,7 @@ class StoredChunkIndex:
         if may_join and contents:
             last = next(reversed(contents))
             smaller = _smaller(len(last.chunks), [segment for segment in segments if segment not in holders])
-            whole = joined([last, *[await self._contents(space, segment) for segment in smaller]])
+            whole = joined_contents([last, *[await self._contents(space, segment) for segment in smaller]])
             comes = {name: (whole if part is last else part, key) for name, (part, key) in comes.items()}
             replaced += smaller
         change = CatalogChange(
@@ -253,14 +253,14 @@ class StoredChunkIndex:
     def _store_key(self, space: IndexSpace) -> StoreKey:
         return StoreKey(self._space, self._cell(space).address.key)
 
-    def _shelf(self, space: IndexSpace) -> Shelf:
-        return Shelf(self._cell(space).address, self._store_key(space), model_key(space), space.size)
+    def _shelf(self, space: IndexSpace) -> SegmentShelf:
+        return SegmentShelf(self._cell(space).address, self._store_key(space), model_key(space), space.size)
 
 
 def _contents(space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> list[Contents]:
     for indexed in chunks:
         checked_vector(indexed.vector, space.size)
-    return list(contents_of(file_id, chunks))
+    return list(segment_contents(file_id, chunks))
 
 
 def _rows_of(files: Sequence[FileRows], file_id: str) -> int:

@@ -72,7 +72,7 @@ def decode_vectors(stored: bytes, size: int) -> Vectors:
     return Vectors(numbers, np.frombuffer(stored, "<f4", rows, rows * size), np.ascontiguousarray(_signs(numbers).T))
 
 
-def size_of(stored: bytes, rows: int) -> int:
+def stored_size(stored: bytes, rows: int) -> int:
     """Return how many numbers each of so many stored vectors has."""
     return len(stored) // rows - _LENGTH_BYTES
 
