@@ -36,7 +36,7 @@ class ResponsesFeature(WireFeature):
         """Return the protocol."""
         from hosting.features.responses import names
         from hosting.features.responses.conversations import ConversationVerbs
-        from hosting.features.responses.requests import document_of
+        from hosting.features.responses.requests import responses_document
         from hosting.features.responses.verbs import ResponsesVerbs
         from hosting.http.wire_openai import openai_refusal
         from hosting.http.wire_requests import operation_of
@@ -45,4 +45,4 @@ class ResponsesFeature(WireFeature):
         reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations, self.files).reply
         operations = (*names.OPERATIONS, *self.files.operations())
         route_of = partial(operation_of, operations, "docs/reference/responses.md")
-        return Wire(names.FUNCTION, names.OPENAI.path, document_of(operations), route_of, reply, openai_refusal)
+        return Wire(names.FUNCTION, names.OPENAI.path, responses_document(operations), route_of, reply, openai_refusal)

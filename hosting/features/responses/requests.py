@@ -219,7 +219,7 @@ def _format(text: object) -> ResponseFormat | None:
     return read_response_format({"type": "json_schema", "json_schema": members})
 
 
-def document_of(routes: Sequence[Route]) -> WireDocument:
+def responses_document(routes: Sequence[Route]) -> WireDocument:
     """Return the wire in the OpenAPI document: what it takes and answers, in outline."""
     return WireDocument(REFUSAL, lambda agents: _operations(routes, agents))
 

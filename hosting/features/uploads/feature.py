@@ -187,7 +187,7 @@ class UploadsFeature(Feature):
     async def _erase_thread(self, address: Address, epoch: int) -> None:
         from hosting.features.uploads.records import Scope
 
-        await self.uploads.erase(Scope.of_thread(address, epoch))
+        await self.uploads.erase(Scope.of_thread(address, epoch), keeps_records=True)
 
     async def _clocks(self, address: Address, epoch: int) -> Sequence[str]:
         return ()

@@ -134,8 +134,10 @@ class FileLives:
             file = await self._change(scope, file.id, lambda upload: self._stored(upload, shared)) or file
         return await self._finish(scope, file, client)
 
-    async def remove(self, scope: Scope, file_id: str) -> Removed | None:
+    async def remove(self, scope: Scope, file_id: str, *, keeps_record: bool = False) -> Removed | None:
         """Remove a file or an upload for good; None where there is none, or its removal had begun.
+
+        With `keeps_record` a thread's record of the file stays, which the deletion of the thread counts and removes.
 
         Raises what those who follow files raise: the removal is due then.
         """
@@ -159,7 +161,7 @@ class FileLives:
         if file is None:
             await self._undue(scope, f"{file_id}{_GONE}")
             return None
-        chunks = await self._take_away(scope, file)
+        chunks = await self._take_away(scope, file, keeps_record=keeps_record)
         return None if before.state == "removing" else Removed(before, chunks)
 
     async def resume(self, scope: Scope, name: str, client: ClockClient) -> bool:
@@ -248,7 +250,7 @@ class FileLives:
             await self._undue(scope, file.id)
         return file
 
-    async def _take_away(self, scope: Scope, file: UploadedFile) -> int:
+    async def _take_away(self, scope: Scope, file: UploadedFile, *, keeps_record: bool = False) -> int:
         """Do what follows the moment from which there is no file, and return how many chunks were removed."""
         account, chunks = scope.account, 0
         is_in_flight = self._clocks.wall() < (file.expires_at or 0.0)
@@ -261,7 +263,7 @@ class FileLives:
                 await self.contents.erase(account, content, but=kept.parts if content == kept.id else ())
         else:
             await self.contents.erase(account, file.id)
-        if scope.thread_id:
+        if scope.thread_id and not keeps_record:
             await self._stores.attachments.erase(self._thread_key(scope), [f"{RECORD}{file.id}"])
         ledger = await self._ledgers.read(account)
         if await self.read(scope, file.id) is not None:  # else another process came first

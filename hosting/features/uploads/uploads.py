@@ -234,10 +234,14 @@ class Uploads:
         """Remove a file for good; what a follower cannot remove now is due. Raises as `FollowsFiles.removed`."""
         return Erased.of(await self.lives.remove(scope, file_id))
 
-    async def erase(self, scope: Scope) -> Erased:
-        """Remove all files of a scope, and its uploads, and return how many there were."""
+    async def erase(self, scope: Scope, *, keeps_records: bool = False) -> Erased:
+        """Remove all files of a scope, and its uploads, and return how many there were.
+
+        With `keeps_records` those stay that a thread has of its files: the deletion of the thread counts them.
+        """
         cells = await self._cells.siblings(scope.cell(""))
-        erased = await self._erase([(scope, key) for key in cells if key.startswith(scope.prefix)])
+        places = [(scope, key) for key in cells if key.startswith(scope.prefix)]
+        erased = await self._erase(places, keeps_records=keeps_records)
         if self.lives.follower is not None:
             await self.lives.follower.erased(scope)
         return erased
@@ -256,12 +260,13 @@ class Uploads:
                 places.append((_scope(agent, owner, file), key))
         return await self._erase(places)
 
-    async def _erase(self, places: Sequence[tuple[Scope, str]]) -> Erased:
+    async def _erase(self, places: Sequence[tuple[Scope, str]], *, keeps_records: bool = False) -> Erased:
         gate = asyncio.Semaphore(_REMOVED_AT_ONCE)
 
         async def remove(scope: Scope, key: str) -> Erased:
             async with gate:
-                return await self.delete(scope, key.removeprefix(scope.prefix))
+                file_id = key.removeprefix(scope.prefix)
+                return Erased.of(await self.lives.remove(scope, file_id, keeps_record=keeps_records))
 
         erased = Erased()
         for removed in await asyncio.gather(*(remove(*place) for place in places)):
