@@ -29,7 +29,7 @@ _REPEATED, _OF_LENGTH = 1.2, 0.75
 _LEVEL = 6
 
 
-class Part(Struct, frozen=True, array_like=True):
+class PostingPart(Struct, frozen=True, array_like=True):
     """The words of one part in a text with a line for each, and where the postings of each begin and end.
 
     A posting is two bytes for the row, for all rows of the word, and then a byte for how often it stands there.
@@ -80,9 +80,9 @@ def encode_words(texts: Sequence[str]) -> tuple[list[bytes], list[int]]:
     return [_encode(part) for part in parts], lengths
 
 
-def decode_words(stored: bytes) -> Part:
+def decode_words(stored: bytes) -> PostingPart:
     """Return a part as `encode_words` left it."""
-    return msgspec.msgpack.decode(zlib.decompress(stored), type=Part)
+    return msgspec.msgpack.decode(zlib.decompress(stored), type=PostingPart)
 
 
 def _encode(words: Mapping[str, Sequence[tuple[int, int]]]) -> bytes:
@@ -92,7 +92,7 @@ def _encode(words: Mapping[str, Sequence[tuple[int, int]]]) -> bytes:
         postings += np.asarray(rows, "<u2").tobytes() + bytes(times)
         starts.append(len(postings))
     text = "".join(f"\n{word}" for word in words) + "\n"
-    part = Part(text.encode(errors="surrogatepass"), np.asarray(starts, "<u4").tobytes(), bytes(postings))
+    part = PostingPart(text.encode(errors="surrogatepass"), np.asarray(starts, "<u4").tobytes(), bytes(postings))
     return zlib.compress(msgspec.msgpack.encode(part), _LEVEL)
 
 
@@ -100,7 +100,7 @@ class Wording(Struct, frozen=True):
     """What a search reads of the words of one segment: how many each chunk has, and the parts that it needs."""
 
     lengths: NDArray[np.float32]
-    parts: Mapping[int, Part]
+    parts: Mapping[int, PostingPart]
     part_count: int
 
     def rows(self, word: str) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import IndexedChunk
-from hosting.features.uploads.search.index.postings import Part, Wording, encode_words, parts_of
+from hosting.features.uploads.search.index.postings import PostingPart, Wording, encode_words, parts_of
 from hosting.features.uploads.search.index.vectors import (
     Vectors,
     decode_vectors,
@@ -50,7 +50,7 @@ class LoadedSegment(Struct):
     files: Sequence[FileRows]
     lengths: NDArray[np.float32]
     vectors: Vectors
-    parts: dict[int, Part]
+    parts: dict[int, PostingPart]
 
     @property
     def chunks(self) -> int:
@@ -82,39 +82,39 @@ class LoadedSegment(Struct):
         return np.repeat([file.file_id not in file_ids for file in self.files], [file.chunks for file in self.files])
 
 
-class Contents(Struct, frozen=True):
+class SegmentContents(Struct, frozen=True):
     """What a segment is made of: its files, and a chunk and a row of numbers for each of their chunks."""
 
     files: Sequence[FileRows]
     chunks: Sequence[Chunk]
     numbers: NDArray[np.int8]
 
-    def without(self, file_id: str) -> Contents:
+    def without(self, file_id: str) -> SegmentContents:
         """Return them without a file."""
         counts = [file.chunks for file in self.files]
         stays = np.repeat([file.file_id != file_id for file in self.files], counts)
         chunks = [chunk for chunk, is_kept in zip(self.chunks, stays, strict=True) if is_kept]
-        return Contents([file for file in self.files if file.file_id != file_id], chunks, self.numbers[stays])
+        return SegmentContents([file for file in self.files if file.file_id != file_id], chunks, self.numbers[stays])
 
 
-def segment_contents(file_id: str, chunks: Sequence[IndexedChunk]) -> Iterator[Contents]:
+def segment_contents(file_id: str, chunks: Sequence[IndexedChunk]) -> Iterator[SegmentContents]:
     """Yield the contents for a whole file: of one segment, or of several."""
     for first in range(0, len(chunks), MOST_CHUNKS):
         part = chunks[first : first + MOST_CHUNKS]
         numbers = stored_numbers([indexed.vector for indexed in part])
-        yield Contents([FileRows(file_id, len(part))], [indexed.chunk for indexed in part], numbers)
+        yield SegmentContents([FileRows(file_id, len(part))], [indexed.chunk for indexed in part], numbers)
 
 
-def joined_contents(contents: Sequence[Contents]) -> Contents:
+def joined_contents(contents: Sequence[SegmentContents]) -> SegmentContents:
     """Return several as one, which has at most `MOST_CHUNKS` chunks."""
-    return Contents(
+    return SegmentContents(
         [file for part in contents for file in part.files],
         [chunk for part in contents for chunk in part.chunks],
         np.concatenate([part.numbers for part in contents]),
     )
 
 
-def encode_segment(name: str, contents: Contents) -> dict[str, bytes]:
+def encode_segment(name: str, contents: SegmentContents) -> dict[str, bytes]:
     """Return the objects of the segment by their names."""
     parts, lengths = encode_words([chunk.text for chunk in contents.chunks])
     directory = _Directory(list(contents.files), np.asarray(lengths, "<u4").tobytes())
@@ -188,12 +188,12 @@ def decode_segment(name: str, size: int, objects: Mapping[str, bytes]) -> Loaded
     return LoadedSegment(name, directory.files, lengths, decode_vectors(objects[vectors_name(name)], size), {})
 
 
-def decode_contents(name: str, chunks: int, objects: Mapping[str, bytes]) -> Contents:
+def decode_contents(name: str, chunks: int, objects: Mapping[str, bytes]) -> SegmentContents:
     """Return what a segment with so many chunks was made of."""
     vectors = objects[vectors_name(name)]
     texts = [chunk for text_name in text_names(name, chunks) for chunk in decode_texts(objects[text_name])]
     numbers = decode_vectors(vectors, stored_size(vectors, chunks)).numbers
-    return Contents(decode_files(objects[files_name(name)]), texts, numbers)
+    return SegmentContents(decode_files(objects[files_name(name)]), texts, numbers)
 
 
 _decode_directory = msgspec.msgpack.Decoder(_Directory).decode

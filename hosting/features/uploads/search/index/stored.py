@@ -42,9 +42,9 @@ from hosting.features.uploads.search.index.postings import query_words
 from hosting.features.uploads.search.index.ranking import Searched
 from hosting.features.uploads.search.index.segments import (
     MOST_CHUNKS,
-    Contents,
     FileRows,
     LoadedSegment,
+    SegmentContents,
     contents_names,
     decode_contents,
     encode_segment,
@@ -66,7 +66,7 @@ class _Plan(Struct, frozen=True):
     """A change with what it needs of segments that it replaces, and how many chunks of its file go."""
 
     change: CatalogChange
-    contents: Mapping[str, Contents]
+    contents: Mapping[str, SegmentContents]
     replaced: Sequence[Segment]
     removed: int
 
@@ -165,7 +165,7 @@ class StoredChunkIndex:
             for (row, score), chunk in zip(best, chunks, strict=True)
         ]
 
-    async def _replace(self, space: IndexSpace, file_id: str, contents: Sequence[Contents]) -> int:
+    async def _replace(self, space: IndexSpace, file_id: str, contents: Sequence[SegmentContents]) -> int:
         """Put the contents in the place of all that there is of the file, and return how many chunks that was."""
         cell, may_join = self._cell(space), True
         async with self._turns.turn(cell.address):
@@ -183,7 +183,7 @@ class StoredChunkIndex:
                     return plan.removed
 
     async def _planned(
-        self, space: IndexSpace, catalog: Catalog, file_id: str, contents: Sequence[Contents], *, may_join: bool
+        self, space: IndexSpace, catalog: Catalog, file_id: str, contents: Sequence[SegmentContents], *, may_join: bool
     ) -> _Plan:
         store_key, model = self._store_key(space), model_key(space)
         segments = catalog.of_model(model)
@@ -225,7 +225,7 @@ class StoredChunkIndex:
         self._reader.forget(self._shelf(space), change.replaces)
         await self._erase_segments(store_key, plan.replaced)
 
-    async def _contents(self, space: IndexSpace, segment: Segment) -> Contents:
+    async def _contents(self, space: IndexSpace, segment: Segment) -> SegmentContents:
         names = contents_names(segment.name, segment.chunks)
         objects = await self._reader.objects(self._store_key(space), names)
         return await asyncio.to_thread(decode_contents, segment.name, segment.chunks, objects)
@@ -257,7 +257,7 @@ class StoredChunkIndex:
         return SegmentShelf(self._cell(space).address, self._store_key(space), model_key(space), space.size)
 
 
-def _contents(space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> list[Contents]:
+def _contents(space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> list[SegmentContents]:
     for indexed in chunks:
         checked_vector(indexed.vector, space.size)
     return list(segment_contents(file_id, chunks))
