@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -47,6 +47,9 @@ from hosting.features.schedules.times import read_times
 from hosting.features.search.words import searched_words
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
 from hosting.features.thread_state.session import patched
+from hosting.features.uploads.multipart import FileForm
+from hosting.features.uploads.names import disposition, read_media_type, read_name, read_range, served_type
+from hosting.features.uploads.openai import own_id
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
@@ -195,6 +198,33 @@ def claims_of(value: str) -> str:
     """Return what App Service Authentication says of somebody of this tenant, by this provider's token."""
     claims = [{"typ": kind, "val": value} for kind in ("tid", "iss", "oid", "name", "roles")]
     return base64.b64encode(json.dumps({"auth_typ": "aad", "claims": claims}).encode()).decode()
+
+
+FORM_HEAD = '--x\r\nContent-Disposition: form-data; name="file"; filename="a"'
+
+
+def read_form(text: str) -> None:
+    """Read a form with a file, as it comes."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        body = text.encode()
+        for start in range(0, len(body), ENOUGH):
+            yield body[start : start + ENOUGH]
+
+    async def read() -> None:
+        form = FileForm({"content-type": "multipart/form-data; boundary=x"}, chunks(), "file")
+        await form.open()
+        async for _ in form.body():
+            pass
+
+    asyncio.run(read())
+
+
+def read_ids(text: str) -> None:
+    """Read a text as each of the ids."""
+    for kind in ("file", "upload", "part"):
+        with suppress(HostingError):
+            own_id(kind, text)
 
 
 def batch_of(text: str) -> str:
@@ -407,6 +437,30 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "an MCP session": Parser(
         session_traits, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
+    ),
+    "a file's media type": Parser(
+        lambda text: served_type(read_media_type(text, "a")),
+        runs("a/b", "audio/", "text/"),
+        ("hosting.features.uploads.names._MEDIA_TYPE", "hosting.features.uploads.names._HARMLESS"),
+    ),
+    "a file's name": Parser(lambda text: disposition(read_name("It", text)), runs("a", "a.")),
+    "a range of a file": Parser(
+        lambda text: read_range(text, 9),
+        runs("bytes=", "bytes=0", "bytes=0-"),
+        ("hosting.features.uploads.names._RANGE",),
+    ),
+    "a form with a file": Parser(
+        read_form,
+        {
+            **runs("--x", "--x\r\n", f"{FORM_HEAD}\r\n\r\n", f"{FORM_HEAD}; a="),
+            **repeated("\r\n--", "\r\n--y", "\r\n--x\r", begin=f"{FORM_HEAD}\r\n\r\n"),
+            **repeated("a: b\r\n", begin=f"{FORM_HEAD}\r\n"),
+        },
+    ),
+    "the ids of OpenAI's files": Parser(
+        read_ids,
+        runs("file-", "upload_", "part_", "0"),
+        tuple(f"hosting.features.uploads.openai.{name}" for name in ("_FILE_ID", "_UPLOAD_ID", "_PART_ID", "_NUMBER")),
     ),
     "a label of feedback": Parser(read_label, runs("a", "a ", "a:/"), ("hosting.features.feedback.http._LABEL",)),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),

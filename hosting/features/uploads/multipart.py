@@ -119,7 +119,8 @@ class _Parts:
     def _begin(self) -> None:
         self._header_name, self._header_value, self._header_bytes = b"", b"", 0
         self._headers: dict[bytes, bytes] = {}
-        self._name, self._file_name, self._text = "", None, b""
+        self._name, self._text = "", b""
+        self._file_name: str | None = None
 
     def _take_name(self, data: bytes, start: int, end: int) -> None:
         self._count_header(end - start)
@@ -145,7 +146,7 @@ class _Parts:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         self._name = _text(options.get(b"name", b""))
         file_name = options.get(b"filename")
-        self._file_name: str | None = None if file_name is None else _text(file_name)
+        self._file_name = None if file_name is None else _text(file_name)
         if self._file_name is not None:
             media_type = _text(self._headers.get(b"content-type", b""))
             self._begun.append((self._name, self._file_name, media_type, ""))

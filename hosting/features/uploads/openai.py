@@ -36,11 +36,12 @@ from hosting.settings import Settings
 _FILE_ID = re.compile(f"{routes.FILE_PREFIX}([0-9a-f]{{32}})")
 _UPLOAD_ID = re.compile(f"{routes.UPLOAD_PREFIX}([0-9a-f]{{32}})")
 _PART_ID = re.compile(f"{routes.PART_PREFIX}([0-9a-f]{{12}})")
+_IDS = {"file": _FILE_ID, "upload": _UPLOAD_ID, "part": _PART_ID}
 _PURPOSES = ("assistants", "batch", "evals", "fine-tune", "user_data", "vision")
 _DEFAULT_PURPOSE = "user_data"
 _NAMED = b'"file_id"'
 _MOST_LISTED = 10_000
-_PIECE = re.compile("[0-9]{1,5}")
+_NUMBER = re.compile("[0-9]{1,5}")
 
 _Verb = Callable[[HttpRequest, str], Awaitable[Reply | Streamed]]
 
@@ -147,7 +148,7 @@ class OpenAiFiles:
     async def _list(self, request: HttpRequest, _: str) -> Reply:
         query = request.query
         limit, order, after = query.get("limit", str(_MOST_LISTED)), query.get("order", "desc"), query.get("after")
-        if not _PIECE.fullmatch(limit) or not 1 <= int(limit) <= _MOST_LISTED:
+        if not _NUMBER.fullmatch(limit) or not 1 <= int(limit) <= _MOST_LISTED:
             raise InvalidFieldError(f"The query 'limit' is {limit[:80]!r}. Send 1 to {_MOST_LISTED:,}.")
         if order not in ("asc", "desc"):
             raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' or 'desc'.")
@@ -204,7 +205,7 @@ class OpenAiFiles:
 
     async def _add_part(self, request: HttpRequest, upload_id: str) -> Reply:
         _, body = await read_file(request, self._uploads.most_bytes, is_named=False, field="data")
-        part = await self._uploads.add_part(Scope(owner=request.caller.owner), _own(_UPLOAD_ID, upload_id), body)
+        part = await self._uploads.add_part(Scope(owner=request.caller.owner), own_id("upload", upload_id), body)
         shown = {"id": f"{routes.PART_PREFIX}{part.id}", "object": "upload.part", "upload_id": upload_id}
         return json_reply(200, {**shown, "created_at": int(self._uploads.now())})
 
@@ -215,12 +216,12 @@ class OpenAiFiles:
             raise InvalidFieldError("The field 'part_ids' must be a list of the ids of parts, in their order.")
         parts = [match[1] if (match := _PART_ID.fullmatch(part_id)) else part_id for part_id in part_ids]
         checksum = None if md5 is None else read_text("md5", md5)
-        scope, id_ = Scope(owner=request.caller.owner), _own(_UPLOAD_ID, upload_id)
+        scope, id_ = Scope(owner=request.caller.owner), own_id("upload", upload_id)
         file = await self._uploads.complete(scope, id_, parts, checksum, request.caller.client)
         return json_reply(200, {**upload_object(file, "completed"), "file": file_object(file)})
 
     async def _cancel(self, request: HttpRequest, upload_id: str) -> Reply:
-        upload = await self._uploads.cancel(Scope(owner=request.caller.owner), _own(_UPLOAD_ID, upload_id))
+        upload = await self._uploads.cancel(Scope(owner=request.caller.owner), own_id("upload", upload_id))
         return json_reply(200, upload_object(upload, "cancelled"))
 
     async def _fields(self, request: HttpRequest, known: set[str]) -> dict[str, Any]:
@@ -262,10 +263,11 @@ def upload_object(upload: UploadedFile, status: str) -> dict[str, Any]:
     }
 
 
-def _own(pattern: re.Pattern[str], given: str) -> str:
-    match = pattern.fullmatch(given)
+def own_id(kind: str, given: str) -> str:
+    """Return the app's own id in one of a `file`, an `upload` or a `part`; raises `UnknownUploadError`."""
+    match = _IDS[kind].fullmatch(given)
     if match is None:
-        raise UnknownUploadError(f"There is no upload {given[:80]!r}.")
+        raise UnknownUploadError(f"There is no {kind} {given[:80]!r}.")
     return match[1]
 
 
