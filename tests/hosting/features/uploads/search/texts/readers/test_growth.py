@@ -20,9 +20,9 @@ from tests.support.growth import MOST_GROWTH, growth
 from tests.support.office_files import docx, paragraph, pdf, pptx, rows_xml, slide_xml, xlsx
 
 pytestmark = pytest.mark.slow
-STEP = 16
-"""Elements for each of a size: with some thousands of them, a square is seen beside what each one costs."""
-LARGEST = 1 << 16
+STEP = 64
+"""Elements for each of a size: with ten thousand of them, a square is seen beside what each one costs."""
+LARGEST = 1 << 14
 ORDER = Order("", "", TextLimits(pages=1 << 30))
 Reader = Callable[[BinaryIO, Order], Iterator[TextPiece]]
 
@@ -44,10 +44,10 @@ FILES: dict[str, tuple[Reader, Callable[[int], bytes]]] = {
     "nested paragraphs": (document_pieces, lambda size: docx("<w:p>" * size + "</w:p>" * size)),
     "nested cells": (document_pieces, lambda size: docx("<w:tc>" * size + "</w:tc>" * size)),
     "attributes": (document_pieces, lambda size: docx("<w:p " + "".join(f'a{n}="" ' for n in range(size)) + "/>")),
-    "slides": (slide_pieces, lambda size: pptx([slide_xml("a", ["b"])] * size)),
+    "slides": (slide_pieces, lambda size: pptx([slide_xml("a", ["b"])] * (size // 16))),
     "shapes": (slide_pieces, lambda size: pptx([slide_xml("a", ["b"] * size)])),
     "rows": (sheet_pieces, lambda size: xlsx({"a": rows_xml([["a", 1]] * size)})),
-    "pages": (pdf_pieces, lambda size: pdf(["a"] * size)),
+    "pages": (pdf_pieces, lambda size: pdf(["a"] * (size // 16))),
 }
 
 
