@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import re2
-from agent_framework import Message, tool
+from agent_framework import Content, Message, tool
 from msgspec.structs import replace
 from starlette.requests import Request
 
@@ -50,6 +51,13 @@ from hosting.features.thread_state.session import patched
 from hosting.features.uploads.multipart import FileForm
 from hosting.features.uploads.names import disposition, read_media_type, read_name, read_range, served_type
 from hosting.features.uploads.openai import own_id
+from hosting.features.uploads.search.provider import annotate
+from hosting.features.uploads.search.texts.child import _cleaned
+from hosting.features.uploads.search.texts.chunking import chunked
+from hosting.features.uploads.search.texts.limits import Order, TextLimits, TextPiece
+from hosting.features.uploads.search.texts.readers.html import html_pieces
+from hosting.features.uploads.search.texts.readers.plain import encoding_of, markdown_pieces
+from hosting.features.uploads.search.texts.refusals import UnreadableFileError
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
@@ -308,7 +316,50 @@ def patched_twice(text: str) -> object:
     return patched(patched({}, changes), changes)
 
 
+def cited(text: str) -> None:
+    """Look for marks in an answer, behind a search that gave a passage."""
+    passage = {"cite": "【0a1b2c3d】", "file": "a.md", "file_id": "f", "start": 0, "end": 1}
+    result = json.dumps({"passages": [passage]})
+    called = Content.from_function_call("c", "file_search", arguments={})
+    answer = [called, Content.from_function_result("c", result=result), Content.from_text(text)]
+    annotate([Message("assistant", answer)])
+
+
+def read_file(pieces: Callable[[BinaryIO, Order], Iterator[TextPiece]], text: str) -> None:
+    """Read the text of an uploaded file, as its own process does."""
+    order = Order("a", "text/plain", TextLimits())
+    with suppress(UnreadableFileError):
+        list(_cleaned(pieces(io.BytesIO(text.encode(errors="replace")), order), order.limits.characters))
+
+
+_TEXTS = "hosting.features.uploads.search.texts"
+
 PARSERS: Mapping[str, Parser] = {
+    "the marks of an answer": Parser(
+        cited,
+        {**runs("【", "【0a1b2c3d"), **repeated("【", "【0a1b2c3d】", "【0a1b2c3d")},
+        ("hosting.features.uploads.search.provider._MARK",),
+    ),
+    "a file's chunks": Parser(
+        lambda text: list(chunked([TextPiece(text)], 100, 0)),
+        runs("a", "\u4e00"),
+        (f"{_TEXTS}.chunking._UNIT", f"{_TEXTS}.tokens._ATOM"),
+    ),
+    "an uploaded Markdown file": Parser(
+        lambda text: read_file(markdown_pieces, text),
+        {**runs("# ", "```"), **repeated("# a\n", "```\n", "#", "# #", " ")},
+        (f"{_TEXTS}.readers.plain._ATX", f"{_TEXTS}.readers.plain._FENCE", f"{_TEXTS}.child._BLANKS"),
+    ),
+    "an uploaded page": Parser(
+        lambda text: read_file(html_pieces, text),
+        {**runs("<meta charset=", "<p>"), **repeated("<p>", "<meta ", "<!--", "&amp;", "<h1>", " ")},
+        (f"{_TEXTS}.readers.html._BLANKS", f"{_TEXTS}.readers.html._META_CHARSET"),
+    ),
+    "an uploaded file's media type": Parser(
+        lambda text: encoding_of(io.BytesIO(b"a"), text),
+        {**runs("text/plain; charset="), **repeated("charset=", 'charset="')},
+        (f"{_TEXTS}.readers.plain._CHARSET",),
+    ),
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
         BODIES,
@@ -588,6 +639,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
 }
 UNREACHED: Mapping[str, str] = {
+    "hosting.features.uploads.search.index.azure_search._VALUE": "a setting of the app's own",
     "hosting.authorizations._URL": "links are made by tools of the app, and are short",
     "hosting.authorizations._SCOPE": "scopes are named by tools of the app",
     "hosting.commands.local_app._ADDRESS": "lines are printed by a local host of the user's own",
