@@ -23,6 +23,7 @@ from msgspec import Struct
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.agent.framework import agents_within
 from hosting.core.agent.held_run import HeldRun
+from hosting.core.recent import Recent
 from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
@@ -41,6 +42,16 @@ _MORE = 2
 """So many times as many chunks are found as fit, because files may be gone."""
 _AWAY = frozenset({"embeddings_unavailable", "agent_missing"})
 _LISTED = 20
+_LOOK_BYTES = 512
+_LOOKS_BYTES = 1024 * 1024
+
+
+class _Look(Struct, frozen=True):
+    """What a look at the files of a scope found, at a moment of `Clocks.awake`."""
+
+    at: float
+    waiting: int
+    failed: int
 
 
 class FileSearches:
@@ -52,7 +63,7 @@ class FileSearches:
         self._place = place
         self._of_agents: defaultdict[str, list[FileSearch]] = defaultdict(list)
         self._names: dict[FileSearch, str] = {}
-        self._looked: dict[tuple[Scope, str], float] = {}
+        self._looks: Recent[tuple[Scope, str, str, int], _Look] = Recent(_LOOKS_BYTES)
 
     def attach(self, agent: object, name: str, held: Mapping[str, HeldRun]) -> bool:
         """Connect the searches of an agent, and of those that are its tools; return whether it has any.
@@ -184,24 +195,34 @@ class FileSearches:
     async def _look(self, scopes: Iterable[Scope], recipe: str, model: str, size: int) -> tuple[int, int]:
         """Begin the jobs of files that have none. Return how many files are being read, and how many have failed.
 
-        Where nothing was left to do at the last look, the next one comes after a while.
+        Where no file was being read at the last look, the next one comes after a while.
         """
-        counts = [0, 0]
+        waiting, failed = 0, 0
         for scope in scopes:
             now = self._clocks.awake()
-            if now - self._looked.get((scope, recipe), -LOOK_SECONDS) < LOOK_SECONDS:
-                continue
-            files = await self._uploads.files(scope)
-            states = [file.indexes.get(recipe) for file in files]
-            for file, index in zip(files, states, strict=True):
-                if self._is_due(index, model, size) and (engine := ENGINE.get(None)) is not None:
+            key = (scope, recipe, model, size)
+            last = self._looks.get(key)
+            if last is None or now - last.at >= LOOK_SECONDS:
+                last = await self._looked(scope, recipe, model, size)
+                if not last.waiting:
+                    self._looks.keep(key, last, _LOOK_BYTES)
+            waiting, failed = waiting + last.waiting, failed + last.failed
+        return waiting, failed
+
+    async def _looked(self, scope: Scope, recipe: str, model: str, size: int) -> _Look:
+        at, engine = self._clocks.awake(), ENGINE.get(None)
+        waiting, failed = 0, 0
+        for file in await self._uploads.files(scope):
+            index = file.indexes.get(recipe)
+            if self._is_due(index, model, size):
+                waiting += 1
+                if engine is not None:
                     with suppress(HostingError):  # the file is gone, or the engine is away: the next look begins it
                         await self.begin(scope, file, recipe, engine.client)
-            counts[0] += sum(index is None or index.state not in ENDED for index in states)
-            counts[1] += sum(index is not None and index.state == "failed" for index in states)
-            if not sum(counts):
-                self._looked[scope, recipe] = now
-        return counts[0], counts[1]
+            elif index is not None:
+                waiting += index.state not in ENDED
+                failed += index.state == "failed"
+        return _Look(at, waiting, failed)
 
     def _is_due(self, index: FileIndex | None, model: str, size: int) -> bool:
         if index is None:

@@ -146,6 +146,8 @@ async def test_a_search_gives_about_as_many_tokens_as_the_agent_says() -> None:
 async def test_a_deleted_file_is_found_no_more_and_the_receipt_counts_its_chunks() -> None:
     """Alone, with its thread, and with its owner."""
     async with library(librarian()) as app:
+        agents = await app.upload("root", TEA, "agent.md", AGENT_FILES)
+        await app.ask("root", "DELETE", AGENT_FILES)
         await app.say("ann", "hello")
         alone = await app.upload("ann", TEA, "a.md")
         await app.upload("ann", TRAIN, "thread.md", THREAD_FILES)
@@ -158,6 +160,7 @@ async def test_a_deleted_file_is_found_no_more_and_the_receipt_counts_its_chunks
         empty = await app.say("ann", "search oolong train terrier", "v")
         left = await left_of(app)
 
+    assert agents["index"]["status"] == "ready"
     assert deleted.json() == {"files": 1, "bytes": len(TEA), "chunks": 1}
     assert sorted(cited(after)) == ["b.md", "thread.md"]
     assert cited(fresh) == ["b.md"]
@@ -199,6 +202,22 @@ async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(
     assert first["response"] == f"{NOTHING} No passage fits. 1 file is still being read and was not searched."
     assert cited(second) == ["prices.md"]
     assert [TEA.strip()] in [[text.strip() for text in texts] for texts in newer.asked]
+
+
+@pytest.mark.behaviour("file-search.models")
+async def test_files_are_embedded_again_when_another_model_answers_under_the_same_name() -> None:
+    """As a deployment does that was changed: its answers say so."""
+    embeddings = HashedWords()
+    async with library(searcher(FileSearch(embeddings=embeddings))) as app:
+        await app.upload("ann", TEA, "prices.md")
+        before = await app.say("ann", "search oolong")
+        embeddings.answering = "hashed-words-2"
+        first = await app.say("ann", "search oolong", "u")
+        async with asyncio.timeout(GUARD_SECONDS):
+            while not cited(second := await app.say("ann", "search oolong", "v")):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+    assert (cited(before), cited(first), cited(second)) == (["prices.md"], [], ["prices.md"])
 
 
 @pytest.mark.behaviour("file-search.retried")

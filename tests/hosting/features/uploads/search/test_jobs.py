@@ -199,7 +199,7 @@ async def test_vectors_of_two_models_are_never_in_one_file() -> None:
     [instance] = app.engine.waiting
     await process.take(instance)
     await process.take(instance)
-    app.embeddings.model = "hashed-words-2"
+    app.embeddings.answering = "hashed-words-2"
     await process.work()
 
     index = await index_of(process, file)
