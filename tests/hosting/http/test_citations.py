@@ -39,7 +39,7 @@ class _Citing(ContextProvider):
                 start = content.text.index(MARK)
                 file = annotation_of(CITATION, [(start, start + len(MARK))])
                 page = Annotation(type="citation", title=PAGE["name"], url=PAGE["url"])
-                content.annotations = [*(content.annotations or ()), file, page]
+                content.annotations = [*(content.annotations or ()), file, page, file]
 
 
 def citing() -> Agent[Any]:
