@@ -129,6 +129,8 @@ async def live(lived: Lived) -> None:
     assert answer.status_code == 201, answer.text
     answer = await api.http.patch(f"{THREAD}/state", json={"state": {"notes": {text: text}}})
     assert answer.status_code == 200, answer.text
+    answer = await api.http.post(f"{THREAD}/files", params={"name": f"{text}.txt"}, content=PICTURE)
+    assert answer.status_code == 201, answer.text
     named = {"thread_id": "deleted", "webhook": f"http://127.0.0.1:9/{text}"}
     assert (await api.ask(text, **named)).status_code == 200
     await asyncio.wait_for(until_waiting(lived), GUARD_SECONDS)
@@ -222,9 +224,9 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
 
 
-ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/")
+ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/", ".uploads-due/")
 """The rows without a name here: this app has no background agents, questions, shared files and other people, and a note
-of feedback is gone in a moment. Tests of those have."""
+of feedback, and that an upload is not over, are gone in a moment. Tests of those have."""
 
 
 async def forgotten(lived: Lived) -> None:

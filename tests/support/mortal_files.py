@@ -102,9 +102,9 @@ class Disk:
         """Return the uploads of a new process."""
         fate = fate or Fate()
         objects, threads = _Seen(self.objects, fate), _Seen(self.threads, fate)
-        log = ThreadLog(threads, objects, HUB, clocks=Clocks(self._time, self._time))  # type: ignore[arg-type]
-        stores = Stores(HUB, threads, Archive(MemoryObjects()), objects)  # type: ignore[arg-type]
-        uploads = Uploads(Cells(threads, log), stores, log, most_bytes=10**8, quota_bytes=10**9)  # type: ignore[arg-type]
+        log = ThreadLog(threads, objects, HUB, clocks=Clocks(self._time, self._time))
+        stores = Stores(HUB, threads, Archive(MemoryObjects()), objects)
+        uploads = Uploads(Cells(threads, log), stores, log, most_bytes=10**8, quota_bytes=10**9)
         uploads.follow(self.follower)
         self._stores, self._clocks = stores, log.clocks
         return uploads

@@ -93,6 +93,10 @@ def triggers(host: DirectHost) -> dict[str, str]:
     }
 
 
+CHOSEN = {"approval_id", "standing_id", "file_id"}
+"""What a caller chooses among what a list has."""
+
+
 @pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize(
     "options",
