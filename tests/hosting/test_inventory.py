@@ -224,9 +224,12 @@ async def test_what_is_written_and_what_is_left_of_it_is_as_the_page_says(lived:
         assert [name for name in stored if any(row.fullmatch(name) for row in emptied)] == []
 
 
-ELSEWHERE = ("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/", ".uploads-due/")
-"""The rows without a name here: this app has no background agents, questions, shared files and other people, and a note
-of feedback, and that an upload is not over, are gone in a moment. Tests of those have."""
+ELSEWHERE = (
+    *("background-", "pause-", ".files/", ".feedback/given/", ".feedback-noted/", ".uploads-due/"),
+    *(".file-search/", ".file-index/"),
+)
+"""The rows without a name here: this app has no background agents, questions, shared files, searches in files and other
+people, and a note of feedback, and that an upload is not over, are gone in a moment. Tests of those have."""
 
 
 async def forgotten(lived: Lived) -> None:
