@@ -52,9 +52,10 @@ def citations_of(response: object) -> list[Citation]:
     citations: list[Citation] = []
     for message in response.messages:
         for content in message.contents:
-            for annotation in _annotations(content.unknown_properties().get(OURS)):
-                if (citation := _citation(annotation)) is not None and citation not in citations:
-                    citations.append(citation)
+            if extra := content.model_extra:  # nearly every text has none
+                for annotation in _annotations(extra.get(OURS)):
+                    if (citation := _citation(annotation)) is not None and citation not in citations:
+                        citations.append(citation)
     return citations
 
 

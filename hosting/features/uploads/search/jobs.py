@@ -49,8 +49,8 @@ BATCH = 64
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
 _AWAY = "The embedding client failed again and again. Search again when it works."
-_TURN_SECONDS = 20.0
-"""For so long a step waits for its turn; then it comes again later."""
+_TURN_SECONDS = 5.0
+"""For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 1800.0
 ENDED = ("ready", "failed")
@@ -67,7 +67,10 @@ class RecordGone(Exception):
 
 
 class JobStep(Struct, frozen=True, omit_defaults=True):
-    """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch."""
+    """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch.
+
+    It has failed so many `tries`, and has waited so many `turns` for others.
+    """
 
     instance: str
     scope: tuple[str, str, str, int]
@@ -80,6 +83,7 @@ class JobStep(Struct, frozen=True, omit_defaults=True):
     model: str = ""
     size: int = 0
     tries: int = 0
+    turns: int = 0
     wait_seconds: float = 0.0
 
     @property
@@ -141,9 +145,10 @@ class FileJobs:
         if (search := self._recipes.find(step.recipe)) is None:
             return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
         try:
-            await asyncio.wait_for(self._turns.acquire(), _TURN_SECONDS)
+            async with asyncio.timeout(_TURN_SECONDS):
+                await self._turns.acquire()
         except TimeoutError:
-            return replace(step, wait_seconds=_TURN_SECONDS)
+            return replace(step, turns=step.turns + 1, wait_seconds=_pause(step.turns))
         try:
             following: _Next = await self._steps[step.do](step, search, file)
         except UnreadableFileError as error:
@@ -223,8 +228,7 @@ class FileJobs:
         if step.tries >= MOST_TRIES:
             await self._failed(step, code, sentence)
             return None
-        seconds = min(_FIRST_PAUSE_SECONDS * 2**step.tries, _LONGEST_PAUSE_SECONDS)
-        return replace(step, tries=step.tries + 1, wait_seconds=seconds)
+        return replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
 
     async def _read(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
@@ -320,7 +324,11 @@ def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: i
 
 
 def _fresh(step: JobStep) -> JobStep:
-    return replace(step, tries=0, wait_seconds=0.0)
+    return replace(step, tries=0, turns=0, wait_seconds=0.0)
+
+
+def _pause(times: int) -> float:
+    return min(_FIRST_PAUSE_SECONDS * 2**times, _LONGEST_PAUSE_SECONDS)
 
 
 def _name(step: JobStep, what: str) -> str:
