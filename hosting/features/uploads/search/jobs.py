@@ -328,7 +328,7 @@ def _fresh(step: JobStep) -> JobStep:
 
 
 def _pause(times: int) -> float:
-    return min(_FIRST_PAUSE_SECONDS * 2**times, _LONGEST_PAUSE_SECONDS)
+    return min(_FIRST_PAUSE_SECONDS * 2.0 ** min(times, 16), _LONGEST_PAUSE_SECONDS)
 
 
 def _name(step: JobStep, what: str) -> str:
