@@ -30,7 +30,7 @@ class Shelf:
 
     def __init__(self, folder: Path, app: GroupedApp, http: httpx.AsyncClient) -> None:
         self.folder, self.app, self.http = folder, app, http
-        self.asked, self.holds = folder / "asked.txt", folder / "holds"
+        self.asked, self.holds, self.stands = folder / "asked.txt", folder / "holds", folder / "holds.stands"
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Return once another process has come so far."""
@@ -60,20 +60,13 @@ class Shelf:
         """Return the calls of the client so far."""
         return self.asked.read_text("utf-8").splitlines() if self.asked.exists() else []
 
-    async def standing(self, url: str) -> list[str]:
-        """Return the calls so far, once the newest of some stands still: all before it are recorded."""
-        async with asyncio.timeout(GUARD_SECONDS):
-            while True:
-                lines, embedded = self.lines(), (await self.index(url))["embedded"]
-                if len(lines) > 1 and embedded == 64 * (len(lines) - 1) and lines == self.lines():
-                    return lines
-                await asyncio.sleep(0.05)
-
-    async def killed_behind(self, calls: int) -> None:
-        """Kill the process that works once the client was asked so often."""
-        await self.until(lambda: len(self.lines()) >= calls)
+    async def killed(self) -> list[str]:
+        """Kill the process that works, once a call of the client stands still, and return the calls so far."""
+        await self.until(self.stands.exists)
         self.app.durable.kill()
-        self.holds.unlink(missing_ok=True)
+        self.stands.unlink()
+        self.holds.unlink()
+        return self.lines()
 
     def has(self, word: str) -> list[str]:
         """Return the files of the stores that have a word as it is."""
@@ -97,29 +90,27 @@ async def test_killed_processes_make_files_ready_once_and_leave_nothing_of_a_del
         async with httpx.AsyncClient(base_url=app.origin, timeout=GUARD_SECONDS) as http:
             shelf = Shelf(tmp_path, app, http)
 
-            shelf.holds.touch()
+            shelf.holds.write_text("1")
             first = await shelf.upload("first.txt", text_of("first"))
-            await shelf.killed_behind(1)  # behind the first answer, before its record
+            await shelf.killed()  # behind the first answer, before its record
             app.durable.start()
             index = await shelf.ready(first)
             begun = shelf.lines()
 
             shelf.asked.write_text("")
+            shelf.holds.write_text("2")
             second = await shelf.upload("second.txt", text_of("second"))
-            await shelf.until(lambda: len(shelf.lines()) >= 1)
-            shelf.holds.touch()  # the next call stands still
-            before = await shelf.standing(second)
-            await shelf.killed_behind(len(before))
+            before = await shelf.killed()
             app.durable.start()
             await shelf.ready(second)
             went_on, there = shelf.lines(), shelf.has("second1 paragraph")
 
             shelf.asked.write_text("")
-            shelf.holds.touch()
+            shelf.holds.write_text("1")
             third = await shelf.upload("third.txt", text_of("third"))
-            await shelf.until(lambda: len(shelf.lines()) >= 1)
+            await shelf.until(shelf.stands.exists)
             deleted = await http.delete(third)
-            await shelf.killed_behind(1)
+            await shelf.killed()
             app.durable.start()
 
             shelf.asked.write_text("")
@@ -140,7 +131,7 @@ async def test_killed_processes_make_files_ready_once_and_leave_nothing_of_a_del
 
     assert index["chunks"] == index["embedded"] > 128
     assert (begun[0], len(begun)) == (begun[1], len(set(begun)) + 1)
-    assert len(before) > 1
+    assert len(before) == 2
     assert sorted(went_on) == sorted([*set(went_on), before[-1]])
     assert deleted.json()["files"] == 1
     assert answer["citations"][0]["name"] == "many5.txt"

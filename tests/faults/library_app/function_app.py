@@ -1,6 +1,7 @@
-"""An agent that searches files, whose client of embeddings stands still behind an answer while the file HOLDS is there.
+"""An agent that searches files, whose client of embeddings stands still at the call that the file HOLDS names.
 
-ASKED has a line for each call of the client: how many texts it got, and the first words of the first one.
+It stands while the file is there, and a file beside it says so. ASKED has a line for each call: how many texts it got,
+and the first words of the first one.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ class Held(HashedWords):
         """Return the vectors, late where it is held."""
         with ASKED.open("a", encoding="utf-8") as file:
             file.write(f"{len(values)} {' '.join(values[0].split()[:3])}\n")
-        while HOLDS.exists():  # noqa: ASYNC110 - another process removes it
-            await asyncio.sleep(0.05)
+        calls = len(ASKED.read_text("utf-8").splitlines())
+        if HOLDS.exists() and calls >= int(HOLDS.read_text("utf-8")):
+            HOLDS.with_suffix(".stands").touch()
+            while HOLDS.exists():  # noqa: ASYNC110 - another process removes it
+                await asyncio.sleep(0.05)
         return await super().get_embeddings(values, options=options)
 
 
