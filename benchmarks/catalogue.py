@@ -13,6 +13,7 @@ from benchmarks.measures import (
     crowd,
     drain,
     engine,
+    file_search,
     forks,
     fresh,
     groups,
@@ -67,6 +68,7 @@ MEASURES: Mapping[str, Measure] = {
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
+    "files": file_search.measure,
 }
 ON_REQUEST = frozenset(
     {
@@ -82,5 +84,6 @@ ON_REQUEST = frozenset(
         "logs",
         "appends",
         "clone",
+        "files",
     }
 )  # these may install packages, or need a browser: minutes, and the network

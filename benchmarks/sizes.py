@@ -48,10 +48,14 @@ class Sizes:
     signals: int = 500
     waiting_instances: int = 10_000
     idle_seconds: float = 5.0
+    indexed_chunks: int = 300_000
+    file_searches: int = 30
 
 
 FULL = Sizes()
 QUICK = Sizes(
+    indexed_chunks=5000,
+    file_searches=3,
     warm_up_turns=10,
     checks=10,
     empty_requests=50,

@@ -39,12 +39,14 @@ from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.search.feature import SearchFeature
 from hosting.features.thread_state.feature import ThreadStateFeature
 from hosting.features.triggers.feature import TriggersFeature
+from hosting.features.uploads.feature import UploadsFeature
 from hosting.features.webhooks.feature import WebhooksFeature
+from hosting.features.webhooks.rules import WebhookSettings
 from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
-from hosting.http.verbs import PutsMessages
+from hosting.http.verbs import KeepsFiles, PutsMessages
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver, checked_resolver
@@ -71,6 +73,7 @@ FEATURES: Sequence[type[Feature]] = (
     ThreadStateFeature,
     BatchFeature,
     FilesFeature,
+    UploadsFeature,
     BackgroundFeature,
     InstancesFeature,
     TriggersFeature,
@@ -99,6 +102,7 @@ _LENT = {
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
+    "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
     "SearchHit": "hosting.features.search.engine",
@@ -162,13 +166,14 @@ def make_features(
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, settings = services.threads, services.stores, services.settings
     own, most_bytes = all_settings.of, settings.max_body_bytes
-    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
-    plan.addresses = webhooks.rules
+    webhooks = _webhooks(services, plan, own(WebhooksFeature.settings))
     feedback = FeedbackFeature(log, stores, runs, webhooks.webhooks, most_bytes=most_bytes)
     state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores, options.search)
+    uploads = UploadsFeature(services, own(UploadsFeature.settings))
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
+    parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
@@ -186,10 +191,11 @@ def make_features(
         state,
         BatchFeature(Starting(services), runs, settings, own(BatchFeature.settings)),
         FilesFeature(cells, stores, log, holders.held, plan),
+        uploads,
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
         TriggersFeature(services, plan),
-        *_wires(services, plan, options.wires, approvals, forks, overview=overview, webhooks=webhooks, put=state.put),
+        *_wires(services, plan, options.wires, parts),
         _health(services, plan, options),
     )
     services.thread_data += thread_data_of(features)
@@ -205,6 +211,13 @@ def _health(services: Services, plan: Plan, options: FeatureOptions) -> HealthFe
         is_on=options.has_health,
         lists_agents=options.health_lists_agents,
     )
+
+
+def _webhooks(services: Services, plan: Plan, own_settings: WebhookSettings) -> WebhooksFeature:
+    """Return the webhooks, by whose rules the plan has addresses."""
+    webhooks = WebhooksFeature(services.log, services.stores, services.runs, services.route_prefix, own_settings)
+    plan.addresses = webhooks.rules
+    return webhooks
 
 
 def _overview(
@@ -232,17 +245,18 @@ def _forks(services: Services, most_bytes: int) -> ForksFeature:
     return ForksFeature(forking, services.runs, most_bytes)
 
 
-def _wires(
-    services: Services,
-    plan: Plan,
-    names: Sequence[str],
-    approvals: Approvals,
-    forks: ForksFeature,
-    *,
-    overview: OverviewFeature,
-    webhooks: WebhooksFeature,
-    put: PutsMessages,
-) -> Sequence[WireFeature]:
+class _WireParts(Struct, frozen=True):
+    """What other features do for the other protocols."""
+
+    approvals: Approvals
+    forks: ForksFeature
+    overview: OverviewFeature
+    webhooks: WebhooksFeature
+    put: PutsMessages
+    files: KeepsFiles
+
+
+def _wires(services: Services, plan: Plan, names: Sequence[str], parts: _WireParts) -> Sequence[WireFeature]:
     """Return the other protocols, also those that the app does not name; raises as `make_features`."""
     _check_wires(names)
     verbs = WireVerbs(
@@ -250,15 +264,17 @@ def _wires(
         services.settings,
         services.runs,
         services.following,
-        approvals,
+        parts.approvals,
         services.log,
         names_causes=services.loop.names_causes,
     )
-    newest, large_reads, draining = overview.newest, services.large_reads, services.holders.draining
+    newest, large_reads, draining = parts.overview.newest, services.large_reads, services.holders.draining
     return (
-        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads, put),
+        ResponsesFeature(
+            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.put, parts.files
+        ),
         ChatCompletionsFeature(names, verbs, services.threads),
-        A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
+        A2AFeature(names, verbs, services.care, draining, newest, large_reads, parts.webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
         AiSdkFeature(names, verbs, services.threads, services.archiver),
         McpEndpointFeature(names, verbs, services.care, draining, newest, services.threads, large_reads),

@@ -270,6 +270,10 @@ def store_space(
         "feedback-noted",
         "put-noted",
         "unsearched",
+        "uploads",
+        "uploads-due",
+        "file-index",
+        "file-search",
     ],
 ) -> str:
     """Return the space of the object stores in which the app of that task hub keeps such data."""

@@ -73,7 +73,7 @@ WHEELS = (
         "durable_agent_host",
         ("hosting", "state"),
         needs="requirements.txt",
-        extras=("auth", "console", "cosmos", "model", "redis"),
+        extras=("auth", "console", "cosmos", "file-search", "model", "redis"),
     ),
     # Of what an app needs, the local host itself imports the SDK, and the client of blobs with its transport.
     Wheel(

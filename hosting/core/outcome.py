@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.authorizations import SignIn
+from hosting.citations import Cited, citations_of
 from hosting.core.thread.events import Accepted, Completed, Joined, NoAnswer, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Cancelling, Run
@@ -105,14 +106,15 @@ class Approval(TypedDict):
     authorization: NotRequired[SignIn]
 
 
-class CompletedRun(RunIds):
+class CompletedRun(RunIds, Cited):
     """The agent's answer, with a `value` if a format was requested or a workflow yielded one.
 
     `incomplete`: the answer is incomplete for the reason `finish_reason`, which is null if unknown.
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false if the
     conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget`
     is the rest of the run's budget; in the answer to the request that started the run, of its thread's or your
-    day's budget, if any. `joined` is the run's id again, if the message of the request joined it.
+    day's budget, if any. `joined` is the run's id again, if the message of the request joined it. `citations` are the
+    sources that the answer cites, if any.
     """
 
     status: Literal["success"]
@@ -208,6 +210,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
         body["cost"] = cost_text(terminal.cost)
     if metadata := run.accepted.request.metadata:
         body["metadata"] = metadata
+    if citations := citations_of(terminal.response):
+        body["citations"] = citations
     return body
 
 
@@ -279,9 +283,7 @@ def text_with_approvals(terminal: Completed) -> str:
 
 def completed_text(terminal: Completed) -> str:
     """Return the answer's text, messages joined by a blank line."""
-    if not isinstance(terminal.response, ResponseEntry):
-        return ""
-    return response_text(terminal.response)
+    return response_text(terminal.response) if isinstance(terminal.response, ResponseEntry) else ""
 
 
 def completed_value(terminal: Completed) -> Any:
@@ -291,9 +293,8 @@ def completed_value(terminal: Completed) -> Any:
 
 def open_status(run: Run) -> OpenStatus:
     """Return the status of a run that has not ended."""
-    if isinstance(run.state, Cancelling):
-        return "cancelling"
-    return "running" if run.claim else "accepted"
+    begun: OpenStatus = "running" if run.claim else "accepted"
+    return "cancelling" if isinstance(run.state, Cancelling) else begun
 
 
 def ids(accepted: Accepted) -> RunIds:

@@ -127,7 +127,7 @@ async def admitted(served: Served, req: Request, client: DurableClient, route: R
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
     principal, owner, grant, epoch, shared = await served.access.of(route, headers, query, req.path_params)
     caller = Caller(client, principal, owner, grant, epoch)
-    received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body)
+    received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body, req.stream)
     return HttpRequest(received, route, served.plan, caller, shared)
 
 
@@ -153,7 +153,7 @@ async def respond(
     headers = {**ANSWER_HEADERS.get(), **NO_STORE, **reply.headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = reply.media_type
-        return StreamingResponse(_sent(reply, current_invocation()), 200, headers)
+        return StreamingResponse(_sent(reply, current_invocation()), reply.status, headers)
     return Response(reply.body, reply.status, headers, reply.media_type)
 
 

@@ -59,11 +59,12 @@ class Reply(Struct, frozen=True):
 
 
 class Streamed(Struct, frozen=True):
-    """An answer of 200 that is sent as it is made: frames of an event stream, or pieces of another text."""
+    """An answer that is sent as it is made: frames of an event stream, or pieces of another text or a file."""
 
     frames: AsyncGenerator[bytes, None]
     headers: Mapping[str, str]
     media_type: str = EVENT_STREAM
+    status: int = 200
 
     @property
     def is_event_stream(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
@@ -27,7 +27,7 @@ class Received(Struct, frozen=True):
     """The parts of a request as the web framework has them.
 
     Header names are lower case; `headers` and `query` have repeated values joined by a comma, so that none is dropped.
-    `path_params` are the parts of the path that the caller chose.
+    `path_params` are the parts of the path that the caller chose. The body is read once: whole, or in `chunks`.
     """
 
     scheme: str
@@ -36,6 +36,7 @@ class Received(Struct, frozen=True):
     query: Mapping[str, str]
     path_params: Mapping[str, str]
     body: Callable[[], Awaitable[bytes]]
+    chunks: Callable[[], AsyncIterator[bytes]] | None = None
 
 
 class HttpRequest(Struct, frozen=True, dict=True):
@@ -55,6 +56,14 @@ class HttpRequest(Struct, frozen=True, dict=True):
         body = await self.received.body()
         raw = RawRequest(self.received.headers, self.received.query, body)
         return await read_aside(len(body), lambda: parse(raw))
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes: no process holds it whole."""
+        if self.received.chunks is None:
+            yield await self.received.body()
+            return
+        async for chunk in self.received.chunks():
+            yield chunk
 
     @property
     def headers(self) -> Mapping[str, str]:

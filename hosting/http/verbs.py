@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -14,7 +14,9 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, StartRun, UserMessage
 from hosting.http.parameters import in_path
-from hosting.http.route import STORES, Refusals
+from hosting.http.replies import Reply, Streamed
+from hosting.http.request import HttpRequest
+from hosting.http.route import STORES, Refusals, Route
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
@@ -292,4 +294,20 @@ class CountsFeedback(Protocol):
         """Return those of the owner's runs on these days (`2026-01-31`, UTC) on which any was given.
 
         Raises `AttachmentsUnavailableError`.
+        """
+
+
+class KeepsFiles(Protocol):
+    """The files of callers, for a protocol that has operations on files."""
+
+    def operations(self) -> Sequence[Route]:
+        """Return the protocol's operations on files."""
+
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
+        """Return the answer of one of them; raises its refusals."""
+
+    async def inlined(self, request: HttpRequest) -> HttpRequest:
+        """Return a request with the contents of the files that its messages name by id.
+
+        Raises `ContentTooLargeError`, `LogUnavailableError` and `AttachmentsUnavailableError`.
         """

@@ -41,9 +41,10 @@ FRAMEWORK_READERS = {
     "hosting.features.files.provider",
     "hosting.features.files.shared",
     "hosting.features.files.store",
-    "hosting.features.memory.embeddings",
+    "hosting.embeddings",
     "hosting.features.memory.provider",
     "hosting.features.thread_state.session",
+    "hosting.features.uploads.search.provider",
     "hosting.features.metering.model_calls",
     "hosting.features.metering.spending",
     "hosting.features.workflows.answer",
@@ -96,6 +97,7 @@ REQUIRED = {
     "opentelemetry",
     "pydantic",
     "pydantic_core",
+    "python_multipart",
     "re2",
     "referencing",
     "typing_extensions",
@@ -103,6 +105,7 @@ REQUIRED = {
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}
+OPTIONAL |= {"pypdfium2", "python_calamine", "lxml", "charset_normalizer", "psutil", "numpy"}
 EXTENSION = {"fastapi", "starlette"}
 OF_THE_TRIAL = {"conformance", "httpx"}
 BESIDE = {*OF_THE_TRIAL, "pytest"}
@@ -195,13 +198,17 @@ def test_the_durable_task_sdk_is_imported_for_the_console_and_the_sdk_that_build
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")
 def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
-    """The behaviour runs without Functions, and another SDK is one more file in functions/. Logs reach storage."""
+    """The behaviour runs without Functions, and another SDK is one more file in functions/.
+
+    Logs reach storage, and the other index of files its service.
+    """
     users = importers({"azure", "azurefunctions"})
 
     stores = {
         f"hosting.core.stores.{name}" for name in ("storage_account", "blobs", "tables", "table_entities", "cosmos")
     }
-    inside = {name for name in users if name.startswith(("hosting.", "state."))} - stores - {"hosting.app"}
+    index = {"hosting.features.uploads.search.index.azure_search"}
+    inside = {name for name in users if name.startswith(("hosting.", "state."))} - stores - index - {"hosting.app"}
     assert {".".join(name.split(".")[:2]) for name in inside} == {"hosting.functions"}
 
 

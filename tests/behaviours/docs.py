@@ -16,6 +16,7 @@ BEHAVIOURS = {
     "is not there.",
     "docs.getting-started": "Each command of getting-started.md prints what it shows, and its test passes; the "
     "cloud is left out.",
+    "docs.file-costs": "The month of 10,000 documents in costs.md follows from its figures.",
     "docs.tutorials": "Each command of the other tutorials prints what it shows, and what they have their reader make "
     "works in a browser, over a killed server too.",
     "docs.tools": "The tools of docs/guides/tools.md do what it says of them.",

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import re2
-from agent_framework import Message, tool
+from agent_framework import Content, Message, tool
 from msgspec.structs import replace
 from starlette.requests import Request
 
@@ -45,9 +46,19 @@ from hosting.features.overview.routes import AGENT_FILTER, SEARCH, SORT, STATUS,
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.search.phrases import searched_text
-from hosting.features.search.words import searched_words, words_of
+from hosting.features.search.words import searched_words
 from hosting.features.thread_state.requests import parse_messages, parse_state_patch
 from hosting.features.thread_state.session import patched
+from hosting.features.uploads.multipart import FileForm
+from hosting.features.uploads.names import disposition, read_media_type, read_name, read_range, served_type
+from hosting.features.uploads.openai import own_id
+from hosting.features.uploads.search.provider import annotate
+from hosting.features.uploads.search.texts.child import _cleaned
+from hosting.features.uploads.search.texts.chunking import chunked
+from hosting.features.uploads.search.texts.limits import Order, TextLimits, TextPiece
+from hosting.features.uploads.search.texts.readers.html import html_pieces
+from hosting.features.uploads.search.texts.readers.plain import encoding_of, markdown_pieces
+from hosting.features.uploads.search.texts.refusals import UnreadableFileError
 from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.client_tools import read_client_tools
@@ -69,6 +80,7 @@ from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.visible import visible
+from hosting.words import words_of
 from hosting.workflows import WorkflowInput
 from state.attachments import references
 from state.codec import parse_entry, read
@@ -197,6 +209,33 @@ def claims_of(value: str) -> str:
     return base64.b64encode(json.dumps({"auth_typ": "aad", "claims": claims}).encode()).decode()
 
 
+FORM_HEAD = '--x\r\nContent-Disposition: form-data; name="file"; filename="a"'
+
+
+def read_form(text: str) -> None:
+    """Read a form with a file, as it comes."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        body = text.encode()
+        for start in range(0, len(body), ENOUGH):
+            yield body[start : start + ENOUGH]
+
+    async def read() -> None:
+        form = FileForm({"content-type": "multipart/form-data; boundary=x"}, chunks(), "file")
+        await form.open()
+        async for _ in form.body():
+            pass
+
+    asyncio.run(read())
+
+
+def read_ids(text: str) -> None:
+    """Read a text as each of the ids."""
+    for kind in ("file", "upload", "part"):
+        with suppress(HostingError):
+            own_id(kind, text)
+
+
 def batch_of(text: str) -> str:
     """Return what the host hands to the entity with this input."""
     item = {"name": "run", "input": text, "isSignal": True}
@@ -278,7 +317,50 @@ def patched_twice(text: str) -> object:
     return patched(patched({}, changes), changes)
 
 
+def cited(text: str) -> None:
+    """Look for marks in an answer, behind a search that gave a passage."""
+    passage = {"cite": "【0a1b2c3d】", "file": "a.md", "file_id": "f", "start": 0, "end": 1}
+    result = json.dumps({"passages": [passage]})
+    called = Content.from_function_call("c", "file_search", arguments={})
+    answer = [called, Content.from_function_result("c", result=result), Content.from_text(text)]
+    annotate([Message("assistant", answer)])
+
+
+def read_file(pieces: Callable[[BinaryIO, Order], Iterator[TextPiece]], text: str) -> None:
+    """Read the text of an uploaded file, as its own process does."""
+    order = Order("a", "text/plain", TextLimits())
+    with suppress(UnreadableFileError):
+        list(_cleaned(pieces(io.BytesIO(text.encode(errors="replace")), order), order.limits.characters))
+
+
+_TEXTS = "hosting.features.uploads.search.texts"
+
 PARSERS: Mapping[str, Parser] = {
+    "the marks of an answer": Parser(
+        cited,
+        {**runs("【", "【0a1b2c3d"), **repeated("【", "【0a1b2c3d】", "【0a1b2c3d")},
+        ("hosting.features.uploads.search.provider._MARK",),
+    ),
+    "a file's chunks": Parser(
+        lambda text: list(chunked([TextPiece(text)], 100, 0)),
+        runs("a", "\u4e00"),
+        (f"{_TEXTS}.chunking._UNIT", f"{_TEXTS}.tokens._ATOM"),
+    ),
+    "an uploaded Markdown file": Parser(
+        lambda text: read_file(markdown_pieces, text),
+        {**runs("# ", "```"), **repeated("# a\n", "```\n", "#", "# #", " ")},
+        (f"{_TEXTS}.readers.plain._ATX", f"{_TEXTS}.readers.plain._FENCE", f"{_TEXTS}.child._BLANKS"),
+    ),
+    "an uploaded page": Parser(
+        lambda text: read_file(html_pieces, text),
+        {**runs("<meta charset=", "<p>"), **repeated("<p>", "<meta ", "<!--", "&amp;", "<h1>", " ")},
+        (f"{_TEXTS}.readers.html._BLANKS", f"{_TEXTS}.readers.html._META_CHARSET"),
+    ),
+    "an uploaded file's media type": Parser(
+        lambda text: encoding_of(io.BytesIO(b"a"), text),
+        {**runs("text/plain; charset="), **repeated("charset=", 'charset="')},
+        (f"{_TEXTS}.readers.plain._CHARSET",),
+    ),
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
         BODIES,
@@ -408,6 +490,30 @@ PARSERS: Mapping[str, Parser] = {
     "an MCP session": Parser(
         session_traits, runs("0" * 32, f"{'0' * 32}-a"), ("hosting.features.mcp_endpoint.names._SESSION",)
     ),
+    "a file's media type": Parser(
+        lambda text: served_type(read_media_type(text, "a")),
+        runs("a/b", "audio/", "text/"),
+        ("hosting.features.uploads.names._MEDIA_TYPE", "hosting.features.uploads.names._HARMLESS"),
+    ),
+    "a file's name": Parser(lambda text: disposition(read_name("It", text)), runs("a", "a.")),
+    "a range of a file": Parser(
+        lambda text: read_range(text, 9),
+        runs("bytes=", "bytes=0", "bytes=0-"),
+        ("hosting.features.uploads.names._RANGE",),
+    ),
+    "a form with a file": Parser(
+        read_form,
+        {
+            **runs("--x", "--x\r\n", f"{FORM_HEAD}\r\n\r\n", f"{FORM_HEAD}; a="),
+            **repeated("\r\n--", "\r\n--y", "\r\n--x\r", begin=f"{FORM_HEAD}\r\n\r\n"),
+            **repeated("a: b\r\n", begin=f"{FORM_HEAD}\r\n"),
+        },
+    ),
+    "the ids of OpenAI's files": Parser(
+        read_ids,
+        runs("file-", "upload_", "part_", "0"),
+        tuple(f"hosting.features.uploads.openai.{name}" for name in ("_FILE_ID", "_UPLOAD_ID", "_PART_ID", "_NUMBER")),
+    ),
     "a label of feedback": Parser(read_label, runs("a", "a ", "a:/"), ("hosting.features.feedback.http._LABEL",)),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
@@ -437,7 +543,7 @@ PARSERS: Mapping[str, Parser] = {
     "the words of a text": Parser(
         lambda text: [*words_of(text), *searched_words(text), searched_text(f'"{text}').fits(text)],
         runs("a", "\u6771", "\u0301", "a\u0301"),
-        ("hosting.features.search.words.RUN", "hosting.features.search.words._IS_UNSPACED"),
+        ("hosting.words.RUN", "hosting.words._IS_UNSPACED"),
     ),
     "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(
@@ -534,6 +640,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
 }
 UNREACHED: Mapping[str, str] = {
+    "hosting.features.uploads.search.index.azure_search._VALUE": "a setting of the app's own",
     "hosting.authorizations._URL": "links are made by tools of the app, and are short",
     "hosting.authorizations._SCOPE": "scopes are named by tools of the app",
     "hosting.testing.scripted._WORD": "texts are written by the app's own tests",

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 APP_REQUIREMENTS = tuple(
-    f"requirements{part}.txt" for part in ("-local", "-auth", "-redis", "-cosmos", "-console", "-conformance")
+    f"requirements{part}.txt"
+    for part in ("-local", "-auth", "-redis", "-cosmos", "-console", "-file-search", "-conformance")
 )
 """What runs an app, and each of the extras; `requirements-local.txt` brings `requirements.txt`."""
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"

@@ -28,8 +28,8 @@ from agent_framework import (
 )
 from pydantic import BaseModel, ConfigDict
 
+from hosting.embeddings import Embedder, Vector, cosines, packed
 from hosting.errors import ConfigurationError, HostingError
-from hosting.features.memory.embeddings import Embedder, Vector, cosines, packed
 from hosting.tools import current, idempotent
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
-from hosting.http.verbs import ContinuesRuns, NewestThreads, PutsMessages
+from hosting.http.verbs import ContinuesRuns, KeepsFiles, NewestThreads, PutsMessages
 from hosting.http.wire import WireVerbs
 
 
@@ -31,17 +31,19 @@ class ResponsesFeature(WireFeature):
     newest_threads: NewestThreads
     large_reads: LargeReads
     puts: PutsMessages
+    files: KeepsFiles
 
     def served(self) -> Wire:
         """Return the protocol."""
         from hosting.features.responses import names
         from hosting.features.responses.conversations import ConversationVerbs
-        from hosting.features.responses.requests import RESPONSES_DOCUMENT
+        from hosting.features.responses.requests import responses_document
         from hosting.features.responses.verbs import ResponsesVerbs
         from hosting.http.wire_openai import openai_refusal
         from hosting.http.wire_requests import operation_of
 
         conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads, self.puts)
-        reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations).reply
-        route_of = partial(operation_of, names.OPERATIONS, "docs/reference/responses.md")
-        return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, openai_refusal)
+        reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations, self.files).reply
+        operations = (*names.OPERATIONS, *self.files.operations())
+        route_of = partial(operation_of, operations, "docs/reference/responses.md")
+        return Wire(names.FUNCTION, names.OPENAI.path, responses_document(operations), route_of, reply, openai_refusal)

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hosting.citations import citations_of, openai_annotations
 from hosting.core import transcript
 from hosting.core.thread.events import Accepted, Claimed, Completed, ModelResult, Unanswered
 from hosting.core.thread.finish import is_incomplete
@@ -207,9 +208,14 @@ class ResponseFold(ItemFold[WireEvent]):
 
     def _end_message(self, message: transcript.AgentMessage) -> None:
         item, end, text = self._messages[message], self.run.end, message.text
-        item.value["content"] = [_text_part(text)]
+        cited = citations_of(end.response) if isinstance(end, Completed) else []
+        part = _text_part(text, openai_annotations(text, cited))
+        for number, annotation in enumerate(part["annotations"]):
+            place = {**_part(item), "annotation_index": number}
+            self._send("response.output_text.annotation.added", **place, annotation=annotation)
+        item.value["content"] = [part]
         self._send("response.output_text.done", **_part(item), text=text, logprobs=[])
-        self._send("response.content_part.done", **_part(item), part=_text_part(text))
+        self._send("response.content_part.done", **_part(item), part=part)
         self._open = None
         is_whole = end is None or (isinstance(end, Completed) and not is_incomplete(end))
         self._done(item, "completed" if is_whole else "incomplete")
@@ -276,5 +282,5 @@ def _part(item: _Item, number: str = "content_index") -> dict[str, Any]:
     return {"item_id": item.value["id"], "output_index": item.index, number: 0}
 
 
-def _text_part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+def _text_part(text: str, annotations: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [*annotations], "logprobs": []}

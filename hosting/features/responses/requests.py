@@ -19,6 +19,7 @@ from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
 from hosting.features.responses.inputs import read_put_items, read_response_input
 from hosting.features.responses.names import IdParts
+from hosting.http.route import Route
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.verbs import MOST_PUT, NewMessages
@@ -237,8 +238,13 @@ def _format(text: object) -> ResponseFormat | None:
     return read_response_format({"type": "json_schema", "json_schema": members})
 
 
-def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
-    """Yield the operations that are served of these agents."""
+def responses_document(routes: Sequence[Route]) -> WireDocument:
+    """Return the wire in the OpenAPI document: what it takes and answers, in outline."""
+    return WireDocument(REFUSAL, lambda agents: _operations(routes, agents))
+
+
+def _operations(routes: Sequence[Route], agents: Sequence[str]) -> Iterator[WireOperation]:
+    """Yield those operations of the routes that are served, of these agents."""
     others: dict[str, Schema] = {name: {} for name in sorted(SILENT | AGENTS_OWN)}
     created = {**FIELDS, "model": {"enum": [*agents, None]}, **others}
     bodies = {
@@ -249,7 +255,7 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
         names.ADD_ITEMS: object_schema({"items": _ITEMS | {"minItems": 1}}, "items", additionalProperties=False),
         names.UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
     }
-    for route in names.OPERATIONS:
+    for route in routes:
         answer = {} if route in (names.META, names.ENTITIES, names.ENTITY) else {"object": _TEXT}
         if route not in names.NOT_SERVED:
             yield WireOperation(
@@ -259,7 +265,3 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
                 streams=route in (names.CREATE, names.RESPONSE),
                 limited=(200, *COUNTED) if route is names.CREATE else (),
             )
-
-
-RESPONSES_DOCUMENT = WireDocument(REFUSAL, _operations)
-"""The wire in the OpenAPI document: what it takes and answers, in outline."""

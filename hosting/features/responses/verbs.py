@@ -23,7 +23,7 @@ from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.verbs import ContinuesRuns
+from hosting.http.verbs import ContinuesRuns, KeepsFiles
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import NotServedError, find_agent
 from hosting.http.wire_replies import framed, page, streamed, with_ignored
@@ -39,11 +39,16 @@ class ResponsesVerbs:
     """The operations of an app's Responses wire."""
 
     def __init__(
-        self, verbs: WireVerbs, threads: Threads, older_runs: ContinuesRuns, conversations: ConversationVerbs
+        self,
+        verbs: WireVerbs,
+        threads: Threads,
+        older_runs: ContinuesRuns,
+        conversations: ConversationVerbs,
+        files: KeepsFiles,
     ) -> None:
         self._plan, self._settings = verbs.plan, verbs.settings
         self._wire, self._runs, self._log = verbs, verbs.runs, verbs.log
-        self._threads, self._older_runs, self._conversations = threads, older_runs, conversations
+        self._threads, self._older_runs, self._conversations, self._files = threads, older_runs, conversations, files
         self._verbs: Mapping[Route, _Verb] = {
             names.CREATE: self._create,
             names.RESPONSE: self._read,
@@ -60,9 +65,12 @@ class ResponsesVerbs:
             raise NotServedError(names.NOT_SERVED[route])
         if route in READS:
             return json_reply(200, READS[route](self._plan, parts.get("id", "")))
+        if route not in self._verbs:
+            return await self._files.reply(request, path)
         return await self._verbs[route](request, parts)
 
     async def _create(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
+        request = await self._files.inlined(request)
         create = await request.parsed(lambda raw: parse_create(raw, self._plan, self._settings))
         run = await (self._decide(request, create) if create.decisions else self._start(request, create))
         if create.streams:

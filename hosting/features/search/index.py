@@ -25,10 +25,10 @@ from hosting.core.thread_view import ThreadView
 from hosting.core.threads import Threads
 from hosting.errors import ArchiveIncompleteError, ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.features.search.thread_words import NOTHING, Extent, ThreadWords, read_words, words_of_thread
-from hosting.features.search.words import words_of
 from hosting.listing import Window
 from hosting.names import APP, Address, new_id
 from hosting.ports import EntityClient
+from hosting.words import words_of
 from state.attachments import Exchange
 from state.conversation import response_text
 

@@ -11,16 +11,9 @@ from bisect import bisect_right
 
 from msgspec import Struct
 
-from hosting.features.search.words import (
-    MOST_CHARACTERS,
-    RUN,
-    SearchedWord,
-    folded,
-    is_unspaced,
-    searched_words,
-    snippet_of,
-)
+from hosting.features.search.words import SearchedWord, searched_words, snippet_of
 from hosting.http.verbs import Snippet
+from hosting.words import MOST_CHARACTERS, RUN, folded, is_unspaced
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟＂", '"'))
 

@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.features.search.words import SearchedWord, words_of
+from hosting.features.search.words import SearchedWord
+from hosting.words import words_of
 
 MOST_WORDS = 50_000
 """Of a thread with more different words, those of its newest messages are kept."""

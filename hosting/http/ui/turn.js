@@ -49,11 +49,13 @@ export class Turn {
     this.thoughts = el("details", { class: "thoughts", hidden: true }, el("summary", {}, "Thoughts"), this.thoughtList)
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
+    this.sources = [] // that the answer cites, by their marks in it
+    this.sourceList = el("ol", { class: "sources", hidden: true })
     this.state = el("p", { class: "state" })
     this.foot = el("div", { class: "foot" }, this.state, this.answeredAt)
     this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
-    this.response = el("div", { class: "response" }, graph?.element, this.thoughts, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
+    this.response = el("div", { class: "response" }, graph?.element, this.thoughts, this.stepList, this.answer, this.sourceList, this.incomplete, this.cards, this.foot)
     this.heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
     this.element = el("article", { class: "turn" }, this.heading, this.request, this.edit, this.response)
     this.response.hidden = true
@@ -277,8 +279,11 @@ export class Turn {
       if (kind === "tool_call") (this.steps.get(id) ?? this.steps.get(id.slice(id.indexOf(".") + 1)))?.lasted(at, end)
   }
 
-  _on_completed({ response, usage, cost, incomplete, finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
+  _on_completed({ response, usage, cost, incomplete, citations = [], finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
+    this.sources = citations
+    this.sourceList.replaceChildren(...citations.map(sourceNode))
+    this.sourceList.hidden = !citations.length
     this._draw(true)
     if (incomplete) this._sayIncomplete(reason)
     this._end("completed")
@@ -355,12 +360,25 @@ export class Turn {
   _drawNow(isWhole) {
     if (this.frame) cancelAnimationFrame(this.frame)
     this.frame = null
-    show(this.answer, this.characters.join(""))
+    const numbered = (text, { mark }, at) => (mark ? text.replaceAll(mark, `[${at + 1}]`) : text)
+    show(this.answer, this.sources.reduce(numbered, this.characters.join("")))
     const end = this.answer.childElementCount - (isWhole ? 0 : 1)
     for (; this.isHeard && this.spoken < end; this.spoken++) announce(spoken(this.answer.children[this.spoken]))
     this.drawn?.()
   }
 }
+
+/** Return the node of a source: a file with its page and heading, or a page of the web. */
+function sourceNode({ name, url, page, heading }) {
+  const told = [name, page && `page ${page}`, heading, name === url ? "" : url]
+  return el("li", {}, visible(told.filter(Boolean).join(", ")))
+}
+
+/** Return the citations that a stored text has. */
+const citationsOf = ({ agentFramework: kept }) =>
+  (kept?.annotations ?? [])
+    .filter(({ type, title, url }) => type === "citation" && (title || url))
+    .map(({ title, url, additional_properties: place }) => ({ ...place, name: title || url, url }))
 
 /** Return the node for the input of a workflow that takes an object; null for another content. */
 function shownInput({ $type: type, text }) {
@@ -410,6 +428,7 @@ function storedResult({ callId: id, result, agentFramework: kept }) {
 /** Return the events that a stored response tells again. */
 export function* storedEvents(entry) {
   const texts = []
+  const citations = []
   let asked = false
   let thought = 0
   for (const { role, contents } of entry.messages ?? [])
@@ -422,7 +441,10 @@ export function* storedEvents(entry) {
       } else if (content.$type === "functionResult")
         yield ["tool_result", storedResult(content)]
       else if (content.content?.type === "function_approval_request") asked = true
-      else if (content.$type === "text" && role === "assistant") texts.push(content.text)
+      else if (content.$type === "text" && role === "assistant") {
+        texts.push(content.text)
+        citations.push(...citationsOf(content))
+      }
       else if (content.$type === "error") {
         const end = entry.status === "cancelled" ? "cancelled" : "failed"
         return yield [end, { detail: content.message, code: content.errorCode }]
@@ -434,5 +456,5 @@ export function* storedEvents(entry) {
   }
   const usage = { total_token_count: entry.usage?.totalTokenCount }
   const { run_id, finish_reason, incomplete } = entry
-  yield ["completed", { response: texts.join("\n\n"), usage, run_id, finish_reason, incomplete, asked }]
+  yield ["completed", { response: texts.join("\n\n"), usage, run_id, finish_reason, incomplete, citations, asked }]
 }

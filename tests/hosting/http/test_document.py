@@ -27,6 +27,7 @@ from hosting.features.chat_completions import names as chat
 from hosting.features.forks.http import ForkRefusedError
 from hosting.features.mcp_endpoint import names as mcp
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
+from hosting.features.uploads.openai_routes import OPERATIONS as FILE_OPERATIONS
 from hosting.functions.http_triggers import register
 from hosting.http import openapi
 from hosting.http.parameters import Parameter, in_path
@@ -90,6 +91,10 @@ def triggers(host: DirectHost) -> dict[str, str]:
         if binding["type"] == "httpTrigger"
         for method in binding.get("methods", ["any"])
     }
+
+
+CHOSEN = {"approval_id", "standing_id", "file_id"}
+"""What a caller chooses among what a list has."""
 
 
 @pytest.mark.behaviour("openapi.exact")
@@ -206,7 +211,7 @@ def test_the_wires_that_the_app_names_are_in_it() -> None:
     plain, wired = operations(document_of("Joker")), operations(document_of("Joker", wires=[*WIRES]))
     described = {place: each for place, each in wired.items() if place not in plain}
     routes = (
-        {*OPERATIONS, *chat.OPERATIONS, *ai_sdk.OPERATIONS, *mcp.OPERATIONS, RPC, CARD, RUN}
+        {*OPERATIONS, *FILE_OPERATIONS, *chat.OPERATIONS, *ai_sdk.OPERATIONS, *mcp.OPERATIONS, RPC, CARD, RUN}
         - NOT_SERVED.keys()
         - chat.NOT_SERVED.keys()
     )
@@ -247,7 +252,10 @@ def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, An
     for path, end, values in links:
         taken = {value.rpartition(".")[2] for value in values.values() if value.startswith("$request.path.")}
         assert taken <= set(re.findall(r"\{(\w+)\}", path)), (path, end)
-        assert set(re.findall(r"\{(\w+)\}", end)) - set(values) <= {"approval_id", "standing_id"}, (path, end)
+        assert set(re.findall(r"\{(\w+)\}", end)) - set(values) <= {"approval_id", "standing_id", "file_id"}, (
+            path,
+            end,
+        )
 
 
 @pytest.mark.behaviour("openapi.exact")
@@ -262,7 +270,17 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
     assert name["schema"]["enum"] == ["Joker"]
     assert "quiet" not in json.dumps(document)
     assert list(alone["paths"]) == [
-        *("/agents", "/approvals", "/health", "/health/ready", "/openapi.json", "/operations", "/threads"),
+        *(
+            "/agents",
+            "/approvals",
+            "/files",
+            "/files/{file_id}",
+            "/files/{file_id}/content",
+            "/health",
+            "/health/ready",
+        ),
+        *("/openapi.json", "/operations", "/threads", "/uploads"),
+        *(f"/uploads/{{upload_id}}/{verb}" for verb in ("cancel", "complete", "parts")),
     ]
 
 

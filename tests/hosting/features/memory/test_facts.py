@@ -11,8 +11,8 @@ from hosting.core.cells import Cells
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog
+from hosting.embeddings import packed
 from hosting.errors import LogUnavailableError, NewerVersionError
-from hosting.features.memory.embeddings import packed
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact, fact_id_of
 from hosting.names import Address, new_id

@@ -11,8 +11,8 @@ import pytest
 from agent_framework import AgentExecutor, Embedding, WorkflowBuilder
 
 from hosting.app import AgentFunctionApp
+from hosting.embeddings import Embedder
 from hosting.errors import ConfigurationError
-from hosting.features.memory.embeddings import Embedder
 from hosting.features.memory.provider import LONGEST_FACT, OwnerMemory
 from tests.support.meanings import Meanings
 from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in, with_roles

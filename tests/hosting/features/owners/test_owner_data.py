@@ -12,14 +12,16 @@ import pytest
 from agent_framework import FileAccessProvider, InMemoryAgentFileStore
 
 import hosting
-from hosting.app import Budget, Limit
+from hosting.app import Budget, FileSearch, Limit
 from hosting.assembly import FEATURES
 from hosting.feature import Feature
 from hosting.names import store_space
+from tests.support.hashed_words import HashedWords
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, signed_in
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 from tests.support.simple_engine import SimpleEngine
+from tests.support.stored_files import made_ready
 
 pytestmark = pytest.mark.behaviour("owners.features")
 
@@ -38,10 +40,14 @@ SPACES = {
     "not-taken": "runs",
     "swept": "timers",
     "files": "owners",
+    "file-index": "owners",
+    "file-search": "owners",
     "feedback": "owners",
     "feedback-noted": "threads",
     "put-noted": "threads",
     "unsearched": "threads",
+    "uploads": "owners",
+    "uploads-due": "owners",
 }
 """The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py),
 and what is an owner's with the cells."""
@@ -94,7 +100,10 @@ def test_each_space_of_the_object_stores_is_known() -> None:
 async def kept_of(app: OwnedApp, name: str) -> Mapping[str, object]:
     """Return the cells that the stores have of an owner, by their kinds."""
     store = app.app._services.stores.threads
-    cells = {kind: await store.heads(f"clerk.{kind}", owner(name), "", 9) for kind in OWNED}
+    cells = {
+        kind: [head for agent in ("clerk", "app") for head in await store.heads(f"{agent}.{kind}", owner(name), "", 9)]
+        for kind in OWNED
+    }
     return {kind: heads for kind, heads in cells.items() if heads}
 
 
@@ -112,7 +121,7 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing(tm
         await first.stored()
     app = OwnedApp(
         signed_in,
-        agent=rememberer(others=[access]),
+        agent=rememberer(others=[access, FileSearch(embeddings=HashedWords())]),
         budget=Budget(tokens=10**9, per="owner/day"),
         limit=Limit(requests_per_minute=99),
         search=engine,
@@ -131,12 +140,18 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing(tm
         feedback = {"score": 1, "comment": "Found by Ada"}
         await app.ask("ada", "POST", f"/api/shared/{given}/runs/{run_id}/feedback", json=feedback)
         await app.ask("ada", "GET", "/api/threads?search=tea")
+        for path in ("/api/files", f"{THREADS}/t/files"):
+            await app.ask("ada", "POST", path, params={"name": "leaves.txt"}, content=b"Green, from Ceylon")
+        await made_ready(app.app, app.host.entities.clocks)
         written, handed = await kept_of(app, "ada"), len(engine.texts)
         export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
         erased = await app.ask("ada", "DELETE", "/api/owners/me")
         left = await kept_of(app, "ada")
         stores = app.app._services.stores
-        contents = await stores.attachments.put_between(store_space(stores.hub, "files"), 0, 1e12)
+        contents = [
+            await stores.attachments.put_between(store_space(stores.hub, space), 0, 1e12)
+            for space in ("files", "uploads", "uploads-due", "file-index", "file-search")
+        ]
         rated = (await app.ask("bob", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
         nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
 
@@ -147,6 +162,8 @@ async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing(tm
     assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
     assert ("Likes tea" in json.dumps(export), "Drinks it green" in json.dumps(export)) == (True, True)
     assert "Found by Ada" in json.dumps(export)
-    assert (contents, rated) == ([], [])
+    assert (contents, rated) == ([[]] * 5, [])
     assert (handed > 0, engine.texts) == (True, {})
+    assert [file["index"]["status"] for files in export["uploads"].values() for file in files] == ["ready"] * 2
+    assert [len(files) for files in export["uploads"].values()] == [1, 1]
     assert [value for name, value in nothing.items() if name != "owner" and value] == []

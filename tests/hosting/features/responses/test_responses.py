@@ -262,7 +262,7 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
     ("method", "path", "status", "code"),
     [
         ("GET", "", 404, "unknown_url"),
-        ("GET", "files", 404, "unknown_url"),
+        ("GET", "vector_stores", 404, "unknown_url"),
         ("DELETE", "models", 405, "method_not_allowed"),
         ("GET", "responses", 405, "method_not_allowed"),
         ("POST", "responses/compact", 405, "method_not_allowed"),

@@ -24,7 +24,7 @@ from hosting.errors import ConfigurationError
 MOST_WHOLE_NUMBERS = 256
 """A vector of more numbers than this is kept as their signs."""
 MOST_CHARACTERS = 4000
-"""Of a text that is compared with others."""
+"""Of a text that is compared with others, unless the caller says otherwise."""
 
 
 class Vector(BaseModel):
@@ -44,10 +44,16 @@ class Vector(BaseModel):
 class Embedder:
     """A client of embeddings that an app gives as `name`, which has `seconds` for each answer.
 
-    Raises `ConfigurationError` for one that gives no embeddings.
+    Of a text it gets `most_characters`. Raises `ConfigurationError` for one that gives no embeddings.
     """
 
-    def __init__(self, client: SupportsGetEmbeddings[Any, Any, Any], name: str, seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        client: SupportsGetEmbeddings[Any, Any, Any],
+        name: str,
+        seconds: float = 5.0,
+        most_characters: int = MOST_CHARACTERS,
+    ) -> None:
         if inspect.isclass(client):
             raise ConfigurationError(f"{name} is the class {client.__name__!r:.80}. Give an instance of it.")
         if not callable(getattr(client, "get_embeddings", None)):
@@ -57,13 +63,19 @@ class Embedder:
             )
         self._client = client
         self._seconds = seconds
+        self._most_characters = most_characters
+
+    @property
+    def model(self) -> str:
+        """The model as the client says it before its first answer; the name of its class where it says none."""
+        return str(getattr(self._client, "model", None) or type(self._client).__name__)
 
     async def embedded(self, texts: Sequence[str]) -> list[tuple[str, Sequence[float]]]:
         """Return a model's name and its vector for each text.
 
         Raises whatever the client does, `TimeoutError`, and `ValueError` for what is no vector.
         """
-        asked = self._client.get_embeddings([text[:MOST_CHARACTERS] for text in texts])
+        asked = self._client.get_embeddings([text[: self._most_characters] for text in texts])
         answered = await asyncio.wait_for(asked, self._seconds)
         if len(answered) != len(texts):
             raise ValueError(f"{len(answered)} embeddings for {len(texts)} texts")

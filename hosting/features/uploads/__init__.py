@@ -1,0 +1,1 @@
+"""Files that people upload: an owner's, an agent's, and those of a thread."""

@@ -1,0 +1,1 @@
+"""The search in files: their text, its chunks, their vectors, and the tool that finds them."""

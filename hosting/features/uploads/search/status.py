@@ -1,0 +1,38 @@
+"""How far a search is with a file, as readers of the file get it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from hosting.features.uploads.records import FileIndex, UploadedFile
+
+
+class ShownIndex(TypedDict):
+    """How far the search is with a file: of `chunks` so many are `embedded`.
+
+    Of one that `failed` a `code` and an `error`, a sentence.
+    """
+
+    status: Literal["queued", "reading", "embedding", "ready", "failed"]
+    chunks: int
+    embedded: int
+    code: NotRequired[str]
+    error: NotRequired[str]
+
+
+_FAR = ("queued", "reading", "embedding", "failed", "ready")
+
+
+def shown_index(file: UploadedFile) -> ShownIndex | None:
+    """Return how far the search is that has most to do; None where no agent searches the file."""
+    indexes = file.indexes.values()
+    if not indexes:
+        return None
+    index: FileIndex = min(indexes, key=lambda index: _FAR.index(index.state))
+    shown: ShownIndex = {"status": index.state, "chunks": index.chunks, "embedded": index.embedded}
+    if index.state == "failed":
+        shown |= {"code": index.code, "error": index.error}
+    return shown

@@ -1,0 +1,16 @@
+"""What users are promised of the search in files (docs/guides/file-search.md)."""
+
+BEHAVIOURS = {
+    "file-search.ready": "A file that is stored becomes ready for search by a durable job, and says how far it is.",
+    "file-search.once": "A job that is killed anywhere goes on, and never embeds a recorded batch of chunks again.",
+    "file-search.retried": "While the client of embeddings is away a job tries again after growing pauses, and in the "
+    "end says why it failed.",
+    "file-search.models": "Vectors of two models are never compared: files of another model are embedded again.",
+    "file-search.found": "An agent finds passages by meaning and by words, in the files of its thread, of itself and "
+    "of the thread's owner, and in nothing of anybody else.",
+    "file-search.bounded": "A search gives the model about as many tokens as the agent says, as data and with marks "
+    "to cite by.",
+    "file-search.cited": "What an answer cites is a file with its page and place.",
+    "file-search.erased": "A file that goes leaves no chunk, vector or batch: alone, with its thread, owner or agent, "
+    "while its job is at work, and however often a process is killed.",
+}

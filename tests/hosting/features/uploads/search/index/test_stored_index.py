@@ -1,0 +1,314 @@
+"""The app's own index of chunks: whichever process dies at which call, and whatever others do between any two calls."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hosting.core.cells import Cells
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import NewerVersionError
+from hosting.features.uploads.search.index.catalog import Catalog
+from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkIndexUnavailableError, ChunkQuery
+from hosting.features.uploads.search.index.segments import MOST_CHUNKS
+from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
+from hosting.names import StoreKey, store_space
+from tests.support.indexed_files import SPACE, chunks_of, direction, everything, first, indexed, numbered
+from tests.support.mortal import DiedError, Interrupted, Life, Mortal
+
+HUB = "hub"
+INDEX = store_space(HUB, "file-index")
+ALWAYS = 4e9
+CALLS = 60
+"""More calls than any change of these tests makes."""
+
+Work = Callable[[StoredChunkIndex], Coroutine[Any, Any, object]]
+
+
+class Place:
+    """The stores of an app, which outlive its processes."""
+
+    def __init__(self) -> None:
+        self.threads, self.objects = SharedMemory(), MemoryObjects()
+
+    def again(self) -> Place:
+        """Return another place with everything as it stands here now."""
+        other = Place()
+        other.threads.threads, other.objects = copy.deepcopy((self.threads.threads, self.objects))
+        return other
+
+    def index(self, life: Life | None = None) -> StoredChunkIndex:
+        """Return the index as a process has it; the process may die at any call of a store."""
+        life = life or Life()
+        store: Any = Mortal(life, MemoryThreadStore(HUB, self.threads))
+        objects: Any = Mortal(life, self.objects)
+        return StoredChunkIndex(Cells(store, ThreadLog(store, objects, HUB)), objects, HUB)
+
+    async def names(self) -> set[str]:
+        """Return the names of all objects."""
+        keys = [StoreKey(INDEX, name) for _, name in await self.objects.put_between(INDEX, 0, ALWAYS)]
+        return {name for key in keys for name in await self.objects.names(key)}
+
+    async def segments(self) -> list[int]:
+        """Return how many chunks each segment has."""
+        return [segment.chunks for segment in (await self.catalog()).segments]
+
+    async def catalog(self) -> Catalog:
+        """Return the catalog of the only scope."""
+        [thread] = [thread for thread in self.threads.threads.values() if thread.head is not None] or [None]
+        return CATALOGS.decode(None if thread is None or thread.head is None else thread.head.payload)
+
+
+async def filled() -> Place:
+    """Return a place with a few files, in segments of several sizes."""
+    place = Place()
+    index = place.index()
+    for name, chunks in (("a", 9), ("canary", 3), ("b", 1)):
+        await index.add(SPACE, name, chunks_of(name, chunks))
+    return place
+
+
+async def died(place: Place, work: Work, call: int, *, is_done: bool) -> bool:
+    """Return whether a process died in this work: before that call, or after it if `is_done`."""
+    try:
+        await work(place.index(Life(call, is_done=is_done)))
+    except DiedError:
+        return True
+    return False
+
+
+async def of_everybody(place: Place) -> set[str]:
+    """Return the segments that objects are of, and which no catalog names."""
+    return {name.partition("-")[0] for name in await place.names()} - (await place.catalog()).names()
+
+
+WORKS: dict[str, tuple[Work, list[tuple[str, int]]]] = {
+    "add": (lambda index: index.add(SPACE, "c", chunks_of("c", 4)), numbered(a=9, canary=3, b=1, c=4)),
+    "replace": (lambda index: index.add(SPACE, "canary", chunks_of("canary", 5)), numbered(a=9, canary=5, b=1)),
+    "remove": (lambda index: index.remove(SPACE, "canary"), numbered(a=9, b=1)),
+    "erase": (lambda index: index.erase(SPACE), []),
+}
+
+OTHERS: dict[str, Work] = {
+    **{name: work for name, (work, _) in WORKS.items()},
+    "sweep": lambda index: index.remove(SPACE, "nothing"),
+    "remove what comes": lambda index: index.remove(SPACE, "c"),
+}
+
+
+@pytest.mark.behaviour("file-index.once")
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("name", WORKS)
+async def test_a_process_that_dies_anywhere_leaves_all_of_a_change_or_nothing(name: str, is_done: bool) -> None:
+    """Whoever searches finds the files as before or as after it; done again, it is done once and nothing is left."""
+    work, after = WORKS[name]
+    before, start = numbered(a=9, canary=3, b=1), await filled()
+    deaths, seen = 0, list[list[tuple[str, int]]]()
+    for call in range(1, CALLS):
+        place = start.again()
+        if not await died(place, work, call, is_done=is_done):
+            break
+        deaths += 1
+        seen.append(await everything(place.index()))
+        await work(place.index())
+        assert await everything(place.index()) == after
+        await place.index().remove(SPACE, "canary")
+        assert not await of_everybody(place)
+        assert (await place.catalog()).coming == ()
+    assert deaths > 2
+    assert all(files in (before, after) for files in seen)
+    assert before in seen
+
+
+@pytest.mark.behaviour("file-index.erased")
+@pytest.mark.parametrize("is_done", [False, True])
+async def test_of_a_file_whose_addition_died_anywhere_nothing_is_left_once_it_is_removed(is_done: bool) -> None:
+    """Nor of one that lay beside it and was about to be joined."""
+    start = await filled()
+    for call in range(1, CALLS):
+        place = start.again()
+        if not await died(place, WORKS["add"][0], call, is_done=is_done):
+            break
+        index = place.index()
+        for name in ("canary", "c"):
+            await index.remove(SPACE, name)
+        assert await everything(index) == numbered(a=9, b=1)
+        assert not await of_everybody(place)
+        assert (await place.catalog()).coming == ()
+        objects = await place.objects.read(StoreKey(INDEX, index._cell(SPACE).address.key), await place.names())
+        assert b"canary" not in b"".join(objects.values())
+    assert call > 5
+
+
+@pytest.mark.behaviour("file-index.once")
+@pytest.mark.parametrize("meanwhile", OTHERS)
+@pytest.mark.parametrize("name", ["add", "replace", "remove"])
+async def test_whatever_another_process_does_between_two_calls_counts_too(name: str, meanwhile: str) -> None:
+    """Both changes are there, or the later one of one file; no object is left that nobody names."""
+    work, other = WORKS[name][0], OTHERS[meanwhile]
+    start = await filled()
+    results = list[list[tuple[str, int]]]()
+    for call in range(1, CALLS):
+        place = start.again()
+        life = Interrupted(call, lambda place=place: other(place.index()))  # type: ignore[misc]
+        index = place.index(life)
+        await work(index)
+        if life.calls < call:
+            break
+        results.append(await everything(place.index()))
+        assert results[-1] == await everything(index)
+        await place.index().remove(SPACE, "nothing")
+        assert not await of_everybody(place)
+        assert (await place.catalog()).coming == ()
+    orders = list[list[tuple[str, int]]]()
+    for one, two in ((work, other), (other, work)):
+        place = start.again()
+        await one(place.index())
+        await two(place.index())
+        orders.append(await everything(place.index()))
+    assert len(results) > 2
+    assert all(result in orders for result in results)
+
+
+@pytest.mark.behaviour("file-index.erased")
+async def test_a_search_that_finds_a_segment_gone_reads_the_catalog_again() -> None:
+    """Whatever goes at any of its calls: what was removed before it began is never found."""
+    start = await filled()
+    for call in range(1, CALLS):
+        place = start.again()
+        life = Interrupted(call, lambda place=place: place.index().remove(SPACE, "canary"))  # type: ignore[misc]
+        found = await everything(place.index(life))
+        if life.calls < call:
+            break
+        assert found in (numbered(a=9, canary=3, b=1), numbered(a=9, b=1))
+    assert call > 2
+
+
+async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
+    """It does not look for ever, and does not answer as if all were there."""
+    place = await filled()
+    key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
+    await place.objects.erase(key, [name for name in await place.names() if name.endswith("vectors")][:1])
+
+    with pytest.raises(ChunkIndexUnavailableError, match="lacks a part"):
+        await everything(place.index())
+    assert await place.index().erase(SPACE) == 13
+    assert await place.names() == set()
+
+
+@pytest.mark.behaviour("file-index.bounds")
+async def test_small_files_share_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 files of one chunk lie in a few, and a chunk is written again only when what it lies with doubles."""
+    place, written = Place(), list[int]()
+    index = place.index()
+    put = place.objects.put
+
+    async def counted(key: StoreKey, objects: Any) -> None:
+        written.append(sum(len(body) for name, body in objects.items() if name.endswith("vectors")))
+        await put(key, objects)
+
+    monkeypatch.setattr(place.objects, "put", counted)
+    for number in range(200):
+        await index.add(SPACE, f"f{number}", chunks_of(f"f{number}", 1))
+
+    sizes = await place.segments()
+    assert sum(sizes) == 200
+    assert len(sizes) <= 8
+    assert sum(written) <= 9 * 200 * (SPACE.size + 4)
+    assert (await first(place.index(), "f137", 0)).file_id == "f137"
+
+
+@pytest.mark.behaviour("file-index.bounds")
+@pytest.mark.slow
+async def test_a_large_file_fills_several_segments_and_is_found_at_both_ends() -> None:
+    """No segment has more chunks than allowed; it is replaced and removed whole."""
+    place = Place()
+    index, chunks = place.index(), 2 * MOST_CHUNKS + 10
+    await index.add(SPACE, "small", chunks_of("small", 3))
+    await index.add(SPACE, "large", chunks_of("large", chunks))
+
+    assert max(await place.segments()) <= MOST_CHUNKS
+    for number in (0, MOST_CHUNKS - 1, MOST_CHUNKS, chunks - 1):
+        assert (await first(index, "large", number)).chunk == indexed("large", number).chunk
+    assert await index.remove(SPACE, "large") == chunks
+    assert await everything(index) == numbered(small=3)
+
+
+@pytest.mark.behaviour("file-index.bounds")
+async def test_a_search_again_reads_the_catalog_alone() -> None:
+    """What never changes is remembered; a file that comes is the only thing that is read."""
+    place = await filled()
+    life = Life()
+    index = place.index(life)
+    await first(index, "a", 3)
+    calls = [life.calls]
+    for _ in range(2):
+        await first(index, "a", 3)
+        calls.append(life.calls)
+
+    assert calls[2] - calls[1] == calls[1] - calls[0] == 1
+
+
+@pytest.mark.behaviour("file-index.bounds")
+async def test_a_process_remembers_no_more_than_it_may() -> None:
+    """Of what is larger each search reads again, and finds the same."""
+    place = await filled()
+    store = MemoryThreadStore(HUB, place.threads)
+    index = StoredChunkIndex(Cells(store, ThreadLog(store, place.objects, HUB)), place.objects, HUB, cached_bytes=10)
+
+    assert await everything(index) == await everything(index) == numbered(a=9, canary=3, b=1)
+
+
+async def test_a_catalog_that_is_full_refuses_a_file_and_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a sentence that says what to do; to remove goes on."""
+    place = await filled()
+    monkeypatch.setattr("hosting.features.uploads.search.index.catalog.MOST_HEAD_BYTES", 150)
+
+    with pytest.raises(ChunkIndexFullError, match="Delete files"):
+        await place.index().add(SPACE, "c", chunks_of("c", 2))
+    assert await everything(place.index()) == numbered(a=9, canary=3, b=1)
+    assert await place.index().remove(SPACE, "b") == 1
+
+
+async def test_a_newer_versions_catalog_is_left_alone() -> None:
+    """By a sentence, whatever is asked."""
+    place = await filled()
+    [thread] = [thread for thread in place.threads.threads.values() if thread.head is not None]
+    assert thread.head is not None
+    newer = CATALOGS.encode(replace(CATALOGS.decode(thread.head.payload), v=99))
+    assert newer is not None
+    thread.head = replace(thread.head, payload=newer)
+
+    works: Sequence[Work] = [work for work, _ in WORKS.values()]
+    for work in (*works, lambda index: index.search([SPACE], ChunkQuery(direction("a")))):
+        with pytest.raises(NewerVersionError, match="version 99"):
+            await work(place.index())
+
+
+@pytest.mark.behaviour("file-index.erased")
+async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_the_next_sweep() -> None:
+    """A sweep takes what no catalog names, and nothing else."""
+    place = await filled()
+    key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
+    await place.objects.put(key, {"0123456789abcdef-vectors": b"late"})
+
+    await place.index().sweep(0, ALWAYS)
+
+    assert not await of_everybody(place)
+    assert await everything(place.index()) == numbered(a=9, canary=3, b=1)
+
+
+async def test_a_removal_during_an_addition_is_no_deadlock() -> None:
+    """Both end, in one process too."""
+    place = await filled()
+    index = place.index()
+
+    await asyncio.gather(*(work(index) for name, (work, _) in WORKS.items() if name != "erase"))
+
+    assert set(await everything(index)) >= set(numbered(a=9, b=1, c=4))

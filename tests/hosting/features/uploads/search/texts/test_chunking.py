@@ -1,0 +1,126 @@
+"""Chunks of a text: how large, where they are cut, and that each process cuts alike."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosting.features.uploads.search.chunk import Chunk, TextPlace
+from hosting.features.uploads.search.texts.chunking import chunked
+from hosting.features.uploads.search.texts.limits import TextPiece
+from hosting.features.uploads.search.texts.tokens import estimated
+
+ROOT = Path(__file__).parents[6]
+SENTENCE = "The committee of the association met on Tuesday and decided nothing. "
+PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
+
+
+def test_a_short_text_is_one_chunk() -> None:
+    """Without the blanks around it."""
+    assert list(chunked([TextPiece("  Hello there.\n", 3, "Greeting")])) == [
+        Chunk(0, "Hello there.", TextPlace(3, "Greeting", 2, 14))
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " \n\n "])
+def test_a_text_of_blanks_has_no_chunk(text: str) -> None:
+    """There is nothing to find."""
+    assert list(chunked([TextPiece(text)])) == []
+
+
+def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
+    """Each begins and ends with one, has at most its tokens, and repeats up to the half."""
+    chunks = list(chunked([TextPiece(PARAGRAPHS)]))
+
+    assert len(chunks) > 5
+    assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
+    for chunk, following in pairwise(chunks):
+        shared = PARAGRAPHS[following.place.start : chunk.place.end]
+        assert estimated(chunk.text) <= 800
+        assert 250 <= estimated(shared) <= 400
+        assert chunk.text.startswith("The")
+        assert chunk.text.endswith("nothing.")
+        assert PARAGRAPHS[chunk.place.end : chunk.place.end + 3].isspace()
+
+
+def test_a_long_paragraph_is_cut_behind_a_sentence() -> None:
+    """There is no better place."""
+    chunks = list(chunked([TextPiece(SENTENCE * 200)], 200, 100))
+
+    assert all(chunk.text.startswith("The") and chunk.text.endswith("nothing.") for chunk in chunks)
+
+
+def test_a_text_without_blanks_is_cut_all_the_same() -> None:
+    """Within a word, by at most so many tokens; a sentence of Chinese behind its end."""
+    letters = list(chunked([TextPiece("x" * 50_000)], 100, 0))
+    chinese = list(chunked([TextPiece("今天天气很好。" * 500)], 100, 0))
+
+    assert "".join(chunk.text for chunk in letters) == "x" * 50_000
+    assert {chunk.text[-1] for chunk in chinese} == {"。"}
+
+
+def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
+    """And a page's end is the best place to cut."""
+    pages = [TextPiece(SENTENCE * 7 + "\n\n", number, f"Part {number}") for number in (1, 2, 3)]
+    chunks = list(chunked(pages, 150, 0))
+
+    assert [(chunk.place.page, chunk.place.label) for chunk in chunks] == [(1, "Part 1"), (2, "Part 2"), (3, "Part 3")]
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(99, 0), (800, 401), (800, -1)])
+def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
+    """With both values."""
+    with pytest.raises(ValueError, match=f"chunk_tokens={size}, overlap_tokens={overlap}"):
+        list(chunked([], size, overlap))
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab. \n中。1!x"), max_size=400), max_size=6),
+    st.integers(100, 200),
+    st.floats(0, 0.5),
+)
+def test_chunks_hold_all_of_the_text_in_order(texts: list[str], size: int, share: float) -> None:
+    """Each is the text between its offsets, each begins behind the last one's begin, and only blanks are left out."""
+    whole = "".join(texts)
+    chunks = list(chunked(map(TextPiece, texts), size, int(size * share)))
+
+    end, start = 0, -1
+    for chunk in chunks:
+        assert chunk.text == whole[chunk.place.start : chunk.place.end]
+        assert start < chunk.place.start
+        assert end < chunk.place.end
+        assert not whole[end : chunk.place.start].strip()
+        start, end = chunk.place.start, chunk.place.end
+    assert not whole[end:].strip()
+
+
+@pytest.mark.slow
+def test_each_process_cuts_a_text_alike() -> None:
+    """Whatever the seed of its hashes."""
+    code = (
+        "import sys; from hosting.features.uploads.search.texts.chunking import chunked; "
+        "from hosting.features.uploads.search.texts.limits import TextPiece; "
+        "print([(chunk.place.start, chunk.place.end) for chunk in chunked([TextPiece(sys.stdin.read())])])"
+    )
+    cuts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
+            input=PARAGRAPHS,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+
+    (cut,) = cuts
+    assert len(re.findall(r"\(", cut)) == len(list(chunked([TextPiece(PARAGRAPHS)])))

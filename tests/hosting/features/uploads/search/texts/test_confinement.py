@@ -1,0 +1,151 @@
+"""The process that reads a hostile file: what it can reach, what ends it, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hosting.features.uploads.search.texts.extract import extracted
+from hosting.features.uploads.search.texts.limits import TextLimits
+from hosting.features.uploads.search.texts.watchdog import watch_memory
+from tests.support.texts import parts_of
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[6]
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to its address space")
+CONFINED = """
+import socket, subprocess, os, time
+from hosting.features.uploads.search.texts import confinement
+from hosting.features.uploads.search.texts.limits import TextLimits
+confinement.limit(TextLimits({limits}))
+confinement.seal()
+{then}
+"""
+
+
+def confined(then: str, limits: str = "") -> subprocess.CompletedProcess[str]:
+    """Run statements in a process that is confined as the reader of a file is."""
+    code = CONFINED.format(limits=limits, then=then)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+@posix
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "open('/etc/passwd')",
+        "open('/tmp/left', 'w')",
+        "socket.socket()",
+        "socket.socketpair()",
+        "subprocess.run(['true'])",
+    ],
+)
+def test_a_confined_process_opens_nothing(attempt: str) -> None:
+    """No file, no socket and no process: there is no number left for one."""
+    tried = confined(f"try:\n    {attempt}\nexcept OSError as error: print(error.errno)\nelse: print('opened')")
+
+    assert tried.stdout.strip() == "24"
+
+
+@posix
+@pytest.mark.parametrize(
+    ("then", "limits", "end"),
+    [
+        ("while True: pass", "cpu_seconds=1", signal.SIGXCPU),
+        ("time.sleep(600)", "seconds=0.5", signal.SIGALRM),
+    ],
+)
+def test_a_confined_process_ends_itself_at_its_time(then: str, limits: str, end: int) -> None:
+    """Nobody has to watch it."""
+    assert confined(then, limits).returncode == -end
+
+
+@linux
+def test_a_confined_process_gets_no_more_memory() -> None:
+    """So the machine's other processes keep theirs."""
+    tried = confined("try: bytearray(400 << 20)\nexcept MemoryError: print('refused')", "memory_bytes=300 << 20")
+
+    assert tried.stdout.strip() == "refused"
+
+
+async def test_a_process_is_watched_where_the_kernel_does_not_hold_it() -> None:
+    """As on macOS and Windows: it is ended for its memory."""
+    taking = "import time; taken = bytearray(b'x' * (200 << 20)); time.sleep(600)"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", taking)
+
+    assert await watch_memory(process, 100 << 20)
+    assert await process.wait() != 0
+
+
+async def test_a_process_that_ends_by_itself_was_not_too_large() -> None:
+    """The watch ends with it."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+
+    assert not await watch_memory(process, 1 << 40)
+
+
+async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may hold keys."""
+    monkeypatch.setenv("MODEL_KEY", "secret")
+    reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
+    async with contextlib.aclosing(reading):
+        await anext(reading)
+        (child,) = psutil.Process().children()
+        names = set(child.environ())
+
+    assert "MODEL_KEY" not in names
+    assert "PYTHONPATH" in names
+
+
+async def test_a_reading_that_is_left_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And its file never had a name."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
+    await anext(reading)
+    (child,) = psutil.Process().children()
+    assert sys.platform == "win32" or list(tmp_path.iterdir()) == []
+
+    await reading.aclose()
+
+    assert not child.is_running()
+    assert list(tmp_path.iterdir()) == []
+
+
+READS = """
+import asyncio, os, psutil, tempfile
+from hosting.features.uploads.search.texts.extract import extracted
+from hosting.features.uploads.search.texts.limits import TextLimits
+
+async def main():
+    async def parts():
+        for _ in range(20):
+            yield b"line\\n" * 100_000
+    async for piece in extracted(parts(), "a.txt", "", TextLimits()):
+        print(*(child.pid for child in psutil.Process().children()), flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@posix
+def test_nothing_is_left_when_the_app_is_killed(tmp_path: Path) -> None:
+    """The child finds nobody who reads, and the system frees the file."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", READS], env=environment, stdout=subprocess.PIPE, text=True) as app:
+        assert app.stdout is not None
+        child = psutil.Process(int(app.stdout.readline()))
+        app.kill()
+
+    child.wait(60)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,52 @@
+"""Estimated tokens beside those of cl100k_base, recorded by tiktoken 0.14; and what a search needs installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosting.errors import ConfigurationError
+from hosting.features.uploads.search.texts.extract import check_packages
+from hosting.features.uploads.search.texts.tokens import estimated
+
+MOST_WRONG = 0.25
+RECORDED = {
+    "The committee met on Tuesday to discuss the annual report. Most of its members had read it, and nobody asked for "
+    "changes. After an hour they decided to publish it in the spring.": 37,
+    "Der Ausschuss traf sich am Dienstag, um den Jahresbericht zu besprechen. Die meisten Mitglieder "
+    "hatten ihn gelesen, und niemand wünschte Änderungen.": 39,
+    "Le comité s'est réuni mardi pour discuter du rapport annuel. La plupart des membres l'avaient lu, et personne "
+    "n'a demandé de modifications.": 38,
+    "Komitet spotkał się we wtorek, aby omówić sprawozdanie roczne. Większość członków je przeczytała i nikt nie "
+    "prosił o zmiany.": 49,
+    "Комитет собрался во вторник, чтобы обсудить годовой отчёт. Большинство членов прочитали его, и никто не просил "
+    "изменений.": 55,
+    "委员会星期二开会讨论年度报告。大多数成员都已经读过,没有人要求修改。一小时后,他们决定在春天发表。": 50,
+    "委員会は火曜日に年次報告書について話し合うために集まりました。"
+    "ほとんどの委員はすでに読んでいて、変更を求める人はいませんでした。": 69,
+    "اجتمعت اللجنة يوم الثلاثاء لمناقشة التقرير السنوي. كان معظم الأعضاء قد قرأوه ولم يطلب أحد تغييرات.": 71,
+    "def total(prices: dict[str, float], names: list[str]) -> float:\n"
+    "    return sum(prices.get(name, 0.0) for name in names if name not in SKIPPED)": 43,
+    "2024-05-17,apple,1249.50,12,EUR\n2024-05-18,pear,889.00,7,EUR\n2024-05-19,plum,13.75,1200,USD": 53,
+}
+
+
+@pytest.mark.parametrize(("text", "tokens"), RECORDED.items())
+def test_tokens_are_estimated_within_a_quarter(text: str, tokens: int) -> None:
+    """In prose of several scripts, in code and in a table."""
+    assert abs(estimated(text) - tokens) <= MOST_WRONG * tokens
+
+
+def test_a_text_without_letters_has_no_tokens() -> None:
+    """And each other one has at least one."""
+    assert [estimated(text) for text in ("", " \n", ".", "a")] == [0, 0, 1, 1]
+
+
+def test_what_is_installed_is_enough() -> None:
+    """On this machine."""
+    check_packages()
+
+
+def test_a_missing_package_is_named() -> None:
+    """With the file that has its line."""
+    with pytest.raises(ConfigurationError, match=r"needs lxml\. Add the lines of requirements-file-search\.txt"):
+        check_packages(lambda module: None if module == "lxml" else module)

@@ -1,0 +1,108 @@
+"""A process dies at each of its writes, and processes meet between each two: no file is half there, nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from hosting.errors import HostingError
+from hosting.features.uploads.records import Scope
+from hosting.features.uploads.uploads import Uploads
+from tests.support.mortal_files import Disk, Fate, KilledError, stored, stored_in_parts
+
+MINE, THREAD = Scope(owner="app"), Scope("clerk", "app", "t")
+
+
+async def _delete(uploads: Uploads, name: str, scope: Scope = MINE) -> None:
+    for file in await uploads.files(scope):
+        if file.name == name:
+            await uploads.delete(scope, file.id)
+
+
+async def _erase(uploads: Uploads) -> None:
+    await uploads.erase(THREAD)
+    await uploads.erase_owner("", "app")
+
+
+WORK: dict[str, Callable[[Uploads], Awaitable[object]]] = {
+    "a new content": lambda uploads: stored(uploads, MINE, "new"),
+    "a content that is there": lambda uploads: stored(uploads, MINE, "a3"),
+    "a file of a thread": lambda uploads: stored(uploads, THREAD, "of a thread"),
+    "in parts": lambda uploads: stored_in_parts(uploads, MINE, "new"),
+    "in parts, of a thread, there before": lambda uploads: stored_in_parts(uploads, THREAD, "a3"),
+    "given up": lambda uploads: stored_in_parts(uploads, MINE, "new", gives_up=True),
+    "a deletion of a content's first file": lambda uploads: _delete(uploads, "a1"),
+    "a deletion of a content": lambda uploads: _delete(uploads, "other"),
+    "a deletion in a thread": lambda uploads: _delete(uploads, "a2", THREAD),
+    "an erasure": _erase,
+}
+
+
+async def _disk() -> Disk:
+    """Return stores with some files."""
+    disk = Disk()
+    uploads = disk.process()
+    for scope, name in ((MINE, "a1"), (THREAD, "a2"), (MINE, "other")):
+        await stored(uploads, scope, name)
+    assert await disk.faults(MINE, THREAD) == []
+    return disk
+
+
+@pytest.mark.behaviour("uploads.through-a-kill")
+@pytest.mark.parametrize("behind", [False, True], ids=["before a write", "behind a write"])
+@pytest.mark.parametrize("work", WORK.values(), ids=list(WORK))
+async def test_a_process_that_dies_at_any_write_leaves_whole_files_and_nothing_else(
+    work: Callable[[Uploads], Awaitable[object]], behind: bool
+) -> None:
+    """What it listed is whole at once, and the upkeep of the next process does the rest."""
+    for dies_at in count(1):
+        disk, fate = await _disk(), Fate(dies_at, behind=behind)
+        with suppress(KilledError):
+            await work(disk.process(fate))
+        at_once = await disk.broken(MINE, THREAD)
+        await disk.kept_up()
+        assert (dies_at, at_once, await disk.faults(MINE, THREAD)) == (dies_at, [], [])
+        if fate.writes < dies_at:
+            break
+
+    assert dies_at > 5
+
+
+@pytest.mark.behaviour("uploads.through-a-kill")
+@pytest.mark.parametrize("work", WORK.values(), ids=list(WORK))
+async def test_the_same_work_again_after_a_kill_has_its_end(work: Callable[[Uploads], Awaitable[object]]) -> None:
+    """Without any upkeep in between."""
+    for dies_at in count(1):
+        disk, fate = await _disk(), Fate(dies_at)
+        with suppress(KilledError):
+            await work(disk.process(fate))
+        await work(disk.process())
+        await disk.kept_up()
+        assert (dies_at, await disk.faults(MINE, THREAD)) == (dies_at, [])
+        if fate.writes < dies_at:
+            break
+
+
+@pytest.mark.behaviour("uploads.two-processes")
+@pytest.mark.parametrize("seed", range(100))
+async def test_processes_that_meet_lose_no_content_and_leave_none(seed: int) -> None:
+    """Each does some of the work at once, in an order that the seed draws, and some of them die in it."""
+    draw = random.Random(seed)
+    disk = await _disk()
+
+    async def process() -> None:
+        fate = Fate(draw.choice([None, None, draw.randrange(1, 25)]), behind=draw.random() < 0.5, turns=draw)
+        with suppress(KilledError, HostingError):
+            for _ in range(2):
+                await draw.choice(list(WORK.values()))(disk.process(fate))
+
+    await asyncio.gather(*(process() for _ in range(4)))
+    at_once = await disk.broken(MINE, THREAD)
+    await disk.kept_up()
+
+    assert (at_once, await disk.faults(MINE, THREAD)) == ([], [])
