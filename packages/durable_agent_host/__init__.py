@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hosting.features.triggers.client import AgentRun as AgentRun
     from hosting.features.triggers.trigger import SKIP as SKIP
     from hosting.features.triggers.trigger import AgentRequest as AgentRequest
+    from hosting.features.uploads.search.provider import FileSearch as FileSearch
     from hosting.features.workflows.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.options import Retry as Retry
@@ -55,6 +56,7 @@ _MODULES = {
     "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.features.metering.budgets",
+    "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OfflineChatClient": "hosting.offline.model",
     "OwnerMemory": "hosting.features.memory.provider",
@@ -92,6 +94,7 @@ __all__ = [
     "AgentRunError",
     "AgentWorker",
     "Budget",
+    "FileSearch",
     "Limit",
     "OfflineChatClient",
     "OwnerMemory",

@@ -16,11 +16,13 @@ from hosting.features.schedules import routes as schedules_routes
 from hosting.http.routes import RUN
 from hosting.settings import AllSettings, meaning_of, names_of
 from tests.support.app.scripted import ScriptedClient, scripted_agent
-from tests.support.declared_routes import ROUTES, routes_in
+from tests.support.declared_routes import FILE_ROUTES, ROUTES, routes_in
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in (*ROUTES, *routes_in(schedules_routes), OPERATIONS) if route is not RUN]
+SHARED = [
+    route.function for route in (*ROUTES, *FILE_ROUTES, *routes_in(schedules_routes), OPERATIONS) if route is not RUN
+]
 
 
 @pytest.mark.behaviour("hosting.registers")
@@ -40,6 +42,8 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
         "dafx-two": "entityTrigger",
         "agent-callbacks": "entityTrigger",
         "agent-stores": "entityTrigger",
+        "agents_file_index": "orchestrationTrigger",
+        "agents_file_index_step": "activityTrigger",
         "agents_pause": "orchestrationTrigger",
         "agents_promises": "timerTrigger",
         "agents_retention": "timerTrigger",
@@ -281,6 +285,9 @@ WRONG_SETTINGS = [
     ("AGENT_MAX_BODY_BYTES", "1023"),
     ("AGENT_MAX_BODY_BYTES", "1.5"),
     ("AGENT_MAX_DATA_BYTES", "1023"),
+    ("AGENT_FILE_BYTES", "1023"),
+    ("AGENT_FILE_INDEX", "search"),
+    ("AGENT_FILES_QUOTA_BYTES", "1023"),
     ("AGENT_MODEL_INPUTS", "image"),
     ("AGENT_MODEL_INPUTS", "image/*;audio/wav"),
     ("AGENT_CALLER_ROLES", "tool"),
@@ -311,6 +318,10 @@ WRONG_SETTINGS = [
 ]
 
 
+HIDDEN = {"AGENT_WEBHOOK_SECRET", "AGENT_FILE_INDEX"}
+"""What may hold a key."""
+
+
 @pytest.mark.behaviour("hosting.settings-refused")
 @pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
 def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name: str, value: str) -> None:
@@ -318,7 +329,7 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name
     with pytest.raises(ConfigurationError) as refused:
         app_of(environ={**MEMORY, name: value})
 
-    shown = "a secret" if name.endswith("_SECRET") else repr(value)
+    shown = "a secret" if name in HIDDEN else repr(value)
     assert refused.value.detail.startswith(f"Setting {name} is {shown}: ")
     assert refused.value.detail.endswith(meaning(name))
     assert meaning(name).endswith(".")

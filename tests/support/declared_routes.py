@@ -19,6 +19,7 @@ from hosting.features.overview.routes import OPERATIONS
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED, SHARED_RUN
 from hosting.features.thread_state import routes as thread_state
+from hosting.features.uploads import routes as uploads
 from hosting.http import routes
 from hosting.http.bodies import Erasure, Export
 from hosting.http.route import Route
@@ -48,7 +49,8 @@ ROUTES = [
     routes.export_route(Export),
     routes.erasure_route(Erasure),
 ]
-"""Those of every app."""
+"""Those of every app, but for files, which have a page of their own."""
+FILE_ROUTES = [*uploads.ROUTES]
 SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
 """Those of a thread that is shared with the caller."""
 OWNED_ROUTES = [

@@ -45,7 +45,9 @@ class UploadSettings(SettingsPart):
     files_quota_bytes: int = Field(10_737_418_240, ge=1024, le=1_000_000_000_000_000)
     """The most bytes of all files of an owner, or of an agent's own."""
 
-    file_index: str = Field("", max_length=2048)
+    file_index: str = Field(
+        "", repr=False, max_length=2048, pattern=r"^(https://[^\s;/]+/?(;key=\S+)?|http://[^\s;/]+/?;key=\S+)$"
+    )
     """Where files are searched: an address of Azure AI Search; empty: in the app's own storage."""
 
 

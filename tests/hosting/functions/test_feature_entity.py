@@ -44,7 +44,7 @@ async def test_a_run_notifies_the_callback_and_the_webhook_by_one_function() -> 
             "explode",
             {},
             "The operation 'explode' is not known. Known: call, post, forget, pause_wait, pause_due, pause_forget, "
-            "feedback_apply.",
+            "feedback_apply, file_index_forget.",
         ),
         ("call", {"agent": "joker"}, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
         ("call", None, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),

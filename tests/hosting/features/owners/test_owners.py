@@ -19,7 +19,7 @@ from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
 from hosting.tools import current
 from tests.support.app.scripted import scripted_agent
-from tests.support.declared_routes import OWNED_ROUTES, ROUTES, SHARED_ROUTES
+from tests.support.declared_routes import FILE_ROUTES, OWNED_ROUTES, ROUTES, SHARED_ROUTES
 from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
@@ -32,7 +32,7 @@ BODIES = {
     "{approval_id}": {"approved": True},
     "grants": {"issuer": ISSUER, "id": "bob", "access": "run"},
 }
-OF_THREADS = [route for route in (*ROUTES, *OWNED_ROUTES, *SHARED_ROUTES) if "{thread_id}" in route.path]
+OF_THREADS = [route for route in (*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES) if "{thread_id}" in route.path]
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ async def owned() -> AsyncIterator[OwnedApp]:
 def path_of(route: Route, thread_id: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
     """Return where the route is for these ids."""
     ids = {"thread_id": thread_id, "run_id": run_id, "approval_id": approval_id}
-    return "/api/" + route.path.format(name="Clerk", grant_id="g", grant="g", standing_id="s", **ids)
+    return "/api/" + route.path.format(
+        name="Clerk", grant_id="g", grant="g", standing_id="s", file_id="f" * 32, upload_id="u" * 32, **ids
+    )
 
 
 def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], str]:
@@ -56,7 +58,7 @@ def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], 
 
 
 @pytest.mark.behaviour("owners.who")
-@pytest.mark.parametrize("route", [*ROUTES, *OWNED_ROUTES, *SHARED_ROUTES], ids=str)
+@pytest.mark.parametrize("route", [*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES], ids=str)
 async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp, route: Route) -> None:
     """Also for an agent, a body or an id that would be refused; only what is about the app is for all."""
     answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)
