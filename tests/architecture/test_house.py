@@ -93,6 +93,7 @@ REQUIRED = {
     "azurefunctions",
     "cronsim",
     "jsonschema",
+    "msal",
     "msgspec",
     "opentelemetry",
     "pydantic",
