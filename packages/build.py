@@ -193,7 +193,7 @@ _SAID = re.compile(rf"(?P<command>{'|'.join(COMMANDS)})|(?<![\w./-])(?P<module>{
 
 _PAGE = re.compile(r"(?<![\w./-])docs/([a-z]+/[a-z0-9-]+\.md)(?![\"'])|(?<![\"'\w./-])docs/([a-z]+/[a-z0-9-]+\.md)")
 """A page that a sentence names. A string that is nothing else is a path."""
-_EXTRA = re.compile(r"the line of requirements-(\w+)\.txt")
+_EXTRA = re.compile(r"the lines? of requirements-([\w-]+)\.txt")
 
 
 def _as_users_find_it(text: str, pages: str) -> str:

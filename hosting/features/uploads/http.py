@@ -31,6 +31,7 @@ from hosting.features.uploads.routes import (
     BY_OWNER,
     COMPLETION,
     ERASE_AGENT,
+    LONGEST_MEDIA_TYPE,
     NEW_AGENT_UPLOAD,
     NEW_UPLOAD,
     OF_AGENT,
@@ -47,7 +48,7 @@ from hosting.features.uploads.routes import (
 from hosting.features.uploads.search.status import shown_index
 from hosting.features.uploads.uploads import Erased, NewFile, Uploads
 from hosting.http.parameters import read_cursor, read_limit
-from hosting.http.replies import Reply, Streamed, json_reply, problem_reply
+from hosting.http.replies import Reply, Streamed, json_reply, problem_reply, thread_headers
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.run_call import JsonBody
 from hosting.names import Address, check_thread_id
@@ -124,11 +125,11 @@ class FileHandlers:
             "files": [shown_file(self._url(request, scope), file) for file in files],
             "next_cursor": cursor or None,
         }
-        return json_reply(200, body)
+        return json_reply(200, body, _headers(scope))
 
     async def _read(self, request: HttpRequest) -> Reply:
         scope, file = await self._file(request)
-        return json_reply(200, shown_file(self._url(request, scope), file))
+        return json_reply(200, shown_file(self._url(request, scope), file), _headers(scope))
 
     async def _content(self, request: HttpRequest) -> Reply | Streamed:
         scope, file = await self._file(request)
@@ -136,7 +137,7 @@ class FileHandlers:
 
     async def _delete(self, request: HttpRequest) -> Reply:
         scope = await self._scope(request)
-        return _erased(await self._uploads.delete(scope, request.id("file", UnknownFileError)))
+        return _erased(await self._uploads.delete(scope, request.id("file", UnknownFileError)), scope)
 
     async def _erase(self, request: HttpRequest) -> Reply:
         """Delete the files of an agent, also of one that the app had before."""
@@ -146,7 +147,7 @@ class FileHandlers:
             agent = request.received.path_params.get("name", "").lower()
             if agent not in await self._log.agents():
                 raise
-        return _erased(await self._uploads.erase(Scope(agent)))
+        return _erased(await self._uploads.erase(Scope(agent)), Scope(agent))
 
     async def _begin(self, request: HttpRequest, body: JsonBody) -> Reply:
         fields = await request.parsed(lambda raw: body.read(raw, self._most_bytes))
@@ -162,6 +163,10 @@ class FileHandlers:
     def _new_upload(self, fields: dict[str, Any]) -> NewFile:
         name = read_name("The field 'name'", read_text("name", fields.get("name")))
         media_type = read_text("media_type", fields["media_type"]) if "media_type" in fields else ""
+        if len(media_type) > LONGEST_MEDIA_TYPE:
+            raise InvalidFieldError(
+                f"The field 'media_type' has {len(media_type)} characters. Send at most {LONGEST_MEDIA_TYPE}."
+            )
         size = fields.get("bytes")
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise InvalidFieldError("The field 'bytes' must be how many bytes the whole file has.")
@@ -201,7 +206,7 @@ class FileHandlers:
 
     def _created(self, request: HttpRequest, scope: Scope, file: UploadedFile) -> Reply:
         url = self._url(request, scope)
-        return json_reply(201, shown_file(url, file), {"location": f"{url}/{file.id}"})
+        return json_reply(201, shown_file(url, file), {"location": f"{url}/{file.id}", **_headers(scope)})
 
     def _url(self, request: HttpRequest, scope: Scope) -> str:
         """Return where the caller finds the files of a scope."""
@@ -230,6 +235,7 @@ def content_reply(uploads: Uploads, scope: Scope, file: UploadedFile, asked: Map
         "x-content-type-options": "nosniff",
         "accept-ranges": "bytes",
         "etag": etag,
+        **_headers(scope),
         **({} if part is None else {"content-range": f"bytes {start}-{end - 1}/{file.bytes}"}),
     }
     pieces = uploads.parts(scope, file, start, end)
@@ -292,7 +298,10 @@ async def read_file(
     size = length_of(headers, most_bytes)
     form = FileForm(headers, request.chunks(), field)
     await form.open()
-    name = read_name("The file's name in the form", form.file_name) if is_named else ""
+    if "name" in request.query:
+        name = read_name("The query 'name'", request.query["name"])
+    else:
+        name = read_name("The file's name in the form", form.file_name) if is_named else ""
     return NewFile(name, read_media_type(form.media_type or OCTETS, name), size), form.body()
 
 
@@ -314,5 +323,11 @@ def _fitting(size: int, most_bytes: int) -> int:
     return size
 
 
-def _erased(erased: Erased) -> Reply:
-    return json_reply(200, ErasedFiles(files=erased.files, bytes=erased.bytes, chunks=erased.chunks))
+def _erased(erased: Erased, scope: Scope) -> Reply:
+    fields = ErasedFiles(files=erased.files, bytes=erased.bytes, chunks=erased.chunks)
+    return json_reply(200, fields, _headers(scope))
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Return the headers of an answer about a thread's files."""
+    return thread_headers(scope.thread_id) if scope.thread_id else {}

@@ -26,6 +26,7 @@ from hosting.http.run_call import JsonBody
 from hosting.names import MAX_STORED_ID_LENGTH
 
 LONGEST_NAME = 255
+LONGEST_MEDIA_TYPE = 127
 FILE_ID_PATTERN = "[0-9a-f]{32}"
 PART_ID_PATTERN = "[0-9a-f]{12}"
 MOST_PARTS = 1000
@@ -95,12 +96,12 @@ class FileBody:
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
 _THREAD: Refusals = (errors.UnknownThreadError,)
 _NEW: Refusals = (FileTooLargeError, FilesFullError, UploadMismatchError, UnknownUploadError, *_ATTACHMENTS)
-_FILE_ID = in_path("file_id", "The file.", UnknownFileError, pattern=FILE_ID_PATTERN)
-_UPLOAD_ID = in_path("upload_id", "The upload.", UnknownUploadError, pattern=FILE_ID_PATTERN)
+_FILE_ID = in_path("file_id", "The file.", UnknownFileError, pattern=None)
+_UPLOAD_ID = in_path("upload_id", "The upload.", UnknownUploadError, pattern=None)
 NAME = Parameter(
     "name",
     "query",
-    "The name of a file whose bytes are the whole body.",
+    "The file's name; without it that of the form.",
     {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
 )
 RANGE = Parameter("range", "header", "bytes=FIRST-LAST: some of the bytes.", {"type": "string"}, refusals=())
@@ -118,11 +119,16 @@ _CONTENT = (
 UPLOAD_FIELDS: Mapping[str, Schema] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
     "bytes": {"type": "integer", "minimum": 1, "description": "How many bytes all parts have together."},
-    "media_type": {"type": "string", "maxLength": 127, "description": "The file's media type."},
+    "media_type": {"type": "string", "maxLength": LONGEST_MEDIA_TYPE, "description": "The file's media type."},
     "agent": {"type": "string", "description": "The agent of the thread whose file it is."},
     "thread_id": {"type": "string", "maxLength": MAX_STORED_ID_LENGTH, "description": "The thread."},
 }
-NEW_UPLOAD = JsonBody(UPLOAD_FIELDS, ("name", "bytes"), '{"name": "report.pdf", "bytes": 300000000}')
+NEW_UPLOAD = JsonBody(
+    UPLOAD_FIELDS,
+    ("name", "bytes"),
+    '{"name": "report.pdf", "bytes": 300000000}',
+    together={"dependentRequired": {"agent": ["thread_id"], "thread_id": ["agent"]}},
+)
 _OWN_FIELDS = {name: schema for name, schema in UPLOAD_FIELDS.items() if name not in ("agent", "thread_id")}
 NEW_AGENT_UPLOAD = JsonBody(_OWN_FIELDS, ("name", "bytes"), NEW_UPLOAD.example)
 COMPLETION = JsonBody(
@@ -242,6 +248,8 @@ ERASE_AGENT = Route(
     needs="admin",
     is_for_workflows=False,
 )
-BY_OWNER = UploadRoutes(places.APP, "upload", "yours", "own", NEW_UPLOAD, errors.UnknownThreadError)
+BY_OWNER = UploadRoutes(
+    places.APP, "upload", "yours", "own", NEW_UPLOAD, errors.UnknownAgentError, errors.UnknownThreadError
+)
 BY_AGENT = UploadRoutes(places.AGENT, "agent_upload", "the agent", "admin", NEW_AGENT_UPLOAD)
 ROUTES = (*OF_OWNER.all, *OF_AGENT.all, *OF_THREAD.all, ERASE_AGENT, *BY_OWNER.all, *BY_AGENT.all)

@@ -69,7 +69,8 @@ def filter_path_parameters(context: schemathesis.HookContext, path_parameters: A
         return False
     name = (path_parameters or {}).get("name")
     parameters = context.operation.definition.raw.get("parameters", ()) if context.operation else ()
-    known = [one for parameter in parameters if parameter["name"] == "name" for one in parameter["schema"]["enum"]]
+    named = [one for one in parameters if (one["in"], one["name"]) == ("path", "name")]
+    known = [name for parameter in named for name in parameter["schema"]["enum"]]
     return name in known or str(name).lower() not in map(str.lower, known)
 
 

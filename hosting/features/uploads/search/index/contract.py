@@ -17,7 +17,6 @@ from msgspec import Struct
 from hosting.errors import ConfigurationError, StoreUnavailableError
 from hosting.features.uploads.search.chunk import Chunk
 
-EXTRA = "requirements-file-search.txt"
 """The file that names what a search in files needs."""
 
 
@@ -123,4 +122,6 @@ def one_model(spaces: Sequence[IndexSpace]) -> tuple[str, int]:
 def check_numpy() -> None:
     """Raise `ConfigurationError` where numpy is not installed: the app's own index computes with it."""
     if find_spec("numpy") is None:
-        raise ConfigurationError(f"A search in files needs numpy. Add the lines of {EXTRA} to requirements.txt.")
+        raise ConfigurationError(
+            "A search in files needs numpy. Add the lines of requirements-file-search.txt to requirements.txt."
+        )

@@ -62,8 +62,8 @@ def check_packages(find: Callable[[str], object | None] = find_spec) -> None:
     missing = [package for module, package in _PACKAGES.items() if find(module) is None]
     if missing:
         raise ConfigurationError(
-            f"A search in files needs {', '.join(missing)}. Add the lines of requirements-file-search.txt to "
-            "requirements.txt, and install them."
+            f"A search in files needs {', '.join(missing)}. Add "
+            "the lines of requirements-file-search.txt to requirements.txt."
         )
 
 
