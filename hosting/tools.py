@@ -29,7 +29,7 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -37,6 +37,9 @@ from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
 from hosting.ports import ClockClient, OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
+
+if TYPE_CHECKING:
+    from hosting.user_tokens import UserToken
 
 MCP_CALL_KEY = "durable-agents/call-key"
 IDEMPOTENT = "__durable_idempotent__"
@@ -55,7 +58,9 @@ class CallPausedError(BaseException):
 
 
 class Pauses(Protocol):
-    """The questions and steps of a tool call."""
+    """The questions and steps of a tool call. It `may_pause` if it may be made again after an answer."""
+
+    may_pause: bool
 
     def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Awaitable[Any]:
         """See `ToolCall.ask`."""
@@ -118,6 +123,24 @@ class ToolCall:
         the user refuses, or does not answer within so many `seconds`, the call is not made again.
         """
         return self._pauses("authorization").authorization(service, url, scopes, seconds)
+
+    async def user_token(self, audience: str, *, or_app: bool = False) -> UserToken:
+        """Return a token with which to call the service `audience` with the rights of the user: `principal`.
+
+        It is there while the request waits that brought the user's own token. Otherwise a call that may be made again
+        pauses as for `authorization`, until the same user comes back; any other gets the error. With `or_app` the app's
+        own identity is enough then.
+
+        Raises `hosting.user_tokens.UserTokenError`, before anything is done.
+        """
+        from hosting.user_tokens import token_for
+
+        return await token_for(self, audience, or_app=or_app)
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether the call may wait for a person: it is one of the agent itself, of a tool that is `idempotent`."""
+        return self.pauses is not None and self.pauses.may_pause
 
     def step(self, name: str, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
         """Return the function's result, which is recorded once: a call that is made again gets it from the record.

@@ -89,6 +89,8 @@ HOSTING = House(
                 "session_data",
                 "schemas",
                 "authorizations",
+                "user_tokens",
+                "entra",
                 "upstream",
                 "model_options",
                 "metadata",

@@ -92,6 +92,7 @@ REQUIRED = {
     "azurefunctions",
     "cronsim",
     "jsonschema",
+    "msal",
     "msgspec",
     "opentelemetry",
     "pydantic",

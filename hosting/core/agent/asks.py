@@ -55,6 +55,7 @@ class CallAsks:
 
     def __init__(self, recorder: StepRecorder, context: FunctionInvocationContext, key: str, within: str) -> None:
         self.request: Content | None = None
+        self.may_pause = is_idempotent(context.function) and not within
         self._recorder = recorder
         self._context = context
         self._key = key
@@ -199,10 +200,8 @@ class CallAsks:
         fields: dict[str, Any]
         token = enter(replace(call, call_key=f"{held.run_id}-{key}", pauses=None))
         try:
-            if inspect.iscoroutinefunction(function):
-                value = await function(*arguments)
-            else:
-                value = await asyncio.to_thread(function, *arguments)
+            is_async = inspect.iscoroutinefunction(function)
+            value = await (function(*arguments) if is_async else asyncio.to_thread(function, *arguments))
             fields = {"text": json_member(value)}
         except Exception as error:
             fields = {"error": portable_text(str(error)), "raised": type(error).__name__}

@@ -1,0 +1,8 @@
+"""What tokens of the caller promise (docs/guides/user-tokens.md)."""
+
+BEHAVIOURS = {
+    "user-tokens.of-the-caller": "A tool gets a token with the rights of whoever sent the run's message, exchanged by "
+    "the app's own identity, once for each token and service.",
+    "user-tokens.none-for-others": "Another tenant's, an expired, forged or misplaced token gives no token, and so "
+    "does an answer of the provider that is not whole or is for somebody else; none of it is in a file, answer or log.",
+}
