@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import logging
 import time
@@ -66,18 +67,30 @@ class Watched:
         """Fail where a token is in a file, an answer, an entity's state or a line of the log."""
         canary, states = self.provider.canary, json.dumps(await self.app.stored())
         assert not holds(self._folder, canary.encode())
+        assert "Clerk" in logged
         assert [text for text in (*self._answers, states, logged) if canary in text] == []
 
 
 @pytest.fixture(params=[False, True], ids=["bearer", "platform"])
 async def watched(
-    request: pytest.FixtureRequest, provider: IdentityProvider, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    request: pytest.FixtureRequest, provider: IdentityProvider, tmp_path: Path, logged: io.StringIO
 ) -> AsyncIterator[Watched]:
     """An app of each sign-in, over files, with all that is logged."""
-    caplog.set_level(logging.DEBUG)
     watched = Watched(provider, tmp_path, is_platform=request.param)
     yield watched
-    await watched.leaves_no_token(caplog.text)
+    await watched.leaves_no_token(logged.getvalue())
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """All that any library logs, with its tracebacks."""
+    root, text = logging.getLogger(), io.StringIO()
+    handler, level = logging.StreamHandler(text), root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield text
+    root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.mark.behaviour("user-tokens.of-the-caller")
@@ -192,6 +205,7 @@ SPOILT: dict[str, Callable[[IdentityProvider], Callable[[dict[str, Any]], Any]]]
     "500": lambda provider: lambda answer: 500,
     "429": lambda provider: lambda answer: 429,
     "redirect": lambda provider: lambda answer: 307,
+    "redirect to a page": lambda provider: lambda answer: 302,
     "garbage": lambda provider: lambda answer: b"\xff" + json.dumps(answer).encode(),
     "page": lambda provider: lambda answer: f"<html>{json.dumps(answer)}</html>".encode(),
     "list": lambda provider: lambda answer: json.dumps([answer]).encode(),

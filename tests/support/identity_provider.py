@@ -136,6 +136,9 @@ class IdentityProvider:
                 if self.path == "/keys":
                     jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(provider.key.public_key()))
                     self._send({"keys": [{**jwk, "kid": "first", "use": "sig"}]})
+                elif self.path == "/elsewhere":
+                    provider.elsewhere.append(self.path)
+                    self._send(provider.exchanged(provider.asked[-1]))
                 else:
                     self._send(provider._metadata())
 
