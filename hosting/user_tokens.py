@@ -222,8 +222,8 @@ def on_behalf_of(
     `resolver` says who sends a request. Their token is in the `header`: without one it is `Authorization` for
     `bearer_token(...)`, and `X-MS-TOKEN-AAD-ACCESS-TOKEN` for `easy_auth()`, which has it where its token store is on.
 
-    Raises `ConfigurationError` for a resolver of your own without a `header`, and where users cannot be told where to
-    sign in.
+    Raises `ConfigurationError` for a resolver of your own without a `header`, and for an address of the sign-in that
+    cannot be shown to users.
     """
     global _made
     checked_resolver(resolver)
@@ -233,7 +233,7 @@ def on_behalf_of(
         service, url = exchange.sign_in
         Authorization.of(service, url, ())
     except ValueError as error:
-        raise ConfigurationError(f"Users cannot be told where to sign in. {error}") from None
+        raise ConfigurationError(f"The address of the sign-in cannot be shown to users. {error}") from None
     _made = OnBehalfOf(resolver, exchange, header.lower())
     return _made
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
+    from hosting.entra import entra as entra
     from hosting.features.callbacks.callbacks import AgentCallbackContext as AgentCallbackContext
     from hosting.features.callbacks.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
     from hosting.features.memory.provider import OwnerMemory as OwnerMemory
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from hosting.tools import current as current
     from hosting.tools import destructive as destructive
     from hosting.tools import idempotent as idempotent
+    from hosting.user_tokens import UserToken as UserToken
+    from hosting.user_tokens import UserTokenError as UserTokenError
+    from hosting.user_tokens import on_behalf_of as on_behalf_of
 
 # Imported at the first use: a tool needs no app, a console worker no Functions SDK, and a command neither.
 _MODULES = {
@@ -70,12 +74,16 @@ _MODULES = {
     "SearchQuery": "hosting.features.search.engine",
     "ThreadPlace": "hosting.features.search.engine",
     "ThreadText": "hosting.features.search.engine",
+    "UserToken": "hosting.user_tokens",
+    "UserTokenError": "hosting.user_tokens",
     "WorkflowHitlContext": "hosting.features.workflows.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
     "destructive": "hosting.tools",
     "easy_auth": "hosting.principal",
+    "entra": "hosting.entra",
     "idempotent": "hosting.tools",
+    "on_behalf_of": "hosting.user_tokens",
     "read_state": "hosting.shared_state",
     "report_misspelt": "hosting.settings",
     "write_state": "hosting.shared_state",
@@ -106,12 +114,16 @@ __all__ = [
     "SearchQuery",
     "ThreadPlace",
     "ThreadText",
+    "UserToken",
+    "UserTokenError",
     "WorkflowHitlContext",
     "bearer_token",
     "current",
     "destructive",
     "easy_auth",
+    "entra",
     "idempotent",
+    "on_behalf_of",
     "read_state",
     "report_misspelt",
     "write_state",

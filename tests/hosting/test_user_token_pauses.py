@@ -174,7 +174,7 @@ async def test_an_exchanged_token_is_kept_for_one_sign_in_until_shortly_before_i
         return (await tokens.of_user(found, scope)).value
 
     assert await asyncio.gather(token("1"), token("1"), token("1")) == ["1", "1", "1"]
-    assert [await token("1", "b"), await token("2"), await token("1")] == ["2", "3", "1"]
+    assert (await token("1", "b"), await token("2"), await token("1")) == ("2", "3", "1")
     clock.now += 701
     exchange.fails = True
     with pytest.raises(UserTokenError):
@@ -235,5 +235,5 @@ def test_options_that_cannot_be_meant_are_refused() -> None:
             entra(**{"client_id": APP, "tenant": TENANT, "sign_in_url": SIGN_IN, **options})
     with pytest.raises(ConfigurationError, match="header="):
         on_behalf_of(lambda request: None, good)
-    with pytest.raises(ConfigurationError, match="where to sign in"):
+    with pytest.raises(ConfigurationError, match="cannot be shown"):
         on_behalf_of(easy_auth({}), entra(APP, TENANT, sign_in_url="http://app.example"))
