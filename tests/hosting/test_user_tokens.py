@@ -24,6 +24,8 @@ pytestmark = pytest.mark.behaviour("user-tokens.none-for-others")
 
 OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
+WATCHED = "a line that shows that lines are seen"
+
 
 @pytest.fixture
 def provider(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
@@ -67,7 +69,7 @@ class Watched:
         """Fail where a token is in a file, an answer, an entity's state or a line of the log."""
         canary, states = self.provider.canary, json.dumps(await self.app.stored())
         assert not holds(self._folder, canary.encode())
-        assert "Clerk" in logged
+        assert WATCHED in logged
         assert [text for text in (*self._answers, states, logged) if canary in text] == []
 
 
@@ -77,6 +79,7 @@ async def watched(
 ) -> AsyncIterator[Watched]:
     """An app of each sign-in, over files, with all that is logged."""
     watched = Watched(provider, tmp_path, is_platform=request.param)
+    logging.getLogger("msal").debug(WATCHED)
     yield watched
     await watched.leaves_no_token(logged.getvalue())
 
