@@ -29,6 +29,7 @@ from hosting.core.request.json_schema import BadSchemaError, check_schema, compi
 from hosting.core.request.response_format import read_response_format, structured_value
 from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
+from hosting.entra import _token_of, entra
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import parse_decision
@@ -67,7 +68,8 @@ from hosting.names import APP, Address
 from hosting.offline.model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
-from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.principal import Caller, Principal, PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.user_tokens import OnBehalfOf, UserTokenError
 from hosting.visible import visible
 from hosting.workflows import WorkflowInput
 from state.attachments import references
@@ -191,6 +193,13 @@ def signed_in(resolver: PrincipalResolver, name: str) -> Callable[[str], object]
     return read
 
 
+def answered_by_entra(value: str) -> None:
+    """Have what the identity provider says read as a token, and as the reason for none."""
+    for answer in ({"access_token": value, "token_type": "Bearer"}, {"error_description": value}):
+        with suppress(UserTokenError):
+            _token_of(answer)
+
+
 def claims_of(value: str) -> str:
     """Return what App Service Authentication says of somebody of this tenant, by this provider's token."""
     claims = [{"typ": kind, "val": value} for kind in ("tid", "iss", "oid", "name", "roles")]
@@ -209,6 +218,10 @@ def document_of(entry: str, begin: str = "", end: str = "") -> Inputs:
     return repeated(f"{entry},", begin=history + begin, end=f'{{"$type":"x"}}]}}}}{end}')
 
 
+ADA = Principal("https://login.example", "ada")
+ENTRA = entra(
+    "00000000-0000-4000-8000-000000000000", "00000000-0000-4000-8000-000000000000", sign_in_url="https://app.example"
+)
 SIGNED_IN = signed_in(easy_auth({"WEBSITE_AUTH_ENABLED": "True"}), "x-ms-client-principal")
 
 BODIES = {
@@ -367,6 +380,19 @@ PARSERS: Mapping[str, Parser] = {
         signed_in(bearer_token("https://a.b", "me", "https://a.b/keys"), "authorization"),
         runs("Bearer ", "Bearer a.", "Bearer a.b.", "Bearer e30.e30."),
         ("hosting.bearer._BEARER",),
+    ),
+    "a user's bearer token": Parser(
+        signed_in(OnBehalfOf(lambda request: ADA, ENTRA, "authorization"), "authorization"),
+        runs("Bearer ", "Bearer a.", "Bearer a.b.", "Bearer e30.e30."),
+        ("hosting.user_tokens._BEARER",),
+    ),
+    "a user's token": Parser(
+        signed_in(OnBehalfOf(lambda request: ADA, ENTRA, "x-token"), "x-token"),
+        runs("e30.", "a.b.", "e30.e30.", "e30.W1tb"),
+        ("hosting.user_tokens._JWT", "hosting.entra._ID"),
+    ),
+    "an answer with a token": Parser(
+        answered_by_entra, runs("AADSTS5", "a.b"), ("hosting.entra._CODE", "hosting.entra._TOKEN")
     ),
     "X-MS-CLIENT-PRINCIPAL": Parser(SIGNED_IN, {**runs("e30="), **repeated("W1tb", "e30=")}),
     "its claims": Parser(
@@ -539,6 +565,8 @@ UNREACHED: Mapping[str, str] = {
     "hosting.testing.scripted._WORD": "texts are written by the app's own tests",
     "hosting.testing.scripted._MADE_AGAIN": "keys are made of our ids, in the app's own tests",
     "hosting.testing.local_app._ADDRESS": "lines are printed by a local host of the user's own",
+    "hosting.user_tokens._AUDIENCE": "audiences are named by tools of the app",
+    "hosting.commands.local_app._ADDRESS": "lines are printed by a local host of the user's own",
     "hosting.http.wire._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
     "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",
