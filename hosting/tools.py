@@ -60,7 +60,9 @@ class CallPausedError(BaseException):
 class Pauses(Protocol):
     """The questions and steps of a tool call. It `may_pause` if it may be made again after an answer."""
 
-    may_pause: bool
+    @property
+    def may_pause(self) -> bool:
+        """See `ToolCall.may_pause`."""
 
     def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Awaitable[Any]:
         """See `ToolCall.ask`."""

@@ -239,3 +239,29 @@ def test_options_that_cannot_be_meant_are_refused() -> None:
         on_behalf_of(lambda request: None, good)
     with pytest.raises(ConfigurationError, match="cannot be shown"):
         on_behalf_of(easy_auth({}), entra(APP, TENANT, sign_in_url="http://app.example"))
+
+
+@pytest.mark.behaviour("user-tokens.of-the-caller")
+@pytest.mark.parametrize("chosen", [None, BOB])
+async def test_the_app_proves_itself_by_its_managed_identity(
+    provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch, chosen: str | None
+) -> None:
+    """App Service's endpoint gives the proof, once; where it does not, no token is asked for."""
+    monkeypatch.setenv("IDENTITY_ENDPOINT", provider.managed_identity)
+    monkeypatch.setenv("IDENTITY_HEADER", "of-the-platform")
+    options: dict[str, Any] = {"sign_in_url": SIGN_IN, "authority": provider.authority, "managed_identity": chosen}
+    tokens, ada = entra(APP, TENANT, **options), Principal(provider.issuer, ADA)
+    provider.spoil = lambda answer: 500
+    with pytest.raises(UserTokenError) as refused:
+        await asyncio.to_thread(entra(APP, TENANT, **options).of_app, f"{GRAPH}/.default")
+    provider.spoil = dict
+    asked_in_vain = len(provider.identities)
+
+    given = [await asyncio.to_thread(tokens.of_user, provider.token(ADA), ada, f"{GRAPH}/.default") for _ in range(2)]
+
+    assert refused.value.reason == "unavailable"
+    assert [provider.user_of(token.value) for token in given] == [ADA, ADA]
+    [asked] = provider.identities[asked_in_vain:]
+    assert "resource=api%3A%2F%2FAzureADTokenExchange" in asked
+    assert asked.endswith(" of-the-platform")
+    assert (f"client_id={chosen}" in asked) == (chosen is not None)

@@ -41,7 +41,8 @@ Spoil = Callable[[dict[str, Any]], Any]
 class IdentityProvider:
     """One provider. `canary` is a part of each of its tokens: whoever keeps a token keeps that.
 
-    `asked` has each form that the token endpoint took, `elsewhere` what was sent to another place. `spoil` changes what
+    `asked` has each form that the token endpoint took, `elsewhere` what was sent to another place, and `identities`
+    what the endpoint of managed identities was. `spoil` changes what
     it answers.
     """
 
@@ -49,6 +50,7 @@ class IdentityProvider:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.asked: list[Mapping[str, str]] = []
         self.elsewhere: list[str] = []
+        self.identities: list[str] = []
         self.spoil: Spoil = dict
         self.seconds = 3600
         self.canary = jwt.encode({}, self.key, _ALGORITHM, _HEADER).partition(".")[0]
@@ -59,6 +61,7 @@ class IdentityProvider:
         self._tls.socket = context.wrap_socket(self._tls.socket, server_side=True)
         self.authority = f"https://127.0.0.1:{self._tls.server_port}"
         self.issuer = f"{self.authority}/{TENANT}/v2.0"
+        self.managed_identity = f"http://127.0.0.1:{self._plain.server_port}/msi"
         self.keys = f"http://127.0.0.1:{self._plain.server_port}/keys"
         for server in (self._tls, self._plain):
             threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -136,6 +139,10 @@ class IdentityProvider:
                 if self.path == "/keys":
                     jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(provider.key.public_key()))
                     self._send({"keys": [{**jwk, "kid": "first", "use": "sig"}]})
+                elif self.path.startswith("/msi?"):
+                    provider.identities.append(f"{self.path} {self.headers['x-identity-header']}")
+                    proof = {"access_token": PROOF, "expires_on": str(int(time.time()) + 3600), "token_type": "Bearer"}
+                    self._send(provider.spoil(proof))
                 elif self.path == "/elsewhere":
                     provider.elsewhere.append(self.path)
                     self._send(provider.exchanged(provider.asked[-1]))

@@ -55,7 +55,6 @@ class CallAsks:
 
     def __init__(self, recorder: StepRecorder, context: FunctionInvocationContext, key: str, within: str) -> None:
         self.request: Content | None = None
-        self.may_pause = is_idempotent(context.function) and not within
         self._recorder = recorder
         self._context = context
         self._key = key
@@ -68,6 +67,11 @@ class CallAsks:
         self._grants: list[str] = list(known.get("grants") or ())
         self._asked = 0
         self._sign_ins: Counter[str] = Counter()
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether the tool may be called again, and is the agent's own."""
+        return is_idempotent(self._context.function) and not self._within
 
     async def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Any:
         """Return the recorded answer to the call's next question, or pause the call."""
@@ -197,12 +201,11 @@ class CallAsks:
     async def _made(self, key: str, function: Callable[..., Any], arguments: tuple[Any, ...], call: ToolCall) -> Any:
         """Run the function and append what came of it; return that."""
         held = self._recorder.held
-        fields: dict[str, Any]
         token = enter(replace(call, call_key=f"{held.run_id}-{key}", pauses=None))
         try:
             is_async = inspect.iscoroutinefunction(function)
             value = await (function(*arguments) if is_async else asyncio.to_thread(function, *arguments))
-            fields = {"text": json_member(value)}
+            fields: dict[str, Any] = {"text": json_member(value)}
         except Exception as error:
             fields = {"error": portable_text(str(error)), "raised": type(error).__name__}
         finally:
