@@ -17,8 +17,8 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 MANIFEST = sorted((ROOT / "tests" / "behaviours").glob("[!t]*.py"))
-ELSEWHERE = {"PROTOCOL.md"}
-"""The protocol of Durable Streams, which its own repository has, with numbers."""
+ELSEWHERE = {"PROTOCOL.md", "SKILL.md"}
+"""The protocol of Durable Streams, which its own repository has, with numbers; and the page of each skill."""
 NAMES = {path.name for path in (ROOT / "docs").rglob("*.md")}
 NUMBERED = re.compile(r"(?<!PROTOCOL)\.md,? (?:sections?|rules?)? ?\d|host contract|\brules? \d")
 PAGE = re.compile(r"[\w./-]*\b[\w-]+\.md\b")

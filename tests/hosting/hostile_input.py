@@ -673,7 +673,6 @@ UNREACHED: Mapping[str, str] = {
     "hosting.testing.scripted._MADE_AGAIN": "keys are made of our ids, in the app's own tests",
     "hosting.testing.local_app._ADDRESS": "lines are printed by a local host of the user's own",
     "hosting.user_tokens._AUDIENCE": "audiences are named by tools of the app",
-    "hosting.commands.local_app._ADDRESS": "lines are printed by a local host of the user's own",
     "hosting.http.wire._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
     "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",

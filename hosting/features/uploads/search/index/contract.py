@@ -17,8 +17,6 @@ from msgspec import Struct
 from hosting.errors import ConfigurationError, StoreUnavailableError
 from hosting.features.uploads.search.chunk import Chunk
 
-"""The file that names what a search in files needs."""
-
 
 class ChunkIndexUnavailableError(StoreUnavailableError, code="chunk_index_unavailable", status=503):
     """The index of files could not be reached, or throttles; its data is unchanged."""
