@@ -109,6 +109,11 @@ def _others(choices: Mapping[str, str]) -> Iterator[str]:
             f"DEPLOYMENT_NUMBER is {number!r}, and names of vaults and accounts take digits and small letters of it, "
             "four at most. Set it to 2."
         )
+    if choices.get("FILE_INDEX") == "search" and _is_true(choices, "CUSTOMER_MANAGED_KEY"):
+        yield (
+            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true, and the texts in Azure AI Search would not be under "
+            "that key. Leave FILE_INDEX out, which keeps the index in the storage account."
+        )
     if start and not re.fullmatch(r"\d{4}-\d{2}-01", start):
         yield f"BUDGET_START is {start!r}, which is not the first day of a month. Set it as in 2027-01-01."
     if start and not choices.get("ALERT_EMAIL"):

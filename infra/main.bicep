@@ -19,6 +19,10 @@ param durableBackend string = 'storage'
 @description('Where the older part of long threads is kept: in the storage account, or in a Cosmos DB account.')
 param archiveBackend string = 'storage'
 
+@allowed(['storage', 'search'])
+@description('Where uploaded files are searched: in the storage account, or in an Azure AI Search service.')
+param fileIndex string = 'storage'
+
 @allowed(['LRS', 'ZRS', 'GRS', 'GZRS'])
 @description('The copies of what is stored: in one data centre, over zones, or in the paired region too.')
 param storageRedundancy string = 'LRS'
@@ -116,6 +120,7 @@ var packageContainer = 'app-package'
 var usesScheduler = durableBackend == 'scheduler'
 var isPublic = publicApp || !vnetEnabled
 var usesCosmos = archiveBackend == 'cosmos'
+var usesSearch = fileIndex == 'search'
 // A reference to a vault of your own stays one; a key itself goes into the vault of this deployment.
 var storesOpenAiKey = !empty(openAiKey) && !startsWith(openAiKey, '@Microsoft.KeyVault(')
 var storesThreadLog = !empty(threadLog) && !startsWith(threadLog, '@Microsoft.KeyVault(')
@@ -267,6 +272,33 @@ module cosmosEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesCosmos && vn
     accountId: usesCosmos ? cosmos!.outputs.id : ''
     zoneNames: ['privatelink.documents.azure.com']
     groupId: 'Sql'
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
+  }
+}
+
+module search 'app/search.bicep' = if (usesSearch) {
+  name: 'search'
+  scope: group
+  params: {
+    name: '${abbreviations.searchService}${token}'
+    location: location
+    tags: tags
+    zoneRedundant: zoneRedundant
+    isPrivate: vnetEnabled
+  }
+}
+
+module searchEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesSearch && vnetEnabled) {
+  name: 'search-endpoint'
+  scope: group
+  params: {
+    accountName: usesSearch ? search!.outputs.name : ''
+    accountId: usesSearch ? search!.outputs.id : ''
+    zoneNames: ['privatelink.search.windows.net']
+    groupId: 'searchService'
     networkId: vnetEnabled ? network!.outputs.id : ''
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
@@ -430,6 +462,7 @@ module roles 'app/rbac.bicep' = {
     taskHubName: usesScheduler ? scheduler!.outputs.taskHubName : ''
     cosmosName: usesCosmos ? cosmos!.outputs.name : ''
     cosmosDatabaseName: usesCosmos ? cosmos!.outputs.databaseName : ''
+    searchName: usesSearch ? search!.outputs.name : ''
     modelAccountName: deploysModel ? model!.outputs.name : ''
   }
 }
@@ -473,6 +506,7 @@ module api 'app/api.bicep' = {
     schedulerEndpoint: usesScheduler ? scheduler!.outputs.endpoint : ''
     taskHubName: usesScheduler ? scheduler!.outputs.taskHubName : ''
     cosmosEndpoint: usesCosmos ? cosmos!.outputs.endpoint : ''
+    searchEndpoint: usesSearch ? search!.outputs.endpoint : ''
     modelSettings: {
       AZURE_OPENAI_ENDPOINT: deploysModel ? model!.outputs.endpoint : azureOpenAiEndpoint
       AZURE_OPENAI_MODEL: deploysModel ? model!.outputs.deploymentName : azureOpenAiModel
@@ -493,6 +527,7 @@ module api 'app/api.bicep' = {
     storageEndpoints
     schedulerEndpoint
     cosmosEndpoint
+    searchEndpoint
     modelEndpoint
     monitoringEndpoint
     secretsEndpoint

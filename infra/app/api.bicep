@@ -12,6 +12,7 @@ param insightsName string
 param schedulerEndpoint string
 param taskHubName string
 param cosmosEndpoint string
+param searchEndpoint string
 param modelSettings object
 @secure()
 param openAiKey string
@@ -53,6 +54,7 @@ var hostSettings = {
 var appSettings = union(modelSettings, {
   AGENT_ARCHIVE: empty(cosmosEndpoint) ? '' : 'cosmos'
   AGENT_COSMOS: cosmosEndpoint
+  AGENT_FILE_INDEX: searchEndpoint
   AGENT_LOG: threadLog
   AGENT_WEBHOOK_SECRET: webhookKey
   AZURE_CLIENT_ID: identityClientId

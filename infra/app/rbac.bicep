@@ -6,6 +6,7 @@ param schedulerName string
 param taskHubName string
 param cosmosName string
 param cosmosDatabaseName string
+param searchName string
 param modelAccountName string
 
 @description('On the account and not on containers: host and Durable Functions make their own. Owner is what the host asks for.')
@@ -23,6 +24,12 @@ var durableTaskContributor = '0ad04412-c4d5-4796-b79c-f76d14c8d402'
 
 @description('Cosmos DB Built-in Data Contributor: to read and write items; a role of the account\'s own.')
 var cosmosContributor = '00000000-0000-0000-0000-000000000002'
+
+@description('To make the index of each embedding model, and to write and search documents in it.')
+var searchRoles = {
+  'Search Service Contributor': '7ca78c08-252a-4471-8644-bb5ff32d4ba0'
+  'Search Index Data Contributor': '8ebe5a00-799e-43f5-93ac-243d3dce84a7'
+}
 
 @description('Cognitive Services OpenAI User: to ask the models, not to change them.')
 var openAiUser = '5e0bd9bd-7b93-4f28-af87-19fc36ad61bd'
@@ -46,6 +53,10 @@ resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2026-02-01' existing
 
 resource cosmos 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' existing = if (!empty(cosmosName)) {
   name: empty(cosmosName) ? 'none' : cosmosName
+}
+
+resource search 'Microsoft.Search/searchServices@2025-05-01' existing = if (!empty(searchName)) {
+  name: empty(searchName) ? 'none' : searchName
 }
 
 resource modelAccount 'Microsoft.CognitiveServices/accounts@2025-06-01' existing = if (!empty(modelAccountName)) {
@@ -91,6 +102,16 @@ resource toCosmos 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024
     scope: '${cosmos.id}/dbs/${cosmosDatabaseName}'
   }
 }
+
+resource toSearch 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in items(empty(searchName) ? {} : searchRoles): {
+  name: guid(search.id, principalId, role.value)
+  scope: search
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role.value)
+    principalId: principalId
+    principalType: 'ServicePrincipal'
+  }
+}]
 
 resource toModel 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(modelAccountName)) {
   name: guid(modelAccount.id, principalId, openAiUser)

@@ -68,6 +68,11 @@ def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
             "one of them.",
         ),
         (
+            {"FILE_INDEX": "search", "CUSTOMER_MANAGED_KEY": "true"},
+            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true, and the texts in Azure AI Search would not be "
+            "under that key. Leave FILE_INDEX out, which keeps the index in the storage account.",
+        ),
+        (
             {"DEPLOYMENT_NUMBER": "no-2"},
             "DEPLOYMENT_NUMBER is 'no-2', and names of vaults and accounts take digits and small letters of it, four "
             "at most. Set it to 2.",

@@ -53,6 +53,7 @@ def test_the_packages_identity_reaches_its_one_container() -> None:
         ("scheduler.scheduler.publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
         ("scheduler.scheduler.ipAllowlist", "isPrivate", ["networkRange"], ["0.0.0.0/0"]),
         ("cosmos.account.publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
+        ("search.service.publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
         ("model.account.publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
         ("monitoring.workspace.publicNetworkAccessForIngestion", "isPrivate", "Disabled", "Enabled"),
         ("monitoring.insights.publicNetworkAccessForIngestion", "isPrivate", "Disabled", "Enabled"),

@@ -63,6 +63,8 @@ NOT_ON_FLEX = {
 DEPLOYED = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_MODEL")
 # Azure's ids of its built-in roles.
 BUILT_IN = {
+    "Search Service Contributor": "7ca78c08-252a-4471-8644-bb5ff32d4ba0",
+    "Search Index Data Contributor": "8ebe5a00-799e-43f5-93ac-243d3dce84a7",
     "Cognitive Services OpenAI User": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
     "Cosmos DB Built-in Data Contributor": "00000000-0000-0000-0000-000000000002",
     "Durable Task Data Contributor": "0ad04412-c4d5-4796-b79c-f76d14c8d402",
@@ -280,7 +282,7 @@ def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
     scopes = re.findall(r"^  scope: (\w+)$", ROLES, re.MULTILINE)
 
     assert len(scopes) == len(assignments)
-    assert set(scopes) == {"storage", "insights", "taskHub", "modelAccount"}
+    assert set(scopes) == {"storage", "insights", "taskHub", "search", "modelAccount"}
 
 
 @pytest.mark.behaviour("template.infra-roles")
