@@ -111,7 +111,7 @@ def _others(choices: Mapping[str, str]) -> Iterator[str]:
         )
     if choices.get("FILE_INDEX") == "search" and _is_true(choices, "CUSTOMER_MANAGED_KEY"):
         yield (
-            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true, and the texts in Azure AI Search would not be under "
+            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true: the texts in Azure AI Search would not be under "
             "that key. Leave FILE_INDEX out, which keeps the index in the storage account."
         )
     if start and not re.fullmatch(r"\d{4}-\d{2}-01", start):

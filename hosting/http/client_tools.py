@@ -14,8 +14,8 @@ from typing import Any
 from hosting.client_tools import ClientTool
 from hosting.core.request.contents import Limits
 from hosting.core.request.response_format import NAME_PATTERN
-from hosting.core.request.strict_json import Schema, json_type, refuse_lone_surrogates
 from hosting.errors import InvalidFieldError
+from hosting.strict_json.parsing import Schema, json_type, refuse_lone_surrogates
 
 CLIENT_TOOLS = "client_tools"
 MOST_TOOLS = 64
@@ -106,7 +106,7 @@ def _check_answers(where: str, schema: object) -> None:
     """Refuse a schema by which no result can be checked; nothing is checked by that of the parameters."""
     if not isinstance(schema, dict):
         raise InvalidFieldError(f"{where} is a JSON {json_type(schema)}. Send a JSON Schema object.")
-    from hosting.core.request.json_schema import BadSchemaError, check_schema
+    from hosting.strict_json.json_schema import BadSchemaError, check_schema
 
     try:
         check_schema(schema)

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from hosting.core.request.strict_json import json_type, parse_json
 from hosting.errors import HostingError, UnsupportedMediaTypeError
 from hosting.http.replies import Reply, json_reply
 from hosting.http.run_call import RawRequest, body_form
+from hosting.strict_json.parsing import json_type, parse_json
 
 RequestId = str | int | None
 Reader = TypeVar("Reader")

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from msgspec import Struct
 
-from hosting.core.request.strict_json import Schema
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.listing import Window
 from hosting.names import APP, OWNER_LENGTH, id_pattern
+from hosting.strict_json.parsing import Schema
 
 Live = Literal["long-poll", "sse"]
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hosting.core.request.fields import read_flag, read_text
-from hosting.core.request.strict_json import json_type
 from hosting.errors import InvalidFieldError
+from hosting.strict_json.parsing import json_type
 
 
 def member_object(where: str, value: object) -> dict[str, Any]:

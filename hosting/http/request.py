@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from hosting.core.request.slow_reads import read_aside
 from hosting.errors import HostingError, UnknownApprovalError, UnknownRunError, UnknownThreadError
 from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
@@ -18,6 +17,7 @@ from hosting.http.run_call import RawRequest
 from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Plan
 from hosting.principal import Caller
+from hosting.strict_json.slow_reads import read_aside
 
 T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")

@@ -30,7 +30,6 @@ from hosting.core.request.fields import (
     read_text,
     read_truth,
 )
-from hosting.core.request.strict_json import Schema, decode_utf8, json_type, parse_json, refuse_lone_surrogates
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import (
     BodyTooLargeError,
@@ -49,6 +48,7 @@ from hosting.http.parameters import Parameter
 from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
 from hosting.ports import Wait
+from hosting.strict_json.parsing import Schema, decode_utf8, json_type, parse_json, refuse_lone_surrogates
 from hosting.workflows import WorkflowInput, json_text
 
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")

@@ -12,12 +12,12 @@ from typing import Any
 
 from hosting.client_tools import ClientTool
 from hosting.core.request.contents import Limits
-from hosting.core.request.strict_json import json_type
 from hosting.errors import InvalidFieldError
 from hosting.http.client_tools import read_functions
 from hosting.http.wire import Schema
 from hosting.http.wire_openai import NotServedError
 from hosting.model_options import TOOL_CHOICE, read_options
+from hosting.strict_json.parsing import json_type
 
 TOOL_CHOICES: Schema = {"anyOf": [{"enum": ["auto", "none", "required", None]}, {"type": "object"}]}
 """The JSON Schema of a choice of tools."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import read_members
-from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.core.thread.run_request import UserMessage
 from hosting.errors import (
     HostingError,
@@ -20,6 +19,7 @@ from hosting.errors import (
 from hosting.http.route import Route
 from hosting.http.run_call import RawRequest, body_form, json_fields
 from hosting.model_options import OPTIONS, ChosenOptions, Declared, read_chosen
+from hosting.strict_json.parsing import json_type, refuse_lone_surrogates
 
 
 class UnknownPathError(HostingError, code="unknown_url", status=404):

@@ -102,6 +102,7 @@ HOSTING = House(
                 "words",
             ),
         ),
+        ("strict_json",),
         ("core",),
         ("http", "store_choice", "task_hub", "client"),
         ("feature",),

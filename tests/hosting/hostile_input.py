@@ -26,7 +26,6 @@ from hosting.bearer import bearer_token
 from hosting.core.entity.batch import parse_batch
 from hosting.core.request.contents import Limits, ModelInputs, read_contents
 from hosting.core.request.fields import carried_request
-from hosting.core.request.json_schema import BadSchemaError, check_schema, compiled_pattern
 from hosting.core.request.response_format import read_response_format, structured_value
 from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
@@ -80,6 +79,7 @@ from hosting.offline.model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import Caller, Principal, PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.strict_json.json_schema import BadSchemaError, check_schema, compiled_pattern
 from hosting.user_tokens import OnBehalfOf, UserTokenError
 from hosting.visible import visible
 from hosting.words import words_of
@@ -377,7 +377,7 @@ PARSERS: Mapping[str, Parser] = {
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
         BODIES,
-        ("hosting.core.request.strict_json._LONE_SURROGATE",),
+        ("hosting.strict_json.parsing._LONE_SURROGATE",),
     ),
     "a message": Parser(lambda text: run(call(text.encode())), runs()),
     "the head of a receiver's answer": Parser(

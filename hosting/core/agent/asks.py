@@ -228,7 +228,7 @@ def _schema_of(adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
 
 def _fault(schema: dict[str, Any], value: Any) -> str | None:
     """Return why an answer does not fit, which came by an orchestration that checks none; None if it fits."""
-    from hosting.core.request.json_schema import UncheckableError, value_fault
+    from hosting.strict_json.json_schema import UncheckableError, value_fault
 
     try:
         return value_fault(schema, value, CHECK_SECONDS)

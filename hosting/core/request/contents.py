@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.plan import AddressRules, AgentPlan
 from hosting.settings import MODEL_INPUT, Settings
+from hosting.strict_json.parsing import json_type, refuse_lone_surrogates
 from hosting.workflows import WorkflowInput
 from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.core.request.response_format import FORMAT_SCHEMA, read_response_format
-from hosting.core.request.strict_json import Schema, has_lone_surrogate, json_type, refuse_lone_surrogates
 from hosting.core.thread.run_request import (
     ALWAYS,
     Always,
@@ -29,6 +28,7 @@ from hosting.metadata import read_metadata, read_present
 from hosting.model_options import OPTIONS, read_chosen
 from hosting.run_context import SCHEMA as CONTEXT_SCHEMA
 from hosting.run_context import read_run_context
+from hosting.strict_json.parsing import Schema, has_lone_surrogate, json_type, refuse_lone_surrogates
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000

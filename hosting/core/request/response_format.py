@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hosting.core.request.slow_reads import takes_long
-from hosting.core.request.strict_json import Schema, json_type, parse_text, refuse_lone_surrogates
 from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
+from hosting.strict_json.parsing import Schema, json_type, parse_text, refuse_lone_surrogates
+from hosting.strict_json.slow_reads import takes_long
 from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ def read_response_format(value: object) -> ResponseFormat | None:
     refuse_lone_surrogates(members)
     schema = members.pop("schema")
     takes_long()
-    from hosting.core.request.json_schema import BadSchemaError, check_schema
+    from hosting.strict_json.json_schema import BadSchemaError, check_schema
 
     try:
         check_schema(schema)
@@ -171,7 +171,7 @@ def structured_value(response_format: ResponseFormat, text: str) -> Any:
     if response_format.json_schema is None:
         fault = None if isinstance(value, dict) else f"it is a JSON {json_type(value)} and not an object"
     else:
-        from hosting.core.request.json_schema import UncheckableError, value_fault
+        from hosting.strict_json.json_schema import UncheckableError, value_fault
 
         try:
             fault = value_fault(response_format.json_schema, value, CHECK_SECONDS)

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from hosting.core.outcome import approval_fields, completed_value
 from hosting.core.request.contents import ModelInputs
-from hosting.core.request.strict_json import parse_json
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
@@ -26,6 +25,7 @@ from hosting.http.wire_runs import finish_of, put_metadata
 from hosting.model_options import IGNORED
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
+from hosting.strict_json.parsing import parse_json
 
 JSON = "application/json"
 _AUTHORS = {"assistant": "ROLE_AGENT"}

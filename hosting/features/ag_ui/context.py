@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from hosting.core.request.strict_json import json_type
 from hosting.errors import InvalidFieldError
 from hosting.http.wire import Schema
 from hosting.shared_state import state_text
+from hosting.strict_json.parsing import json_type
 
 MOST_CONTEXT_BYTES = 32_768
 """Of the text that the model gets with each call of the run: some 8,000 tokens."""

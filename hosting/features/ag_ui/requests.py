@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from hosting.client_tools import ClientTool
 from hosting.core.request.contents import NOT_BLANK, Limits, checked_media_type
 from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError
 from hosting.features.ag_ui.context import CONTEXT_SCHEMA, read_context, read_shared
@@ -37,6 +36,7 @@ from hosting.http.wire_requests import (
 )
 from hosting.model_options import ChosenOptions
 from hosting.names import APP, check_thread_id, id_pattern, is_id
+from hosting.strict_json.parsing import json_type
 
 _FORWARDED = "forwardedProps"
 WITHOUT_EFFECT = ("availableInterrupts", _FORWARDED)

@@ -15,7 +15,6 @@ from msgspec import Struct
 from hosting.client_tools import ClientTool
 from hosting.core.request.contents import Limits, checked_media_type
 from hosting.core.request.fields import LONGEST_REASON, read_decision, read_text
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError
 from hosting.features.ai_sdk import names
@@ -26,6 +25,7 @@ from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import inline_file, linked_file, message_of_contents, object_fields
 from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import check_thread_id, id_pattern, is_id
+from hosting.strict_json.parsing import json_type
 
 _TRIGGERS = ("submit-message", "regenerate-message")
 _FIELDS = frozenset(("id", "messages", "trigger", "messageId", CLIENT_TOOLS, OPTIONS))

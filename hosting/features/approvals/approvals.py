@@ -192,7 +192,7 @@ def _check_arguments(asked: PendingApproval, decision: Decision) -> None:
 
 def _schema_fault(schema: dict[str, Any]) -> str | None:
     """Return why no value can be checked against a schema, which may be of a server's tool; or None."""
-    from hosting.core.request.json_schema import BadSchemaError, check_schema
+    from hosting.strict_json.json_schema import BadSchemaError, check_schema
 
     try:
         check_schema(schema)
@@ -203,7 +203,7 @@ def _schema_fault(schema: dict[str, Any]) -> str | None:
 
 def _fault(schema: dict[str, Any], text: str) -> str | None:
     """Return why the value in a JSON text does not fit a schema, or cannot be checked; None if it fits."""
-    from hosting.core.request.json_schema import UncheckableError, value_fault
+    from hosting.strict_json.json_schema import UncheckableError, value_fault
 
     try:
         return value_fault(schema, json.loads(text), CHECK_SECONDS)

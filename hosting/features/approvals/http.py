@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from hosting.core.outcome import Approval, ThreadIds, approval_fields
 from hosting.core.request.fields import ANSWER_FIELDS, ERROR, OF_A_DECISION, VALUE, read_decision
-from hosting.core.request.strict_json import Schema
 from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
@@ -34,6 +33,7 @@ from hosting.http.run_call import (
 )
 from hosting.http.runs import Starting
 from hosting.http.verbs import APPROVAL_ID, GOING_ON
+from hosting.strict_json.parsing import Schema
 
 
 class ApprovalList(ThreadIds):

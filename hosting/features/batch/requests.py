@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import Struct
 
 from hosting.core.request.fields import read_flag
-from hosting.core.request.strict_json import json_type
 from hosting.errors import InvalidFieldError, UnsupportedMediaTypeError
 from hosting.features.batch.routes import ITEM_KEY, MOST_REQUESTS, REQUESTS
 from hosting.http.answer_form import answer_form
@@ -30,6 +29,7 @@ from hosting.http.run_call import (
     read_idempotency_key,
     read_wanted,
 )
+from hosting.strict_json.parsing import json_type
 
 _MEMBERS = frozenset({REQUESTS, STREAM, *WAIT_FIELDS})
 _OF_THE_BATCH = (STREAM, *WAIT_FIELDS)

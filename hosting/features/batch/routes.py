@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.request.contents import Limits
-from hosting.core.request.strict_json import Schema
 from hosting.http import bodies, places
 from hosting.http.body_document import AgentBody, run_object
 from hosting.http.route import ResponseSpec, Route
@@ -26,6 +25,7 @@ from hosting.http.run_call import (
     json_object,
 )
 from hosting.names import BUSY
+from hosting.strict_json.parsing import Schema
 
 REQUESTS = "requests"
 MOST_REQUESTS = 100

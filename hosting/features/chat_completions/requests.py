@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import read_flag, read_text
 from hosting.core.request.response_format import read_response_format
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.chat_completions import names
@@ -37,6 +36,7 @@ from hosting.names import check_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
 from hosting.settings import Settings
+from hosting.strict_json.parsing import json_type
 
 _FLAG: Schema = {"type": ["boolean", "null"]}
 FIELDS: Mapping[str, Schema] = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hosting.core.request.fields import read_text
-from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.errors import InvalidFieldError
 from hosting.features.feedback.feedback import Feedbacks, Opinion
 from hosting.features.feedback.records import Feedback, FeedbackKey
@@ -30,6 +29,7 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.run_call import RawRequest
 from hosting.ports import iso
 from hosting.principal import owner_of
+from hosting.strict_json.parsing import json_type, refuse_lone_surrogates
 
 _LABEL = re.compile(LABEL_PATTERN)
 

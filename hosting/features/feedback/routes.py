@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.outcome import RunIds, ThreadIds
-from hosting.core.request.strict_json import Schema
 from hosting.features.feedback.refusals import RunNotEndedError, RunTakenBackError
 from hosting.http import places
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
+from hosting.strict_json.parsing import Schema
 
 LONGEST_LABEL = 64
 LONGEST_COMMENT = 4000

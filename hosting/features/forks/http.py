@@ -8,7 +8,6 @@ from dataclasses import replace
 from hosting import errors
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_flag, read_text
-from hosting.core.request.strict_json import Schema, json_type
 from hosting.errors import InvalidFieldError, RequestError
 from hosting.features.forks.forking import ForkCall, Forked, Forking, ForkPoint
 from hosting.http import places
@@ -19,6 +18,7 @@ from hosting.http.route import Header, ResponseSpec, Route
 from hosting.http.routes import REPLAYED, WHOLE
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, RawRequest, read_idempotency_key
 from hosting.names import check_thread_id, id_pattern, is_id
+from hosting.strict_json.parsing import Schema, json_type
 
 _MOST_POSITION = 2**53 - 1
 _AT: Schema = {

@@ -12,7 +12,6 @@ from typing import Any
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import TRUTH_WORD, read_decision, read_truth
-from hosting.core.request.strict_json import decode_utf8, parse_json
 from hosting.core.thread.run_request import Decision, PendingApproval, StartRun
 from hosting.errors import BodyTooLargeError, InvalidWaitError
 from hosting.http.parameters import Parameter
@@ -28,6 +27,7 @@ from hosting.http.run_call import (
 )
 from hosting.names import APP, check_thread_id, id_pattern
 from hosting.ports import Wait
+from hosting.strict_json.parsing import decode_utf8, parse_json
 from hosting.workflows import WorkflowInput, json_text
 
 MOST_SECONDS = 200

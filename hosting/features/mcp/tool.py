@@ -8,8 +8,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.core.request.slow_reads import read_aside
-from hosting.core.request.strict_json import parse_text
 from hosting.core.runs import Runs
 from hosting.errors import BodyTooLargeError, HostingError, InternalError
 from hosting.feature import McpTool
@@ -20,6 +18,8 @@ from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import ClockClient
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.settings import SettingsPart
+from hosting.strict_json.parsing import parse_text
+from hosting.strict_json.slow_reads import read_aside
 
 _ESCAPED_BYTES = 6
 _HEADERS_BYTES = 65_536

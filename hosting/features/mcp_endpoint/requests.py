@@ -13,13 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.request.fields import read_text
-from hosting.core.request.strict_json import json_type, parse_text
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.mcp_endpoint import names
 from hosting.http.json_rpc import InvalidRequestError, RequestId, read_rpc_members
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.names import is_id
+from hosting.strict_json.parsing import json_type, parse_text
 
 _NAMED_BY = {"tools/call": "name", "resources/read": "uri"}
 """The parameter that stands in the header Mcp-Name too, by the method."""

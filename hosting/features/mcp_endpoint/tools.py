@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hosting.core.request.strict_json import refuse_lone_surrogates
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.http.mcp_tool import ARGUMENTS, options_argument, output_schema, parse_call
 from hosting.model_options import OPTIONS
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
+from hosting.strict_json.parsing import refuse_lone_surrogates
 from hosting.workflows import WorkflowInput, json_text
 
 _INPUT = "input"

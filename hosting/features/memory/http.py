@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import TypedDict
 
 from hosting.core.request.fields import read_text
-from hosting.core.request.strict_json import Schema
 from hosting.errors import InvalidFieldError
 from hosting.features.memory.facts import Memories, MemoryFullError, UnknownFactError
 from hosting.features.memory.provider import LONGEST_FACT, Fact, fact_refusal
@@ -19,6 +18,7 @@ from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody, RawRequest
 from hosting.names import new_id
 from hosting.ports import iso
+from hosting.strict_json.parsing import Schema
 
 
 class ShownFact(TypedDict):

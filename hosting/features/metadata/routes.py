@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from hosting import errors
 from hosting.core.outcome import ThreadIds
-from hosting.core.request.strict_json import Schema
 from hosting.http import places
 from hosting.http.parameters import Parameter
 from hosting.http.route import STORES, Header, ResponseSpec, Route
 from hosting.http.run_call import JsonBody
 from hosting.metadata import SCHEMA, Value
+from hosting.strict_json.parsing import Schema
 
 
 class MetadataChangedError(errors.RequestError, code="metadata_changed", status=412):

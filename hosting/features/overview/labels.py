@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hosting.core.request.fields import read_flag, read_text
-from hosting.core.request.strict_json import refuse_lone_surrogates
 from hosting.core.thread.head import TITLE_CHARACTERS
 from hosting.core.threads import Threads
 from hosting.errors import InvalidFieldError
@@ -16,6 +15,7 @@ from hosting.features.overview.routes import DESCRIBE, DESCRIPTION, DescribedThr
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.run_call import RawRequest
+from hosting.strict_json.parsing import refuse_lone_surrogates
 
 
 class LabelHandlers:

@@ -10,7 +10,6 @@ from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.outcome import Approval, ThreadIds, Usage
-from hosting.core.request.strict_json import Schema
 from hosting.core.thread.head import TITLE_CHARACTERS
 from hosting.http import places
 from hosting.http.bodies import ForkedFrom
@@ -19,6 +18,7 @@ from hosting.http.route import STORES, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
 from hosting.metadata import Value
 from hosting.plan import Kind
+from hosting.strict_json.parsing import Schema
 
 MOST_DAYS = 400
 """The days that an agent's figures are listed of, and kept for."""

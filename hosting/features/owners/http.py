@@ -19,7 +19,6 @@ from hosting.core.hooks import ThreadData
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import read_text
-from hosting.core.request.strict_json import Schema
 from hosting.core.thread.open_runs import Grant
 from hosting.core.thread.run_request import LONGEST_NAME, GrantedAccess
 from hosting.features.owners.exports import OwnerExports
@@ -42,6 +41,7 @@ from hosting.plan import Plan
 from hosting.ports import iso
 from hosting.principal import Principal
 from hosting.settings import Settings
+from hosting.strict_json.parsing import Schema
 
 
 class ShownGrant(TypedDict):

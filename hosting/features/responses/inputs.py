@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import check_message, read_decision
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.http.verbs import MOST_PUT
@@ -25,6 +24,7 @@ from hosting.http.wire_calls import OUTPUT, item_messages, item_results, output_
 from hosting.http.wire_openai import NotServedError, openai_file
 from hosting.http.wire_requests import read_message
 from hosting.names import PUT_ROLES
+from hosting.strict_json.parsing import json_type
 
 
 class Input(Struct, frozen=True):

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import read_members, read_text
-from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import BodyTooLargeError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.features.schedules.times import (
@@ -41,6 +40,7 @@ from hosting.http.run_call import (
 )
 from hosting.model_options import OPTIONS, ChosenOptions, read_chosen
 from hosting.names import APP, BUSY, Busy, check_thread_id
+from hosting.strict_json.parsing import Schema
 
 MOST_BYTES = 32 * 1024
 """The largest body of a schedule, which is read each time that schedules are listed."""

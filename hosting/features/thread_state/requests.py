@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import read_members
-from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import UserMessage
 from hosting.errors import InvalidFieldError, UnknownFieldError
 from hosting.features.thread_state.routes import IF_MATCH, STATE_BODY
 from hosting.http.run_call import JsonBody, RawRequest, read_idempotency_key
 from hosting.http.verbs import MOST_PUT, NewMessages
 from hosting.names import PUT_ROLES
+from hosting.strict_json.parsing import json_type
 
 MOST_PATCH_BYTES = 65_536
 _MEMBERS = ("role", "message", "contents")

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from hosting.core.request.fields import read_text
-from hosting.core.request.strict_json import parse_json
 from hosting.errors import ContentTooLargeError, HostingError, InvalidFieldError
 from hosting.features.uploads import openai_routes as routes
 from hosting.features.uploads.http import content_reply, length_of, read_file
@@ -32,6 +31,7 @@ from hosting.http.run_call import RawRequest
 from hosting.http.wire_openai import NotServedError
 from hosting.http.wire_requests import object_fields, path_parts
 from hosting.settings import Settings
+from hosting.strict_json.parsing import parse_json
 
 _FILE_ID = re.compile(f"{routes.FILE_PREFIX}([0-9a-f]{{32}})")
 _UPLOAD_ID = re.compile(f"{routes.UPLOAD_PREFIX}([0-9a-f]{{32}})")

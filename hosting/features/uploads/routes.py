@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.core.request.contents import Limits
-from hosting.core.request.strict_json import Schema
 from hosting.features.uploads.refusals import (
     FilesFullError,
     FileTooLargeError,
@@ -24,6 +23,7 @@ from hosting.http.parameters import CURSOR, LIMIT, Parameter, in_path
 from hosting.http.route import LOG, Header, Place, Refusals, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
 from hosting.names import MAX_STORED_ID_LENGTH
+from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
 LONGEST_MEDIA_TYPE = 127

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.core.request.strict_json import MAX_DEPTH, parse_json
 from hosting.errors import HostingError
+from hosting.strict_json.parsing import MAX_DEPTH, parse_json
 
 NUMBERS = st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False)
 JSON_VALUES = st.recursive(

@@ -23,7 +23,7 @@ from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validat
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from referencing import Registry
 
-from hosting.core.request.strict_json import Schema
+from hosting.strict_json.parsing import Schema
 from state.json_values import dump, is_deeper_than
 
 DIALECTS: Final = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from referencing.exceptions import Unresolvable
 
-from hosting.core.request.json_schema import UncheckableError, check_schema, value_fault
+from hosting.strict_json.json_schema import UncheckableError, check_schema, value_fault
 
 TWICE = {"properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
 
