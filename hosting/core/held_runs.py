@@ -132,13 +132,15 @@ class HeldRuns:
         return task
 
     def longest_seconds(self, agent: str) -> float:
-        """Return how long a run of the agent may take (s)."""
-        return self._agents[agent].run_timeout_seconds
+        """Return how long an attempt of a run of the agent may take (s)."""
+        return self._agents[agent].attempt_seconds
 
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return the terms of a claim by this process, with a new token."""
-        deadline = self._log.clocks.wall() + self.longest_seconds(agent)
-        return ClaimTerms(new_id(), holder, self.lease_seconds, deadline, self._log.processes.name)
+        hosted = self._agents[agent]
+        deadline = self._log.clocks.wall() + hosted.attempt_seconds
+        terms = (holder, self.lease_seconds, deadline, self._log.processes.name, hosted.times.run_seconds)
+        return ClaimTerms(new_id(), *terms, hosted.claim_version)
 
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:
@@ -159,8 +161,7 @@ class HeldRuns:
             self._note_watchers(address, run_id)
 
     def _note_watchers(self, address: Address, run_id: str) -> None:
-        held = self.held.get(run_id)
-        if held is not None:
+        if (held := self.held.get(run_id)) is not None:
             is_watched = any(watcher.run_id == run_id for watcher in self.watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
 
@@ -183,9 +184,8 @@ class HeldRuns:
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            command = ClaimRun(
-                self._log.clocks.wall(), structs.replace(terms, holder="entity"), idle_append=idle_append, since=since
-            )
+            as_entity = structs.replace(terms, holder="entity")
+            command = ClaimRun(self._log.clocks.wall(), as_entity, idle_append=idle_append, since=since)
             return await self.shield(self._claim(address, command, None, before))
 
     async def _claim(
@@ -225,7 +225,7 @@ class HeldRuns:
             run,
             claim,
             began_at=decided.began_at,
-            until=decided.began_at + self.longest_seconds(address.agent),
+            times=self._agents[address.agent].times,
             used_before=head.usage,
             on_append=partial(self.publish, address),
         )
@@ -245,8 +245,10 @@ class HeldRuns:
         """Claim no more runs, let those here end within so many seconds, release the others, and return."""
         self.draining.set()
         self._broadcast.wake()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        for _ in range(2):  # what has not ended in half of the time is left behind its next step
+            await asyncio.wait(self._tasks, timeout=seconds / 2) if self._tasks else None
+            for held in self.held.values():
+                held.leaves_at = 0.0
         while self._tasks:  # a request on its way can still begin the run that it claimed
             for held in self.held.values():
                 held.hand_over()
