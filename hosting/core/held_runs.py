@@ -213,12 +213,10 @@ class HeldRuns:
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
         if claim is None:
             return None
-        run = fold_run(address, claim.run_id, events, head.epoch)
-        if run is None:
+        if (run := fold_run(address, claim.run_id, events, head.epoch)) is None:
             first = head.runs[0].first - 1
             events = await self._log.events(address, first if before is None else min(first, before.position), head)
-            run = fold_run(address, claim.run_id, events, head.epoch)
-        if run is None:
+        if run is None and (run := fold_run(address, claim.run_id, events, head.epoch)) is None:
             raise LogUnavailableError(f"The log does not have the start of run {claim.run_id}.")
         held = HeldRun(
             self._log,
@@ -245,8 +243,9 @@ class HeldRuns:
         """Claim no more runs, let those here end within so many seconds, release the others, and return."""
         self.draining.set()
         self._broadcast.wake()
-        for _ in range(2):  # what has not ended in half of the time is left behind its next step
-            await asyncio.wait(self._tasks, timeout=seconds / 2) if self._tasks else None
+        for _ in range(2):  # half of the time for their ends, half for the end of a step
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=seconds / 2)
             for held in self.held.values():
                 held.leaves_at = 0.0
         while self._tasks:  # a request on its way can still begin the run that it claimed
@@ -325,8 +324,9 @@ class HeldRuns:
             refused = held.unanswered(terminal, decided.outcome.error)
             decided = await self._log.execute(held.address, structs.replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
-        following = decided.head.next_run
-        if following is not None and (caller := callers.get(following.id)):  # also if it has left meanwhile
+        if (following := decided.head.next_run) is not None and (
+            caller := callers.get(following.id)
+        ):  # also if it has left meanwhile
             await caller.context.run(self._spawn, self._hold_next(held.address, decided, caller))
 
     async def _hold_next(self, address: Address, decided: Decided, caller: RunWatcher) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,9 +13,11 @@ from agent_framework import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
     Message,
+    ResponseStream,
     UsageDetails,
 )
 
@@ -55,9 +57,16 @@ class StepsModel(BaseChatClient[Any]):
     steps: int = 0
     before: Callable[[int], Awaitable[None]] | None = None
 
-    async def _inner_get_response(
+    def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> ChatResponse[Any]:
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
+
+    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages)).messages:
+            yield ChatResponseUpdate(contents=message.contents, role="assistant", message_id=str(len(messages)))
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         newest = messages[-1].contents[0]
         number = 1 if newest.type == "text" else int(str(newest.result)) + 1
         if self.before is not None:

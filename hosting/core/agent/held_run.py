@@ -327,7 +327,7 @@ class HeldRun:
     async def retry(self, new_token: str, failed: str) -> None:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_on_loop()
-        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._worked(), self._unrecorded())
+        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded(), self._worked())
         self._tokens.add(new_token)
         self.token = new_token  # a renewal that comes meanwhile is appended after this, and needs the new one
         try:

@@ -28,8 +28,9 @@ def smaller_answer(completed: Completed, kept_bytes: int, settings: Settings) ->
     count = completed.message_count - number
     smaller = completed.model_copy(update={"entry": folded, "message_count": count + len(messages)})
     is_kept = len(encode_event(smaller)) - external_bytes(smaller.response, settings.attachment_bytes) <= most
+    level, part = (logging.WARNING, "its older steps") if is_kept else (logging.ERROR, "it")
     sentence = "The answer of run %s is too large for a conversation by %d bytes: only its log has %s."
-    logger.warning(sentence, completed.run_id, excess, "its older steps" if is_kept else "it")
+    logger.log(level, sentence, completed.run_id, excess, part)
     if is_kept:
         return smaller
     lost = {"kept": False, "message_count": count + 1, "approvals": (), "expires_at": None}

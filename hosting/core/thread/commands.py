@@ -123,8 +123,8 @@ class RetryRun(Command, frozen=True):
     token: str
     new_token: str
     failed: str
-    worked: int = 0
     unrecorded: dict[str, int] = field(default_factory=dict)
+    worked: int = 0
 
 
 class RecordSteps(Command, frozen=True):
@@ -152,8 +152,8 @@ class ReleaseRun(Command, frozen=True):
     at: float
     token: str
     signalled: bool
-    worked: int = 0
     unrecorded: dict[str, int] = field(default_factory=dict)
+    worked: int = 0
 
 
 class EndRun(Command, frozen=True):

@@ -45,7 +45,7 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
     "a result is no progress": (
         weakened.results_are_no_progress,
         World((a("open", "r1"),), Faults(entity_deaths=3), TOOL),
-        "run_crashed, though 1 of its holders were lost",
+        "run_crashed, though 2 of its holders were lost",
     ),
     "a holder that let go counts as lost": (
         weakened.released_is_lost,
