@@ -170,9 +170,8 @@ class HeldRuns:
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            return await self.shield(
-                self._claim(address, ClaimRun(self._log.clocks.wall(), terms, run_id=run_id), client)
-            )
+            command = ClaimRun(self._log.clocks.wall(), terms, run_id=run_id)
+            return await self.shield(self._claim(address, command, client))
 
     async def claim_as_entity(
         self, address: Address, since: int, idle_append: str | None, before: Snapshot
@@ -240,7 +239,7 @@ class HeldRuns:
         return held
 
     async def drain(self, seconds: float) -> None:
-        """Claim no more runs, let those here end within so many seconds, release the others, and return."""
+        """Claim no more runs, let those here end or come to a step within so many seconds, release them, and return."""
         self.draining.set()
         self._broadcast.wake()
         for _ in range(2):  # half of the time for their ends, half for the end of a step
@@ -305,8 +304,8 @@ class HeldRuns:
             conversation = await self._inline(address, epoch, conversation)
         publish, run_id = partial(self._broadcast.publish, address), held.run_id  # `held` would be in a cycle below
         held.on_superstep = lambda superstep: publish(UnderWay(run_id, superstep))
-        agent = self._agents[address.agent]
-        return await agent.run(held, conversation, lambda *delta: publish(DeltaText(run_id, *delta)))
+        run = self._agents[address.agent].run
+        return await run(held, conversation, lambda *delta: publish(DeltaText(run_id, *delta)))
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
@@ -396,7 +395,6 @@ class HeldRuns:
             for deleted in [held for held in self.held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)
         turn = decided.head.next_run
-        held = self.held.get(turn.id) if turn is not None else None
-        if held is not None and held.address == address:
+        if turn is not None and (held := self.held.get(turn.id)) and held.address == address:
             held.checked_at = asyncio.get_running_loop().time()
             self._stop_unless_held(held, decided.head)

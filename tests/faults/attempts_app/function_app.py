@@ -13,6 +13,7 @@ from hosting.tools import current, idempotent
 from tests.support.long_run import StepsClient
 
 STEPS = int(os.environ["STEPS"])
+SECONDS = float(os.environ.get("STEP_SECONDS", "0.02"))
 NOTES = Path(os.environ["NOTES"])
 
 
@@ -21,7 +22,7 @@ async def step(number: int) -> str:
     """Make one step, which takes a while."""
     with NOTES.open("a", encoding="utf-8") as notes:
         notes.write(f"{os.getpid()} {current().call_key}\n")
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(SECONDS)
     return str(number)
 
 
