@@ -114,7 +114,7 @@ def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | 
     """Count a run's beginning, or count its end and log it at INFO. Called by the process that appended it, so once.
 
     Without a `run` nobody held it here, and how long it took is not known. It ran for as long as processes had it, in
-    all its attempts, and waited for the rest. Tokens are `-` for a model that counts none. `agent` is as the app has it.
+    all its attempts, and waited for the rest. Tokens are `-` for a model that counts none. `agent` is the name.
     """
     if isinstance(event, Accepted):
         _REQUESTS.add(1, {_AGENT: agent})

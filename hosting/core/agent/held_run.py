@@ -121,8 +121,7 @@ class HeldRun:
         self.claimed_at = run.last
         self._worked_since = began_at - claim.worked
         self.until = self._worked_since + times.run_seconds
-        self.leaves_at = began_at + times.work_seconds
-        self.stops_at = began_at + times.longest_seconds
+        self.leaves_at, self.stops_at = began_at + times.work_seconds, began_at + times.longest_seconds
         self.as_claimed = run
         self.used_before = used_before
         self.clocks = log.clocks
@@ -146,13 +145,13 @@ class HeldRun:
         self._renewed_at = began_at
         self._tokens = {claim.token}
         self.at_work: set[str] = set()
-        self.at_most_once: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._appending = asyncio.Lock()
         self._replay()
 
     def _replay(self) -> None:
         """Replay the records so far; later steps are recorded."""
+        self.at_most_once: set[str] = set()
         self._superstep: Superstep | None = None
         self.streamed = str
         steps = self.run.steps
