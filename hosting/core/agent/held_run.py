@@ -85,6 +85,8 @@ class HeldRun:
     holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, and this attempt
     until `stops_at`, moments of `Clocks.awake`: a wall clock that is set does not end it. From `leaves_at` on it is
     handed on behind its next step. `stop` ends it early, and `cancelled` is why it is to end, once that is known here.
+    `as_claimed` is the run as it was then; `at_work` has the keys of the tool calls under way, and `at_most_once` those
+    of this attempt that may not be made again.
 
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
