@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Protocol, get_origin
 
-from agent_framework import ChatContext, ChatResponse
+from agent_framework import AgentResponse, ChatContext, ChatResponse
 from msgspec import Struct
 
 from hosting.amounts import BudgetState, Used
@@ -102,6 +102,9 @@ class Signal(Struct, frozen=True):
     value: Any
 
 
+OnAnswer = Callable[[Run, AgentResponse[Any]], None]
+"""Adds to the answer of a run's attempt, before it is stored, what the run's recorded steps say of it."""
+
 OnEnd = Callable[[Address, Sequence[Terminal]], Iterable[Signal]]
 """Returns the signals that go with the commit of these ends of a thread's runs: so none is lost."""
 
@@ -131,6 +134,7 @@ class AgentHooks(Struct, frozen=True):
     meter: Meter | None = None
     balance: Balance | None = None
     listen: Listen | None = None
+    on_answer: OnAnswer | None = None
     on_end: Sequence[OnEnd] = ()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from hosting.core.hooks import ThreadData
+from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.core.services import Services
 from hosting.errors import HostingError
 from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OwnerData, Upkeep
@@ -62,6 +62,7 @@ class UploadsFeature(Feature):
         self._services = services
         self._log, self._stores, self._settings = services.log, services.stores, services.settings
         self._own = own_settings
+        self._workflows = set[str]()
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -91,9 +92,19 @@ class UploadsFeature(Feature):
         return uploads, search
 
     def add(self, agent: AgentPlan) -> None:
-        """Connect an agent's search in files."""
+        """Connect an agent's search in files, or those of a workflow's agents."""
+        if agent.kind == "workflow":
+            self._workflows.add(agent.name.lower())
         if _SEARCH in sys.modules:
             self.search.add(agent)
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return what has an answer cite the passages whose marks it has."""
+        if _SEARCH not in sys.modules or agent.name not in self.search.cited:
+            return NO_HOOKS
+        from hosting.features.uploads.search.answers import cite
+
+        return AgentHooks(on_answer=cite)
 
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the job that makes a file ready for search, and what removes its instance."""
@@ -119,9 +130,9 @@ class UploadsFeature(Feature):
         """Return a request with the contents of the files that it names."""
         return await self._openai.inlined(request)
 
-    def has(self, agent: Any) -> bool:
-        """Return whether an agent has files: a workflow has none."""
-        return agent.workflow is None
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether it has files of its own: of a workflow its threads have some."""
+        return agent.kind == "agent"
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of files."""
@@ -168,7 +179,7 @@ class UploadsFeature(Feature):
         exported = dict[str, list[ShownFile]]()
         for agent in await self._agents():
             files = [
-                shown_file(url_of(scope), file)
+                shown_file(url_of(scope, self._workflows), file)
                 for scope, file in await self.uploads.of_owner(agent, caller.owner)
                 if bool(scope.thread_id) == bool(agent)
             ]
@@ -184,7 +195,9 @@ class UploadsFeature(Feature):
         from hosting.features.uploads.records import Scope
 
         scope = Scope.of_thread(address, epoch)
-        return {"uploads": [shown_file(url_of(scope), file) for file in await self.uploads.files(scope)]}
+        return {
+            "uploads": [shown_file(url_of(scope, self._workflows), file) for file in await self.uploads.files(scope)]
+        }
 
     async def _erase_thread(self, address: Address, epoch: int) -> None:
         from hosting.features.uploads.records import Scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -242,10 +242,11 @@ def content_reply(uploads: Uploads, scope: Scope, file: UploadedFile, asked: Map
     return Streamed(pieces, headers, served_type(file.media_type), 200 if part is None else 206)
 
 
-def url_of(scope: Scope) -> str:
-    """Return where the files of a scope are, below the app's routes."""
+def url_of(scope: Scope, workflows: Collection[str]) -> str:
+    """Return where the files of a scope are, below the app's routes; `workflows` are the app's, in lower case."""
     if scope.thread_id:
-        return f"agents/{quote(scope.agent)}/threads/{quote(scope.thread_id, safe='@:')}/files"
+        kind = "workflows" if scope.agent in workflows else "agents"
+        return f"{kind}/{quote(scope.agent)}/threads/{quote(scope.thread_id, safe='@:')}/files"
     return f"agents/{quote(scope.agent)}/files" if scope.agent else "files"
 
 

@@ -157,11 +157,13 @@ class FileRoutes:
     def __init__(self, home: Place, word: str, whose: str, needs: Needs) -> None:
         files = home.below("files")
         file = files.below("{file_id}", _FILE_ID)
-        refusals = _THREAD if "{thread_id}" in home.path else ()
+        is_of_thread = "{thread_id}" in home.path
+        refusals = _THREAD if is_of_thread else ()
 
         def route(name: str, method: Any, place: Place, text: str, answers: Any, *more: Any, **options: Any) -> Route:
             needed = (*refusals, *more)
-            return Route(f"{word}{name}", method, place, text, answers, needed, is_for_workflows=False, **options)
+            options["is_for_workflows"] = is_of_thread
+            return Route(f"{word}{name}", method, place, text, answers, needed, **options)
 
         writes: dict[str, Any] = {"needs": needs, "is_for_shared": False}
         self.add = route(

@@ -37,6 +37,8 @@ class SearchPart:
         self._uploads, self._services, self._index_address = uploads, services, index_address
         self._clocks, self._stores = services.log.clocks, services.stores
         self.is_on = False
+        self.cited = set[str]()
+        """The agents and workflows that search, or have agents within that do."""
 
     @cached_property
     def index(self) -> ChunkIndex:
@@ -66,11 +68,11 @@ class SearchPart:
         return FileJobs(self._uploads, self._stores, self._clocks, self._services.loop, self.searches)
 
     def add(self, agent: AgentPlan) -> None:
-        """Connect the searches of an agent."""
-        if agent.workflow is None:
-            self.is_on |= self.searches.attach(agent.agent, agent.name, self._services.holders.held)
-            if self.is_on:
-                self.searches.check()
+        """Connect the searches of an agent or a workflow."""
+        if self.searches.attach(agent, self._services.holders.held):
+            self.is_on = True
+            self.cited.add(agent.name)
+            self.searches.check()
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""
