@@ -102,6 +102,10 @@ _LENT = {
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
+    **dict.fromkeys(
+        ("ChunkIndex", "ChunkQuery", "FoundChunk", "IndexedChunk", "IndexSpace"),
+        "hosting.features.uploads.search.index.contract",
+    ),
     "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",

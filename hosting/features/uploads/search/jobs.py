@@ -48,6 +48,7 @@ BATCH = 64
 """Chunks that are embedded by one call of the client."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
+_REFUSED = "The index takes no more chunks, or not these. Delete files that are not needed, and upload this one again."
 _AWAY = "The embedding client failed again and again. Search again when it works."
 _TURN_SECONDS = 5.0
 """For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
@@ -297,8 +298,13 @@ class FileJobs:
             indexed += [IndexedChunk(chunk, vector) for chunk, vector in zip(chunks, vectors.each(), strict=True)]
         known = file.indexes[step.recipe]
         space = space_of(step.of, step.recipe, step.model, step.size)
-        if indexed:
-            await index.add(space, step.file_id, indexed)
+        try:
+            if indexed:
+                await index.add(space, step.file_id, indexed)
+        except ValueError as error:  # the index is full, or takes no such vectors
+            logger.warning("File %s is refused by the index (%s).", step.file_id, type(error).__name__)
+            await self._failed(step, "index_refused", _REFUSED)
+            return
         if known.model and (known.model, known.size) != (step.model, step.size):
             await index.remove(space_of(step.of, step.recipe, known.model, known.size), step.file_id)
         ready = {"state": "ready", "model": step.model, "size": step.size, "code": "", "error": ""}

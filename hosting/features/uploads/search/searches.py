@@ -28,6 +28,7 @@ from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
+from hosting.features.uploads.search.index.given import GivenIndex
 from hosting.features.uploads.search.jobs import ENDED, JobStep, space_of, stored_file
 from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
 from hosting.features.uploads.uploads import Uploads
@@ -62,6 +63,7 @@ class FileSearches:
         self._uploads, self._clocks, self._make_own = uploads, clocks, own
         self._own: ChunkIndex | None = None
         self._place = place
+        self._given: dict[int, ChunkIndex] = {}
         self._of_agents: defaultdict[str, list[FileSearch]] = defaultdict(list)
         self._providers: dict[FileSearch, None] = {}
         self._hosted: dict[str, object] = {}
@@ -128,7 +130,7 @@ class FileSearches:
     def index_of(self, search: FileSearch) -> ChunkIndex:
         """Return where its chunks are."""
         if search.index is not None:
-            return search.index
+            return self._given.setdefault(id(search.index), GivenIndex(search.index))
         if self._own is None:
             self._own = self._make_own()
         return self._own
@@ -141,8 +143,8 @@ class FileSearches:
         """Return every index that may have something of a file: the app's own, and those that agents were given."""
         if self._own is None:
             self._own = self._make_own()
-        others = [provider.index for provider in self._providers if provider.index is not None]
-        return [self._own, *{id(index): index for index in others}.values()]
+        others = [self.index_of(provider) for provider in self._providers if provider.index is not None]
+        return [self._own, *dict.fromkeys(others)]
 
     def searching(self, scope: Scope) -> dict[str, FileSearch]:
         """Return the providers that may search the files of a scope, by their recipes: of an owner's files, all."""
