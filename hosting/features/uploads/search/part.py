@@ -22,6 +22,7 @@ from hosting.ports import ClockClient
 
 if TYPE_CHECKING:
     from hosting.features.uploads.search.index.contract import ChunkIndex
+    from hosting.features.uploads.search.index.stored import StoredChunkIndex
     from hosting.features.uploads.search.jobs import FileJobs
     from hosting.features.uploads.search.searches import FileSearches
 
@@ -41,16 +42,21 @@ class SearchPart:
         """The agents and workflows that search, or have agents within that do."""
 
     @cached_property
-    def index(self) -> ChunkIndex:
-        """The index in the app's own storage, or the service that the setting names."""
-        if self._index_address:
-            from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
-
-            connect = search_service(INDEX_SETTING, self._index_address, os.environ)
-            return AzureSearchChunkIndex(connect, self._stores.hub)
+    def stored_index(self) -> StoredChunkIndex:
+        """The index in the app's own storage, which has what was indexed before a service was named."""
         from hosting.features.uploads.search.index.stored import StoredChunkIndex
 
         return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
+
+    @cached_property
+    def index(self) -> ChunkIndex:
+        """The index in the app's own storage, or the service that the setting names."""
+        if not self._index_address:
+            return self.stored_index
+        from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
+
+        connect = search_service(INDEX_SETTING, self._index_address, os.environ)
+        return AzureSearchChunkIndex(connect, self._stores.hub)
 
     @cached_property
     def searches(self) -> FileSearches:
@@ -58,7 +64,8 @@ class SearchPart:
         from hosting.features.uploads.search.searches import FileSearches
 
         place = self._index_address.partition(";")[0]  # without a key, which changes
-        return FileSearches(self._uploads, self._clocks, lambda: self.index, place)
+        earlier = [self.stored_index] if self._index_address else []
+        return FileSearches(self._uploads, self._clocks, lambda: self.index, place, earlier)
 
     @cached_property
     def jobs(self) -> FileJobs:
@@ -92,13 +99,10 @@ class SearchPart:
             await self.jobs.erase(scope)
 
     async def sweep(self) -> None:
-        """Remove what no catalog of the index names."""
-        if self.is_on and not self._index_address:
-            from hosting.features.uploads.search.index.stored import StoredChunkIndex
-
+        """Remove what no catalog of the app's own index names."""
+        if self.is_on:
             now = self._clocks.wall()
-            assert isinstance(self.index, StoredChunkIndex)
-            await self.index.sweep(now - _SWEPT_SECONDS, now)
+            await self.stored_index.sweep(now - _SWEPT_SECONDS, now)
 
     async def step(self, text: str) -> str:
         """Take a step of a job, and return the next one; nothing where the job is over."""

@@ -29,7 +29,8 @@ from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
 from hosting.features.uploads.search.index.given import GivenIndex
-from hosting.features.uploads.search.jobs import ENDED, JobStep, space_of, stored_file
+from hosting.features.uploads.search.jobs import ENDED, JobStep, stored_file
+from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
 from hosting.features.uploads.uploads import Uploads
 from hosting.plan import AgentPlan
@@ -57,10 +58,20 @@ class _Look(Struct, frozen=True):
 
 
 class FileSearches:
-    """The searches of one app, on the loop of its log. `own` makes the app's index, and `place` names where it is."""
+    """The searches of one app, on the loop of its log. `own` makes the app's index, and `place` names where it is.
 
-    def __init__(self, uploads: Uploads, clocks: Clocks, own: Callable[[], ChunkIndex], place: str) -> None:
-        self._uploads, self._clocks, self._make_own = uploads, clocks, own
+    Indexes that the app had `earlier` are not searched any more, but what goes, goes from them too.
+    """
+
+    def __init__(
+        self,
+        uploads: Uploads,
+        clocks: Clocks,
+        own: Callable[[], ChunkIndex],
+        place: str,
+        earlier: Sequence[ChunkIndex] = (),
+    ) -> None:
+        self._uploads, self._clocks, self._make_own, self._earlier = uploads, clocks, own, earlier
         self._own: ChunkIndex | None = None
         self._place = place
         self._given: dict[int, ChunkIndex] = {}
@@ -140,11 +151,11 @@ class FileSearches:
         self.indexes()
 
     def indexes(self) -> Sequence[ChunkIndex]:
-        """Return every index that may have something of a file: the app's own, and those that agents were given."""
+        """Return every index that may have something of a file: the app's, earlier ones, and those of agents."""
         if self._own is None:
             self._own = self._make_own()
         others = [self.index_of(provider) for provider in self._providers if provider.index is not None]
-        return [self._own, *dict.fromkeys(others)]
+        return [self._own, *dict.fromkeys((*self._earlier, *others))]
 
     def searching(self, scope: Scope) -> dict[str, FileSearch]:
         """Return the providers that may search the files of a scope, by their recipes: of an owner's files, all."""
