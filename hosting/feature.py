@@ -12,7 +12,7 @@ it may have been on before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
 from hosting.plan import AgentPlan, WithinPlan
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
 from hosting.settings import SettingsPart
 
@@ -138,7 +138,7 @@ class OwnerData(Struct, frozen=True):
     dict. It is erased when all threads of the owner are gone, or before them where it `begins_runs`: an erased owner
     would have new threads otherwise. Both functions take a caller, whose `owner` it is of. They raise
     `LogUnavailableError`, and are safe to call again. Where it is `counted`, `erase` returns how much it removed, and
-    the receipt says so.
+    the receipt says so. `contents` are members of the export too, of large contents.
     """
 
     member: str
@@ -147,6 +147,7 @@ class OwnerData(Struct, frozen=True):
     erase: Callable[[Caller], Awaitable[int | None]]
     begins_runs: bool = False
     counted: bool = False
+    contents: Mapping[str, Callable[[Caller], AsyncIterator[KeptContent]]] = {}
 
     @classmethod
     def of_threads(cls, erase: Callable[[Caller], Awaitable[None]]) -> OwnerData:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +21,7 @@ from hosting.http.request import Bound, HttpRequest, late
 from hosting.http.route import Route
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
 from hosting.settings import SettingsPart
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hosting.features.uploads.search.part import SearchPart
     from hosting.features.uploads.uploads import Uploads
 
+CONTENTS = "uploaded_contents"
+"""The member of an export that has the bytes of files."""
 _RECORD = "upload-"
 _FOR_EVER = 1e11
 _SEARCH = "hosting.features.uploads.search.provider"
@@ -144,7 +146,10 @@ class UploadsFeature(Feature):
 
     def owner_data(self) -> OwnerData:
         """Return an owner's files, and those of their threads, by agents: "" for those with every agent."""
-        return OwnerData("uploads", dict[str, list[ShownFile]], self._export, self._erase, counted=True)
+        contents = {CONTENTS: self._owner_contents}
+        return OwnerData(
+            "uploads", dict[str, list[ShownFile]], self._export, self._erase, counted=True, contents=contents
+        )
 
     def thread_data(self) -> ThreadData:
         """Return the files of a thread."""
@@ -157,6 +162,7 @@ class UploadsFeature(Feature):
             erase=self._erase_thread,
             clocks=self._clocks,
             clock_prefix="upload!",
+            contents={CONTENTS: self._thread_contents},
         )
 
     def _bound(self) -> Sequence[Bound]:
@@ -189,6 +195,18 @@ class UploadsFeature(Feature):
 
     async def _erase(self, caller: Caller) -> int:
         return sum([(await self.uploads.erase_owner(agent, caller.owner)).files for agent in await self._agents()])
+
+    async def _owner_contents(self, caller: Caller) -> AsyncGenerator[KeptContent, None]:
+        from hosting.features.uploads.records import Scope
+
+        async for content in self.uploads.stored_contents(Scope(owner=caller.owner)):
+            yield content
+
+    async def _thread_contents(self, address: Address, epoch: int) -> AsyncGenerator[KeptContent, None]:
+        from hosting.features.uploads.records import Scope
+
+        async for content in self.uploads.stored_contents(Scope.of_thread(address, epoch)):
+            yield content
 
     async def _export_thread(self, address: Address, epoch: int) -> Mapping[str, Any]:
         from hosting.features.uploads.http import shown_file, url_of
