@@ -28,6 +28,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
+from hosting.names import Address
 from hosting.plan import AgentPlan, WithinPlan
 from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
@@ -158,6 +159,28 @@ class OwnerData(Struct, frozen=True):
     def empty(self) -> Any:
         """Its value in later pages of an export: the first page has all of it."""
         return (get_origin(self.type) or self.type)()
+
+
+class CarriesFiles(Protocol):
+    """Takes what a thread has beside its conversation along into another thread: a fork, or one that is assigned.
+
+    A thread is named with its epoch. `source` is the text of the other thread's source in its log. Each method may be
+    called again, and raises `LogUnavailableError` and `AttachmentsUnavailableError`.
+    """
+
+    async def begin(
+        self, origin: tuple[Address, int], target: tuple[Address, int], source: str, before: float | None = None
+    ) -> None:
+        """Take note of what the origin has, and had `before` that moment (seconds since 1970), for a new thread.
+
+        Where none begins with that source, nothing comes of it.
+        """
+
+    async def finish(self, target: tuple[Address, int], source: str, client: ClockClient) -> None:
+        """Bring it all, once the thread has begun with that source."""
+
+    async def give_up(self, target: tuple[Address, int], source: str) -> None:
+        """Forget what was noted: no thread begins with that source."""
 
 
 class Upkeep(Protocol):

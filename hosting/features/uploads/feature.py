@@ -93,6 +93,26 @@ class UploadsFeature(Feature):
         uploads.follow(search)
         return uploads, search
 
+    async def begin(
+        self, origin: tuple[Address, int], target: tuple[Address, int], source: str, before: float | None = None
+    ) -> None:
+        """Take note of a thread's files that go along into another thread (`feature.CarriesFiles`)."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.begin(Scope.of_thread(*origin), Scope.of_thread(*target), source, before)
+
+    async def finish(self, target: tuple[Address, int], source: str, client: ClockClient) -> None:
+        """Bring them."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.finish(Scope.of_thread(*target), source, client)
+
+    async def give_up(self, target: tuple[Address, int], source: str) -> None:
+        """Forget them."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.give_up(Scope.of_thread(*target), source)
+
     def add(self, agent: AgentPlan) -> None:
         """Connect an agent's search in files, or those of a workflow's agents."""
         if agent.kind == "workflow":

@@ -14,6 +14,7 @@ from hosting.core.cells import Cells
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
+from hosting.features.uploads.carrying import Carrying
 from hosting.features.uploads.ledger import Ledgers
 from hosting.features.uploads.lives import FileLives, FollowsFiles, Removed
 from hosting.features.uploads.records import (
@@ -80,6 +81,7 @@ class Uploads:
         self.ledgers = Ledgers(cells, quota_bytes)
         self.lives = FileLives(cells, stores, log, self.ledgers)
         self._contents = self.lives.contents
+        self.carrying = Carrying(cells, self.lives, log)
         self._cells, self._log, self._clocks = cells, log, log.clocks
 
     def now(self) -> float:
