@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "uploads.carried": "A fork has the files that were there, and an assigned thread takes its files to its owner, "
     "whichever process dies (docs/guides/uploads.md).",
     "uploads.exported": "An export of a thread or an owner has the bytes of their files (docs/guides/uploads.md).",
+    "uploads.fetched": "The app fetches a file from an address whose host it allows, and never from inside its network "
+    "otherwise (docs/guides/uploads.md).",
     "uploads.in-pieces": "No process holds a file whole (docs/guides/uploads.md).",
     "uploads.through-a-kill": "Whichever process dies, a file is there whole or not at all, and nothing of it is left "
     "otherwise (docs/guides/uploads.md).",

@@ -20,6 +20,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest, late
 from hosting.http.route import Route
 from hosting.names import Address
+from hosting.outside import HOST
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
@@ -46,6 +47,9 @@ class UploadSettings(SettingsPart):
 
     files_quota_bytes: int = Field(10_737_418_240, ge=1024, le=1_000_000_000_000_000)
     """The most bytes of all files of an owner, or of an agent's own."""
+
+    file_hosts: str = Field("", pattern=rf"^\s*(\*|{HOST})(\s*,\s*(\*|{HOST}))*\s*$")
+    """Hosts, with commas, that the app fetches files from; `*` is any host outside of its network. Empty: none."""
 
     file_index: str = Field(
         "", repr=False, max_length=2048, pattern=r"^(https://[^\s;/]+/?(;key=\S+)?|http://[^\s;/]+/?;key=\S+)$"
@@ -186,9 +190,11 @@ class UploadsFeature(Feature):
         )
 
     def _bound(self) -> Sequence[Bound]:
+        from hosting.features.uploads.fetching import Fetching
         from hosting.features.uploads.http import FileHandlers
 
-        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes).bound()
+        fetching = Fetching(self._own.file_hosts, self._own.file_bytes)
+        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes, fetching).bound()
 
     async def _step(self, text: str, client: ClockClient) -> str:
         return await self.search.step(text)

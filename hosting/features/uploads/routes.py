@@ -10,8 +10,10 @@ from typing_extensions import TypedDict
 from hosting import errors
 from hosting.core.request.contents import Limits
 from hosting.features.uploads.refusals import (
+    FileNotFetchedError,
     FilesFullError,
     FileTooLargeError,
+    HostNotAllowedError,
     InvalidRangeError,
     UnknownFileError,
     UnknownUploadError,
@@ -23,6 +25,7 @@ from hosting.http.parameters import CURSOR, LIMIT, Parameter, in_path
 from hosting.http.route import LOG, Header, Place, Refusals, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
 from hosting.names import MAX_STORED_ID_LENGTH
+from hosting.outside import LONGEST_URL
 from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
@@ -96,6 +99,7 @@ class FileBody:
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
 _THREAD: Refusals = (errors.UnknownThreadError,)
 _NEW: Refusals = (FileTooLargeError, FilesFullError, UploadMismatchError, UnknownUploadError, *_ATTACHMENTS)
+_FETCHED: Refusals = (HostNotAllowedError, FileNotFetchedError, *_NEW)
 _FILE_ID = in_path("file_id", "The file.", UnknownFileError, pattern=None)
 _UPLOAD_ID = in_path("upload_id", "The upload.", UnknownUploadError, pattern=None)
 NAME = Parameter(
@@ -115,6 +119,15 @@ _CONTENT = (
     ResponseSpec(
         206, "The bytes of the range.", None, (*_CONTENT_HEADERS, Header("Content-Range", "Which bytes they are."))
     ),
+)
+FETCH_BODY = JsonBody(
+    {
+        "url": {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "description": "Where the file is."},
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
+        "media_type": {"type": "string", "maxLength": LONGEST_MEDIA_TYPE, "description": "The file's media type."},
+    },
+    ("url",),
+    '{"url": "https://files.example/report.pdf"}',
 )
 UPLOAD_FIELDS: Mapping[str, Schema] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
@@ -173,8 +186,16 @@ class FileRoutes:
             f"Upload a file of {whose}",
             _CREATED,
             *_NEW,
-            parameters=(NAME,),
-            body=FileBody(),
+            **writes | {"parameters": (NAME,), "body": FileBody()},
+        )
+        self.fetch = route(
+            "_fetch",
+            "POST",
+            files.below("fetch"),
+            f"Have the app fetch a file of {whose} from an address",
+            _CREATED,
+            *_FETCHED,
+            body=FETCH_BODY,
             **writes,
         )
         self.list = route(
@@ -194,7 +215,7 @@ class FileRoutes:
         self.delete = route(
             "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_ATTACHMENTS, **writes
         )
-        self.all = (self.add, self.list, self.read, self.content, self.delete)
+        self.all = (self.add, self.fetch, self.list, self.read, self.content, self.delete)
 
 
 class UploadRoutes:
