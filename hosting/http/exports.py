@@ -78,10 +78,10 @@ class Exports:
                 separator = b", "
         for piece in _pieces(after[:-1]):
             yield piece
-        for part in self._data if reader is None else ():
-            for member, read in part.contents.items():
-                async for piece in self.contents(member, read(address, epoch), address.owner):
-                    yield piece
+        for member, read in [each for part in self._data for each in part.contents.items()]:
+            contents = read(address, epoch) if reader is None else no_contents()
+            async for piece in self.contents(member, contents, address.owner):
+                yield piece
         yield after[-1:]
 
     async def contents(
@@ -125,6 +125,13 @@ class Exports:
             else:
                 parts[which] += member + json_bytes(value)
         return parts[0], parts[1] + b"}"
+
+
+async def no_contents() -> AsyncGenerator[KeptContent, None]:
+    """Yield nothing: for a reader to whom contents are not shown, and on pages behind the first."""
+    none: Sequence[KeptContent] = ()
+    for content in none:
+        yield content
 
 
 async def begin_export(pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> Streamed:

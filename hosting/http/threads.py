@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NotRequired
+from typing import Any
 
 from hosting.core.hooks import ThreadData
 from hosting.core.services import Services
@@ -87,7 +87,7 @@ class ThreadHandlers:
 def export_body(data: Sequence[ThreadData]) -> Any:
     """Return the body of a thread's export, with the members that features add."""
     members = {name: type_ for part in data for name, type_ in part.members.items()}
-    contents = {name: NotRequired[list[ExportedAttachment]] for part in data for name in part.contents}
+    contents = {name: list[ExportedAttachment] for part in data for name in part.contents}
     return with_members(Export, {**members, **contents})
 
 

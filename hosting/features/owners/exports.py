@@ -12,10 +12,9 @@ from typing import Any
 from hosting.core.archiving import PAGE_BYTES
 from hosting.errors import HostingError, ThreadDeletingError, UnknownThreadError
 from hosting.features.owners.owners import Owners
-from hosting.http.exports import Exports, begin_export, json_bytes
+from hosting.http.exports import Exports, begin_export, json_bytes, no_contents
 from hosting.http.replies import Streamed
 from hosting.names import Address
-from hosting.ports import KeptContent
 from hosting.principal import Caller
 
 
@@ -66,12 +65,7 @@ class OwnerExports:
             last, count = address, count + 1
         yield (before if last is None else b"") + b'], "next_cursor": ' + json_bytes(cursor)
         for member, read in [each for part in self._owners.exported for each in part.contents.items()]:
-            contents = _nothing() if after[0] else read(caller)
+            contents = no_contents() if after[0] else read(caller)
             async for piece in self._exports.contents(member, contents, caller.owner):
                 yield piece
         yield b"}"
-
-
-async def _nothing() -> AsyncGenerator[KeptContent, None]:
-    return
-    yield

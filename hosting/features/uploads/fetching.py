@@ -9,7 +9,6 @@ of the caller is sent along, and nothing of a refused answer is shown.
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -31,7 +30,7 @@ _IDLE_SECONDS = 30.0
 """Between two pieces."""
 _ANY = "*"
 _THREADS = ThreadPoolExecutor(32, thread_name_prefix="file-host-name")
-_LENGTH = re.compile("[0-9]{1,15}")
+_LONGEST_LENGTH = 15
 
 
 class FetchedFile(Struct, frozen=True):
@@ -82,7 +81,7 @@ class Fetching:
                     if answer.fields.get("content-encoding", "identity").lower() != "identity":
                         raise FileNotFetchedError("The address sends a compressed file. Send the bytes instead.")
                     length = answer.fields.get("content-length", "")
-                    size = int(length) if _LENGTH.fullmatch(length) else None
+                    size = int(length) if length.isdecimal() and len(length) <= _LONGEST_LENGTH else None
                     if size is not None and size > most:
                         raise OversizedAnswerError
                     name = unquote(urlsplit(url).path.rpartition("/")[2])
