@@ -16,6 +16,8 @@ from tests.support.page_files import SCRIPTS
 from tests.support.pages import page
 
 FRAMEWORK_READERS = {
+    "hosting.citations",
+    "hosting.features.uploads.search.answers",
     "hosting.core.agent.agent_runner",
     "hosting.core.agent.deltas",
     "hosting.core.agent.step_recorder",

@@ -25,7 +25,7 @@ from hosting.core.agent.smaller_answers import smaller_answer
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
-from hosting.core.hooks import Listen, Meter
+from hosting.core.hooks import Listen, Meter, OnAnswer
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Step, Terminal
 from hosting.core.thread.events import encode as encode_event
@@ -59,7 +59,8 @@ class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`, its `attempts` as those say.
 
     `retry` is for requests that bring none. `reasoning` is what becomes of its model's thoughts. `meter` counts the
-    model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates.
+    model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates,
+    and `on_answer` adds to its answer.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class HostedAgent:
         reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> None:
         self.times = structs.replace(attempts, run_seconds=run_timeout_seconds)
         self.attempt_seconds = min(run_timeout_seconds, attempts.longest_seconds)
@@ -86,7 +88,7 @@ class HostedAgent:
         self._retry = retry
         self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
-        self._listen = listen
+        self._listen, self._on_answer = listen, on_answer
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -117,6 +119,8 @@ class HostedAgent:
                         await attempt.recorder.meter.count_cut_short()
                 if isinstance(outcome, AgentFailure) and isinstance(outcome.error, RunTimedOutError):
                     outcome = AgentFailure(end_in_time(held, outcome.error))
+                if self._on_answer is not None and not isinstance(outcome, AgentFailure):
+                    self._on_answer(held.run, outcome.response)
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
                 deltas: tuple[Step, ...] = ()
                 if attempt.deltas is not None:

@@ -64,6 +64,15 @@ class Ledgers:
         await self._cells.change(account.cell(LEDGER), opened)
         return reserved
 
+    async def admit(self, account: Account, file_id: str, size: int) -> None:
+        """Take the bytes of a file that goes along with a conversation, also where they are more than the quota."""
+
+        def opened(ledger: Ledger | None) -> Ledger:
+            sums = ledger or Ledger(id=new_id())
+            return sums.model_copy(update={"open": {**sums.open, file_id: size}})
+
+        await self._cells.change(account.cell(LEDGER), opened)
+
     async def commit(self, account: Account, file_id: str, size: int) -> None:
         """Count a file that is stored now."""
 

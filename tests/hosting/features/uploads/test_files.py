@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from hosting.features.uploads.contents import PIECE_BYTES
-from tests.support.owned_app import THREADS, OwnedApp, with_roles
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 from tests.support.stored_files import stored_names
 
 FILES = "/api/files"
@@ -343,3 +344,41 @@ async def test_an_owner_gets_and_erases_all_files(owned: OwnedApp) -> None:
     assert erased["uploads"] == 1
     assert await listed(owned, "ada") == []
     assert len((await stored_names(owned.app))["uploads"]) == 2
+
+
+@pytest.mark.behaviour("uploads.exported")
+async def test_an_export_has_the_bytes_of_files(owned: OwnedApp) -> None:
+    """Those of a thread in the thread's, those of the owner in the owner's; each content once, of several pieces."""
+    await owned.say("ada", "hello")
+    for name, body, path in (
+        ("big.bin", LARGE, FILES),
+        ("same.bin", LARGE, FILES),
+        ("empty.txt", b"", FILES),
+        ("mine.txt", b"of a thread", THREAD_FILES),
+    ):
+        assert (await upload(owned, "ada", body, name, path)).status_code == 201
+    await upload(owned, "bob", b"of bob")
+    thread = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
+    export = (await owned.ask("ada", "GET", "/api/owners/me/export", params={"limit": 1})).json()
+    grant = {"issuer": ISSUER, "id": "bob", "access": "read"}
+    given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
+    guest = (await owned.ask("bob", "GET", f"/api/shared/{given}/export")).json()
+
+    assert contents_of(thread) == {"of a thread": b"of a thread"}
+    assert sorted(contents_of(export).values(), key=len) == [b"", LARGE]
+    assert contents_of(export["threads"][0]) == contents_of(thread)
+    hashes = {file["sha256"] for files in export["uploads"].values() for file in files}
+    stored = [item for part in (export, thread) for item in part["uploaded_contents"]]
+    assert {item["sha256"] for item in stored} == hashes
+    assert guest["uploaded_contents"] == []
+
+
+def contents_of(export: Any) -> dict[str, bytes]:
+    """Return the contents in an export, by their beginnings, once each has the size and the hash that it says."""
+    found = dict[str, bytes]()
+    for item in export["uploaded_contents"]:
+        content = base64.b64decode(item["base64"], validate=True)
+        assert (item["size_bytes"], item["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+        found[content[:20].decode("latin-1")] = content
+    assert len(found) == len(export["uploaded_contents"])
+    return found
