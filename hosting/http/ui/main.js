@@ -80,11 +80,11 @@ byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
   code,
-  worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
-  worded(iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"), "Rename"),
+  iconButton("download", "Download the thread", save, "quiet of-thread"),
+  iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"),
   share,
-  worded(iconButton("reset", "Reset the thread", reset, "quiet of-thread"), "Reset"),
-  worded(iconButton("trash", "Delete the thread", remove, "quiet of-thread"), "Delete"),
+  iconButton("reset", "Reset the thread", reset, "quiet of-thread"),
+  iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
 )
 addEventListener("hashchange", route)
 addEventListener("scroll", scrolled, { passive: true })

@@ -11,6 +11,7 @@ import { transfer, transfersTo, unfinished, watched } from "./transfers.js"
 const PAGE = 100
 const BUSY_MS = 1500
 const UNITS = ["kB", "MB", "GB", "TB"]
+const STEP = 1024 // as the settings of sizes count
 const OVER = new Set(["ready", "failed"])
 const SAYS = { queued: "Waits to be read", reading: "Being read", ready: "Ready: agents find it" }
 const elsewhere = new BroadcastChannel("agents.files")
@@ -86,14 +87,17 @@ class Place extends Cards {
     this.rows = new Map()
     this.picker = el("input", { type: "file", multiple: true, hidden: true, on: { change: () => this._picked() } })
     this.adds = place.isOpen && button("Add files", () => this.picker.click(), "small")
-    this.quota = el("p", { class: "note" })
+    this.quota = el("p", { class: "note" }, this._drops())
     this.coming = el("ul", { class: "cards" })
     this.kept = el("ul", { class: "cards" })
     this.more = button("More files", () => this._more(), "quiet")
     this.more.hidden = true
     const head = el("div", { class: "row" }, el("h2", {}, visible(place.title)), this.adds)
-    const drop = place.isOpen && el("p", { class: "note drop" }, "Drop files here.")
-    this.element = el("section", { "aria-label": plain(place.title) }, head, el("p", { class: "note" }, visible(place.about)), this.quota, drop, this.picker, this.kept, this.coming, this.list, this.note, this.more)
+    this.element = el("section", { "aria-label": plain(place.title) }, head, el("p", { class: "note" }, visible(place.about)), this.quota, this.picker, this.kept, this.coming, this.list, this.note, this.more)
+  }
+
+  _drops() {
+    return this.place.isOpen ? " Drop files here, or add them." : ""
   }
 
   async begin(owner) {
@@ -155,7 +159,7 @@ class Place extends Cards {
     this.place.quota = quota
     if (!quota) return
     const used = quota.bytes + quota.open_bytes
-    this.quota.textContent = `${sizeOf(used)} of ${sizeOf(quota.quota_bytes)} used. A file has at most ${sizeOf(quota.file_bytes)}.`
+    this.quota.textContent = `${sizeOf(used)} of ${sizeOf(quota.quota_bytes)} used. A file has at most ${sizeOf(quota.file_bytes)}.${this._drops()}`
   }
 
   _draw() {
@@ -294,9 +298,9 @@ function stateNode(name, { status, chunks, embedded, code, error }) {
 }
 
 /** Return a number of bytes as a person says it. */
-export function sizeOf(bytes) {
-  if (bytes < 1000) return plural(bytes, "byte")
+function sizeOf(bytes) {
+  if (bytes < STEP) return plural(bytes, "byte")
   let unit = -1
-  for (; bytes >= 999.5 && unit < UNITS.length - 1; unit++) bytes /= 1000
+  for (; bytes >= STEP - 0.5 && unit < UNITS.length - 1; unit++) bytes /= STEP
   return `${bytes < 9.95 ? Math.round(bytes * 10) / 10 : Math.round(bytes)} ${UNITS[unit]}`
 }
