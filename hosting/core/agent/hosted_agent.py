@@ -105,22 +105,7 @@ class HostedAgent:
                 except BadContentError as error:
                     refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
                     return unanswered(held.run_id, held.clocks.wall(), refused)
-                accepted, address = held.run.accepted, held.address
-                ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
-                token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
-                try:
-                    limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()
-                    outcome = await self._runner.run(attempt, limit, limit - left)
-                finally:
-                    AT_WORK.reset(token)
-                    if attempt.listener is not None:
-                        attempt.listener.finish()
-                    if attempt.recorder is not None and attempt.recorder.meter is not None:
-                        await attempt.recorder.meter.count_cut_short()
-                if isinstance(outcome, AgentFailure) and isinstance(outcome.error, RunTimedOutError):
-                    outcome = AgentFailure(end_in_time(held, outcome.error))
-                if self._on_answer is not None and not isinstance(outcome, AgentFailure):
-                    self._on_answer(held.run, outcome.response)
+                outcome = await self._work(held, attempt)
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
                 deltas: tuple[Step, ...] = ()
                 if attempt.deltas is not None:
@@ -141,6 +126,30 @@ class HostedAgent:
                     return ended.model_copy(update={"under_way": held.superstep})
             if held.stop.is_requested:  # in the pause
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
+
+    async def _work(self, held: HeldRun, attempt: Attempt) -> AttemptOutcome:
+        """Have the agent work, and tools ask of the run that is at work."""
+        accepted, address = held.run.accepted, held.address
+        ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
+        token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
+        try:
+            limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()
+            outcome = await self._runner.run(attempt, limit, limit - left)
+        finally:
+            AT_WORK.reset(token)
+            if attempt.listener is not None:
+                attempt.listener.finish()
+            if attempt.recorder is not None and attempt.recorder.meter is not None:
+                await attempt.recorder.meter.count_cut_short()
+        if isinstance(outcome, AgentFailure):
+            return (
+                AgentFailure(end_in_time(held, outcome.error))
+                if isinstance(outcome.error, RunTimedOutError)
+                else outcome
+            )
+        if self._on_answer is not None:
+            self._on_answer(held.run, outcome.response)
+        return outcome
 
     def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:
         """Return the next attempt's input. Steps are recorded if the agent's can be and the request has any."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -61,6 +62,7 @@ class UploadsFeature(Feature):
     """The uploaded files of one app."""
 
     name = "uploads"
+    page = Path(__file__).with_name("ui")
     settings = UploadSettings
     links: ClassVar[Mapping[str, str]] = {"files_url": "files"}
 

@@ -44,6 +44,7 @@ from hosting.features.uploads.routes import (
     FileRoutes,
     ShownFile,
     ShownPart,
+    ShownQuota,
     ShownUpload,
     UploadRoutes,
 )
@@ -149,7 +150,15 @@ class FileHandlers:
             "files": [shown_file(self._url(request, scope), file) for file in files],
             "next_cursor": cursor or None,
         }
+        if request.shared is None:
+            body["quota"] = await self._quota(scope)
         return json_reply(200, body, _headers(scope))
+
+    async def _quota(self, scope: Scope) -> ShownQuota:
+        ledgers = self._uploads.ledgers
+        sums = await ledgers.read(scope.account)
+        most = {"quota_bytes": ledgers.quota_bytes, "file_bytes": self._uploads.most_bytes}
+        return {"bytes": sums.bytes, "open_bytes": sum(sums.open.values()), **most}
 
     async def _read(self, request: HttpRequest) -> Reply:
         scope, file = await self._file(request)

@@ -57,11 +57,24 @@ class ShownFile(TypedDict):
     index: NotRequired[ShownIndex]
 
 
+class ShownQuota(TypedDict):
+    """The bytes of all files of an owner, with those of the owner's threads, or of an agent.
+
+    Uploads that are open have `open_bytes`. All may have `quota_bytes` together, and one file `file_bytes`.
+    """
+
+    bytes: int
+    open_bytes: int
+    quota_bytes: int
+    file_bytes: int
+
+
 class FileList(TypedDict):
-    """Files, the oldest first."""
+    """Files, the oldest first. Who reads the files of a thread by a grant gets no `quota`: it is the owner's."""
 
     files: list[ShownFile]
     next_cursor: str | None
+    quota: NotRequired[ShownQuota]
 
 
 class ErasedFiles(TypedDict):

@@ -257,6 +257,20 @@ async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp)
 
 
 @pytest.mark.behaviour("uploads.quota")
+async def test_a_list_says_what_is_left_of_the_quota(owned: OwnedApp) -> None:
+    """Of the owner, whose thread's files count too, and of the agent."""
+    await upload(owned, "ada", b"a" * 3)
+    await upload(owned, "ada", b"b" * 4, path=THREAD_FILES)
+    await owned.ask("ada", "POST", "/api/uploads", json={"name": "b.bin", "bytes": 5})
+    await upload(owned, "root", b"c" * 6, path=AGENT_FILES)
+    lists = [(await owned.ask("ada", "GET", path)).json()["quota"] for path in (FILES, THREAD_FILES, AGENT_FILES)]
+
+    most = {"quota_bytes": 20_000_000, "file_bytes": 536_870_912}
+    own = {"bytes": 7, "open_bytes": 5, **most}
+    assert lists == [own, own, {"bytes": 6, "open_bytes": 0, **most}]
+
+
+@pytest.mark.behaviour("uploads.quota")
 async def test_a_file_of_which_nobody_says_how_large_it_is_stops_at_the_quota(owned: OwnedApp) -> None:
     """Nothing of it stays, and its bytes are free again."""
 
@@ -308,13 +322,14 @@ async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
-    """Who reads the thread reads them."""
+    """Who reads the thread reads them, and not what else its owner has."""
     await owned.say("ada", "hello")
     file = (await upload(owned, "ada", b"shared", "s.txt", THREAD_FILES)).json()
     grant: Any = {"issuer": "https://login.example", "id": "bob", "access": "run"}
     given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
     shared = f"/api/shared/{given}/files"
-    listed_files = (await owned.ask("bob", "GET", shared)).json()["files"]
+    shown = (await owned.ask("bob", "GET", shared)).json()
+    listed_files = shown["files"]
     content = await owned.ask("bob", "GET", listed_files[0]["content_url"])
     refused = [
         await upload(owned, "bob", b"x", path=shared),
@@ -322,6 +337,7 @@ async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -
     ]
 
     assert content.content == b"shared"
+    assert shown.keys() == {"files", "next_cursor"}
     assert [answer.status_code >= 400 for answer in refused] == [True, True]
     assert await listed(owned, "ada", THREAD_FILES) == ["s.txt"]
 
