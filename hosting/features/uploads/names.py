@@ -18,8 +18,12 @@ _HARMLESS = re.compile(
 )
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""With these a name is shown in another order than it has: `gnp.exe` as `exe.png`."""
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What no person sees and a model reads, such as a sentence in tags, and what shows a name in another order than it
+has: `gnp.exe` as `exe.png`. Joiners and the style of an emoji stay: writing needs them."""
 
 
 def read_name(where: str, name: str) -> str:
@@ -29,7 +33,7 @@ def read_name(where: str, name: str) -> str:
         raise InvalidFieldError(f"{where} is {shown}. A file's name has 1 to {LONGEST_NAME} characters.")
     if "/" in name or "\\" in name or name in (".", ".."):
         raise InvalidFieldError(f"{where} is {shown}, which is a path. Send the file's name alone.")
-    if any(character in _DIRECTIONS or unicodedata.category(character) in _CONTROLS for character in name):
+    if _UNSEEN.search(name) or any(unicodedata.category(character) in _CONTROLS for character in name):
         raise InvalidFieldError(f"{where} is {shown}, which has characters that cannot be seen. Send a name without.")
     return name
 
