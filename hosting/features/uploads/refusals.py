@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosting.errors import HostingError, RequestError
+from hosting.errors import HostingError, RequestError, StoreUnavailableError
 
 
 class UnknownFileError(RequestError, code="unknown_file", status=404):
@@ -29,6 +29,12 @@ class InvalidRangeError(RequestError, code="invalid_range", status=416):
     """The range has no byte of the file."""
 
 
+class ChunkIndexUnavailableError(StoreUnavailableError, code="chunk_index_unavailable", status=503):
+    """The index of files could not be reached, or throttles; its data is unchanged."""
+
+    sentence = "The index of files cannot be reached. Try again."
+
+
 REFUSALS: tuple[type[HostingError], ...] = (
     UnknownFileError,
     UnknownUploadError,
@@ -36,4 +42,5 @@ REFUSALS: tuple[type[HostingError], ...] = (
     FilesFullError,
     UploadMismatchError,
     InvalidRangeError,
+    ChunkIndexUnavailableError,
 )

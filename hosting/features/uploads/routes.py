@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from hosting import errors
 from hosting.core.request.contents import Limits
 from hosting.features.uploads.refusals import (
+    ChunkIndexUnavailableError,
     FilesFullError,
     FileTooLargeError,
     InvalidRangeError,
@@ -94,6 +95,7 @@ class FileBody:
 
 
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
+_REMOVED: Refusals = (*_ATTACHMENTS, ChunkIndexUnavailableError)
 _THREAD: Refusals = (errors.UnknownThreadError,)
 _NEW: Refusals = (FileTooLargeError, FilesFullError, UploadMismatchError, UnknownUploadError, *_ATTACHMENTS)
 _FILE_ID = in_path("file_id", "The file.", UnknownFileError, pattern=None)
@@ -190,7 +192,7 @@ class FileRoutes:
             parameters=(RANGE,),
         )
         self.delete = route(
-            "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_ATTACHMENTS, **writes
+            "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_REMOVED, **writes
         )
         self.all = (self.add, self.list, self.read, self.content, self.delete)
 
@@ -244,7 +246,7 @@ ERASE_AGENT = Route(
     places.AGENT.below("files"),
     "Delete all files of the agent",
     ok(ErasedFiles),
-    _ATTACHMENTS,
+    _REMOVED,
     needs="admin",
     is_for_workflows=False,
 )

@@ -11,6 +11,9 @@ A killed step comes again, and then finds it.
 
 Each job has a number. One that began later has a greater number, and objects of its own: steps of an older one that are
 still on their way find the number and end.
+
+Each way that does not lead on has its end: a step comes again some times, and a job begins anew some times, each time
+after a longer pause. Then the job has failed, and the file says why.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from hosting.features.uploads.refusals import UnknownFileError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, IndexedChunk, IndexSpace
 from hosting.features.uploads.search.provider import FileSearch
+from hosting.features.uploads.search.status import AGENT_MISSING
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.extract import extracted
 from hosting.features.uploads.search.texts.limits import TextLimits, TextPiece
@@ -45,10 +49,14 @@ from hosting.ports import Clocks
 logger = logging.getLogger(__name__)
 
 BATCH = 64
-"""Chunks that are embedded by one call of the client."""
+"""Chunks that are embedded by one call of the client, at most."""
+BATCH_TOKENS = 200_000
+"""Of all chunks of one call, as they are estimated: models of OpenAI take 300,000."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
 _AWAY = "The embedding client failed again and again. Search again when it works."
+_CHANGING = "The embedding client answers by one model and then by another. Give it one model, and search again."
+_BROKEN = "Making the file ready failed again and again. The log of the app says why. Search again when that is mended."
 _TURN_SECONDS = 5.0
 """For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
 _FIRST_PAUSE_SECONDS = 15.0
@@ -56,6 +64,8 @@ _LONGEST_PAUSE_SECONDS = 1800.0
 ENDED = ("ready", "failed")
 MOST_TRIES = 30
 """Of one step: with these pauses, about twelve hours."""
+MOST_RESTARTS = 6
+"""Of one job: with these pauses, about a quarter of an hour."""
 
 
 class EmbeddingsUnavailable(Exception):
@@ -69,7 +79,8 @@ class RecordGone(Exception):
 class JobStep(Struct, frozen=True, omit_defaults=True):
     """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch.
 
-    It has failed so many `tries`, and has waited so many `turns` for others.
+    It has failed so many `tries`, and has waited so many `turns` for others or for a store. The job began anew so many
+    times, its `restarts`.
     """
 
     instance: str
@@ -84,6 +95,7 @@ class JobStep(Struct, frozen=True, omit_defaults=True):
     size: int = 0
     tries: int = 0
     turns: int = 0
+    restarts: int = 0
     wait_seconds: float = 0.0
 
     @property
@@ -143,12 +155,12 @@ class FileJobs:
             await self._erase_objects(step)
             return None
         if (search := self._recipes.find(step.recipe)) is None:
-            return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
+            return await self._again(step, AGENT_MISSING, "No agent of the app searches files in this way any more.")
         try:
             async with asyncio.timeout(_TURN_SECONDS):
                 await self._turns.acquire()
         except TimeoutError:
-            return replace(step, turns=step.turns + 1, wait_seconds=_pause(step.turns))
+            return _later(step)
         try:
             following: _Next = await self._steps[step.do](step, search, file)
         except UnreadableFileError as error:
@@ -157,10 +169,13 @@ class FileJobs:
         except EmbeddingsUnavailable:
             following = await self._again(step, "embeddings_unavailable", _AWAY)
         except RecordGone:
-            following = replace(_fresh(step), do="read", batch=0, batches=0, model="", size=0, wait_seconds=1.0)
+            following = await self._restarted(step, "not_indexed", _BROKEN, do="read", batches=0)
         except HostingError as error:  # a store that is away
             logger.warning("File %s is not indexed yet (%s).", step.file_id, error.code)
-            return replace(step, wait_seconds=_FIRST_PAUSE_SECONDS)
+            return _later(step)
+        except Exception:  # an index of the app's may raise anything, and a full disk too
+            logger.exception("File %s is not indexed yet.", step.file_id)
+            following = await self._again(step, "not_indexed", _BROKEN)
         finally:
             self._turns.release()
         if await self._file(step) is None:
@@ -212,7 +227,7 @@ class FileJobs:
             index = file.indexes.get(step.recipe)
             if index is None or index.job != step.job:
                 return file
-            known = index.model_copy(update=changed)
+            known = index.model_copy(update={"code": "", **changed})
             return file.model_copy(update={"indexes": {**file.indexes, step.recipe: known}})
 
         with suppress(UnknownFileError):  # the end of the step finds that too
@@ -228,7 +243,16 @@ class FileJobs:
         if step.tries >= MOST_TRIES:
             await self._failed(step, code, sentence)
             return None
+        await self._record(step, code=code)
         return replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
+
+    async def _restarted(self, step: JobStep, code: str, sentence: str, **begins: Any) -> _Next:
+        """Have the job begin anew after a pause, each longer than the one before; end it after many."""
+        if step.restarts >= MOST_RESTARTS:
+            await self._failed(step, code, sentence)
+            return None
+        anew = replace(_fresh(step), restarts=step.restarts + 1, batch=0, model="", size=0, **begins)
+        return replace(anew, wait_seconds=_pause(step.restarts))
 
     async def _read(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
@@ -237,7 +261,8 @@ class FileJobs:
         async with aclosing(extracted(parts, file.name, file.media_type, TextLimits())) as reading:
             pieces = [piece async for piece in reading]
         chunks = await asyncio.to_thread(_chunks_of, pieces, search.chunk_tokens, search.overlap_tokens)
-        batches = [chunks[start : start + BATCH] for start in range(0, len(chunks), BATCH)]
+        most = batch_of(search.chunk_tokens)
+        batches = [chunks[start : start + most] for start in range(0, len(chunks), most)]
         place = self._place(step.of)
         for number, batch in enumerate(batches):
             await self._objects.put(place, {_name(step, f"chunks-{number}"): msgspec.msgpack.encode(batch)})
@@ -256,16 +281,17 @@ class FileJobs:
         else:
             vectors = msgspec.msgpack.decode(stored, type=_Vectors)
         done = step.batch + 1
-        await self._record(step, embedded=min(done * BATCH, file.indexes[step.recipe].chunks))
+        embedded = min(done * batch_of(search.chunk_tokens), file.indexes[step.recipe].chunks)
+        await self._record(step, embedded=embedded)
         following = replace(_fresh(step), model=vectors.model, size=vectors.size)
         return replace(following, do="index") if done >= step.batches else replace(following, batch=done)
 
-    async def _anew(self, step: JobStep) -> JobStep:
+    async def _anew(self, step: JobStep) -> _Next:
         """Begin with the first batch: those that are recorded are of a model that answers no more."""
         place = self._place(step.of)
         names = await self._objects.names(place, _name(step, "vectors-"))
         await self._objects.erase(place, names)
-        return replace(_fresh(step), batch=0, model="", size=0, wait_seconds=1.0)
+        return await self._restarted(step, "embeddings_unavailable", _CHANGING)
 
     async def _chunks(self, step: JobStep, batch: int) -> list[Chunk]:
         return msgspec.msgpack.decode(await self._object(step, f"chunks-{batch}"), type=list[Chunk])
@@ -321,6 +347,15 @@ def space_of(scope: Scope, recipe: str, model: str, size: int) -> IndexSpace:
 
 def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: int) -> list[Chunk]:
     return list(chunked(pieces, chunk_tokens, overlap_tokens))
+
+
+def batch_of(chunk_tokens: int) -> int:
+    """Return how many chunks of that size are embedded by one call of the client."""
+    return max(1, min(BATCH, BATCH_TOKENS // chunk_tokens))
+
+
+def _later(step: JobStep) -> JobStep:
+    return replace(step, turns=step.turns + 1, wait_seconds=_pause(step.turns))
 
 
 def _fresh(step: JobStep) -> JobStep:

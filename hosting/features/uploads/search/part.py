@@ -22,6 +22,7 @@ from hosting.ports import ClockClient
 
 if TYPE_CHECKING:
     from hosting.features.uploads.search.index.contract import ChunkIndex
+    from hosting.features.uploads.search.index.stored import StoredChunkIndex
     from hosting.features.uploads.search.jobs import FileJobs
     from hosting.features.uploads.search.searches import FileSearches
 
@@ -46,6 +47,17 @@ class SearchPart:
 
             connect = search_service(INDEX_SETTING, self._index_address, os.environ)
             return AzureSearchChunkIndex(connect, self._stores.hub)
+        return self.stored_index
+
+    @cached_property
+    def stored_index(self) -> StoredChunkIndex:
+        """The index in the app's own storage. It may have something of files also where a service is the index now.
+
+        Raises `ChunkIndexUnavailableError` where its packages were taken out of the app, and files are in it.
+        """
+        from hosting.features.uploads.search.index.contract import check_index_packages
+
+        check_index_packages()
         from hosting.features.uploads.search.index.stored import StoredChunkIndex
 
         return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
@@ -56,7 +68,7 @@ class SearchPart:
         from hosting.features.uploads.search.searches import FileSearches
 
         place = self._index_address.partition(";")[0]  # without a key, which changes
-        return FileSearches(self._uploads, self._clocks, lambda: self.index, place)
+        return FileSearches(self._uploads, self._clocks, lambda: (self.index, self.stored_index), place)
 
     @cached_property
     def jobs(self) -> FileJobs:
@@ -91,12 +103,9 @@ class SearchPart:
 
     async def sweep(self) -> None:
         """Remove what no catalog of the index names."""
-        if self.is_on and not self._index_address:
-            from hosting.features.uploads.search.index.stored import StoredChunkIndex
-
+        if self.is_on:
             now = self._clocks.wall()
-            assert isinstance(self.index, StoredChunkIndex)
-            await self.index.sweep(now - _SWEPT_SECONDS, now)
+            await self.stored_index.sweep(now - _SWEPT_SECONDS, now)
 
     async def step(self, text: str) -> str:
         """Take a step of a job, and return the next one; nothing where the job is over."""

@@ -23,12 +23,17 @@ class ShownIndex(TypedDict):
     error: NotRequired[str]
 
 
+AGENT_MISSING = "agent_missing"
+"""The code of a job for which no agent of the app searches any more."""
 _FAR = ("queued", "reading", "embedding", "failed", "ready")
 
 
 def shown_index(file: UploadedFile) -> ShownIndex | None:
-    """Return how far the search is that has most to do; None where no agent searches the file."""
-    indexes = file.indexes.values()
+    """Return how far the search is that has most to do; None where no agent searches the file.
+
+    What agents of an earlier version searched by counts only where nothing else does.
+    """
+    indexes = [index for index in file.indexes.values() if index.code != AGENT_MISSING] or [*file.indexes.values()]
     if not indexes:
         return None
     index: FileIndex = min(indexes, key=lambda index: _FAR.index(index.state))
