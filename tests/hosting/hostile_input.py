@@ -522,7 +522,9 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.features.uploads.names._MEDIA_TYPE", "hosting.features.uploads.names._HARMLESS"),
     ),
     "a file's name": Parser(
-        lambda text: disposition(read_name("It", text)), runs("a", "a."), ("hosting.features.uploads.names._UNSEEN",)
+        lambda text: disposition(read_name("It", text)),
+        runs("a", "a.", ". "),
+        tuple(f"hosting.features.uploads.names.{name}" for name in ("_NAMED", "_UNSEEN")),
     ),
     "a range of a file": Parser(
         lambda text: read_range(text, 9),

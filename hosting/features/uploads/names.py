@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from hosting.errors import InvalidFieldError
 from hosting.features.uploads.refusals import InvalidRangeError
-from hosting.features.uploads.routes import LONGEST_NAME
+from hosting.features.uploads.routes import LONGEST_NAME, UNSEEN
 
 OCTETS = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,62}/[a-z0-9][a-z0-9.+-]{0,62}")
@@ -17,21 +17,19 @@ _HARMLESS = re.compile(
     r"(audio|video)/[a-z0-9.+-]+|image/(png|jpeg|gif|webp)|text/(plain|csv|markdown)|application/pdf"
 )
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
+_NAMED = re.compile(r"[^\s.]")
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
-    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""What no person sees and a model reads, such as a sentence in tags, and what shows a name in another order than it
-has: `gnp.exe` as `exe.png`. Joiners and the style of an emoji stay: writing needs them."""
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
 def read_name(where: str, name: str) -> str:
     """Return the name of a file as it was given; raises `InvalidFieldError` that begins with `where` it stands."""
     shown = ascii(name[:80])
-    if not name.strip() or len(name) > LONGEST_NAME:
-        raise InvalidFieldError(f"{where} is {shown}. A file's name has 1 to {LONGEST_NAME} characters.")
-    if "/" in name or "\\" in name or name in (".", ".."):
+    if not _NAMED.search(name) or len(name) > LONGEST_NAME:
+        raise InvalidFieldError(
+            f"{where} is {shown}. A file's name has 1 to {LONGEST_NAME} characters, and more than dots and spaces."
+        )
+    if "/" in name or "\\" in name:
         raise InvalidFieldError(f"{where} is {shown}, which is a path. Send the file's name alone.")
     if _UNSEEN.search(name) or any(unicodedata.category(character) in _CONTROLS for character in name):
         raise InvalidFieldError(f"{where} is {shown}, which has characters that cannot be seen. Send a name without.")

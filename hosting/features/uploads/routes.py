@@ -27,6 +27,17 @@ from hosting.names import MAX_STORED_ID_LENGTH
 from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
+UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    r"\ufff0-\ufff8" + "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""What no person sees and a model reads, such as a sentence in tags, and what shows a name in another order than it
+has: `gnp.exe` as `exe.png`. Joiners and the style of an emoji stay: writing needs them."""
+_UNNAMED = rf"/\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff{UNSEEN}"
+"""Separators of paths, controls, and what cannot be seen."""
+NAME_PATTERN = rf"^[^{_UNNAMED}]*[^{_UNNAMED}\s.][^{_UNNAMED}]*$"
+"""A name has more than dots and spaces."""
+_NAME_SCHEMA: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": NAME_PATTERN}
 LONGEST_MEDIA_TYPE = 127
 FILE_ID_PATTERN = "[0-9a-f]{32}"
 PART_ID_PATTERN = "[0-9a-f]{12}"
@@ -89,9 +100,14 @@ class FileBody:
     def described(self, agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
         """Return the body as the OpenAPI document has it."""
         binary: Schema = {"type": "string", "format": "binary"}
-        form: Schema = {"type": "object", "properties": {"file": binary}, "required": ["file"]}
+        form: Schema = {
+            "type": "object",
+            "properties": {"file": binary},
+            "required": ["file"],
+            "additionalProperties": False,
+        }
         content = {"multipart/form-data": {"schema": form}, "application/octet-stream": {"schema": binary}}
-        return {"required": True, "content": content}
+        return {"required": False, "content": content}  # a file may be empty
 
 
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
@@ -104,7 +120,7 @@ NAME = Parameter(
     "name",
     "query",
     "The file's name; without it that of the form.",
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    _NAME_SCHEMA,
 )
 RANGE = Parameter("range", "header", "bytes=FIRST-LAST: some of the bytes.", {"type": "string"}, refusals=())
 _CONTENT_HEADERS = (
@@ -119,7 +135,7 @@ _CONTENT = (
     ),
 )
 UPLOAD_FIELDS: Mapping[str, Schema] = {
-    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
+    "name": {**_NAME_SCHEMA, "description": "The file's name."},
     "bytes": {"type": "integer", "minimum": 1, "description": "How many bytes all parts have together."},
     "media_type": {"type": "string", "maxLength": LONGEST_MEDIA_TYPE, "description": "The file's media type."},
     "agent": {"type": "string", "description": "The agent of the thread whose file it is."},

@@ -144,7 +144,7 @@ async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_
 @pytest.mark.parametrize(
     "name",
     [
-        *("", " ", "../etc/passwd", "a/b", "a\\b", "..", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256),
+        *("", " ", "../etc/passwd", "a/b", "a\\b", "..", ". .", "...", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256),
         *("a\u200bb", "a\ufeffb", "a\u2063b", "a\u00adb", "a\u3164b", "a\ufe01b", "a\U000e0121b"),
         "report.txt" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"),
     ],
