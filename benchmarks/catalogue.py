@@ -25,6 +25,7 @@ from benchmarks.measures import (
     page,
     processor,
     readers,
+    recall,
     search,
     slow,
     start,
@@ -33,6 +34,7 @@ from benchmarks.measures import (
     streams,
     supersteps,
     threads,
+    uploads,
     waited,
     waiters,
     wires,
@@ -69,6 +71,8 @@ MEASURES: Mapping[str, Measure] = {
     "appends": appends.measure,
     "clone": clone.measure,
     "files": file_search.measure,
+    "recall": recall.measure,
+    "uploads": uploads.measure,
 }
 ON_REQUEST = frozenset(
     {
@@ -85,5 +89,7 @@ ON_REQUEST = frozenset(
         "appends",
         "clone",
         "files",
+        "recall",
+        "uploads",
     }
 )  # these may install packages, or need a browser: minutes, and the network

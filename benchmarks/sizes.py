@@ -50,12 +50,18 @@ class Sizes:
     idle_seconds: float = 5.0
     indexed_chunks: int = 300_000
     file_searches: int = 30
+    recalled_chunks: int = 100_000
+    recalls: int = 500
+    uploaded_mebibytes: int = 200
 
 
 FULL = Sizes()
 QUICK = Sizes(
     indexed_chunks=5000,
     file_searches=3,
+    recalled_chunks=5000,
+    recalls=20,
+    uploaded_mebibytes=20,
     warm_up_turns=10,
     checks=10,
     empty_requests=50,

@@ -23,6 +23,8 @@ from hosting.errors import ConfigurationError
 
 MOST_WHOLE_NUMBERS = 256
 """A vector of more numbers than this is kept as their signs."""
+_SMALLEST, _GREATEST = 1e-30, 1e30
+"""Of the largest number of a vector: a number of four bytes holds what is computed with it."""
 MOST_CHARACTERS = 4000
 """Of a text that is compared with others, unless the caller says otherwise."""
 
@@ -73,14 +75,17 @@ class Embedder:
     async def embedded(self, texts: Sequence[str]) -> list[tuple[str, Sequence[float]]]:
         """Return a model's name and its vector for each text.
 
-        Raises whatever the client does, `TimeoutError`, and `ValueError` for what is no vector.
+        Raises whatever the client does, `TimeoutError`, and `ValueError` for what is no vector or has no direction.
         """
         asked = self._client.get_embeddings([text[: self._most_characters] for text in texts])
         answered = await asyncio.wait_for(asked, self._seconds)
         if len(answered) != len(texts):
             raise ValueError(f"{len(answered)} embeddings for {len(texts)} texts")
-        model = getattr(self._client, "model", None)
-        return [(str(one.model or model or ""), [float(number) for number in one.vector]) for one in answered]
+        model = str(getattr(self._client, "model", None) or "")
+        vectors = [[float(number) for number in embedding.vector] for embedding in answered]
+        for vector in vectors:
+            _largest(vector)
+        return [(str(embedding.model or model), vector) for embedding, vector in zip(answered, vectors, strict=True)]
 
 
 def packed(model: str, numbers: Sequence[float]) -> Vector:
@@ -106,7 +111,7 @@ def cosines(numbers: Sequence[float], others: Sequence[Vector]) -> list[float]:
 
 def _largest(numbers: Sequence[float]) -> float:
     most = max(map(abs, numbers), default=0.0)
-    if not 0 < most < math.inf or math.isnan(sum(numbers)):
+    if not _SMALLEST < most < _GREATEST or math.isnan(sum(numbers)):
         raise ValueError(f"an embedding of {len(numbers)} numbers that has no direction")
     return most
 

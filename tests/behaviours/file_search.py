@@ -5,6 +5,7 @@ BEHAVIOURS = {
     "file-search.once": "A job that is killed anywhere goes on, and never embeds a recorded batch of chunks again.",
     "file-search.retried": "While the client of embeddings is away a job tries again after growing pauses, and in the "
     "end says why it failed.",
+    "file-search.ended": "A job that does not lead on ends: the file says why, and no client is asked without end.",
     "file-search.models": "Vectors of two models are never compared: files of another model are embedded again.",
     "file-search.replaced": "What an older model or size of chunks made of a file goes once a newer one is ready, "
     "whichever process dies, and never while the older app is at work.",

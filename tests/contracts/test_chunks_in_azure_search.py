@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from hosting.errors import ConfigurationError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
-from hosting.features.uploads.search.index.contract import ChunkIndexUnavailableError
 from hosting.testing.chunk_indexes import SPACE, chunks_of, everything, numbered
 from tests.support.vector_service import MOST_DOCUMENTS, VectorService
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import math
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,17 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.features.uploads.contents import PIECE_BYTES
-from hosting.host_settings import task_hub
-from hosting.names import StoreKey, store_space
-from hosting.settings import read_settings
-from hosting.store_choice import choose_attachments
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
-from tests.faults.storm_kept import kept
+from tests.faults.uploaded_files import CANARY, FILE, kept_up, left, upload
 from tests.support.canary import gone
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.grouped_app import grouped_app
-from tests.support.kept_in import HUB, KINDS, kept_in
+from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import RunningHost
 
 pytestmark = [
@@ -32,12 +26,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-CANARY = b"canary-4b1d"
-FILE = CANARY * (PIECE_BYTES * 2 // len(CANARY) + 9)
 THREAD = "/api/agents/Joker/threads/t"
 FILES = f"{THREAD}/files"
-DAYS = tuple({"CLOCK_AHEAD": str(hours * 3600)} for hours in (26, 40))
-"""After the first an upload has expired, and after the second nothing is left of it."""
 UPLOADING = [
     *((f"{side} attachments.put", nth) for side in ("before", "after") for nth in ("1", "2", "4")),
     *((f"{side} log.append", nth) for side in ("before", "after") for nth in ("1", "2", "3", "4", "5", "6")),
@@ -59,16 +49,6 @@ def folder(tmp_path: Path) -> Path:
     return killing_stores_app(tmp_path)
 
 
-async def upload(api: Api, path: str = FILES) -> httpx.Response:
-    """Send the file."""
-    return await api.http.post(path, params={"name": "canary.txt"}, content=FILE)
-
-
-def left(folder: Path, stores: dict[str, str]) -> list[str]:
-    """Return the places where the stores have some of the file."""
-    return [place for place, text in kept(folder, stores, stores[HUB]) if CANARY in text]
-
-
 @pytest.mark.behaviour("uploads.through-a-kill")
 @pytest.mark.parametrize(
     ("point", "nth", "stores"), kept_in(*KINDS, first=UPLOADING[1], rest=UPLOADING[2::3]), indirect=["stores"]
@@ -77,12 +57,12 @@ async def test_a_host_killed_in_an_upload_has_the_file_whole_or_not_at_all(
     folder: Path, point: str, nth: str, stores: dict[str, str]
 ) -> None:
     """The next process takes it again, and after a day nothing is left of a file that is not there."""
-    await killed_by(folder, point, upload, NTH=nth, **stores)
+    await killed_by(folder, point, lambda api: upload(api, FILES), NTH=nth, **stores)
 
     async with running(folder, **stores) as (_, api):
         listed = (await api.http.get(FILES)).json()["files"]
         contents = [(await api.http.get(file["content_url"])).content for file in listed]
-        again = (await upload(api)).json()
+        again = (await upload(api, FILES)).json()
         await api.http.delete(f"{FILES}/{again['file_id']}")
         for file in listed:
             await api.http.delete(f"{FILES}/{file['file_id']}")
@@ -91,32 +71,6 @@ async def test_a_host_killed_in_an_upload_has_the_file_whole_or_not_at_all(
     assert contents == [FILE] * len(listed)
     assert (again["bytes"], again["sha256"]) == (len(FILE), hashlib.sha256(FILE).hexdigest())
     assert left(folder, stores) == []
-
-
-async def kept_up(folder: Path, stores: dict[str, str]) -> None:
-    """Have the upkeep run a day later, and once more after that, until nothing is left to do."""
-    for later in DAYS:
-        async with running(folder, **later, **stores) as (_, api):
-            assert (await api.http.post("/admin/functions/agents_retention", json={})).status_code == 202
-            async with asyncio.timeout(GUARD_SECONDS):
-                while left(folder, stores) or not is_over(later, await due(folder, stores)):  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-
-
-def is_over(later: dict[str, str], names: list[str]) -> bool:
-    """Return whether the upkeep of that time has done its part: an upload that expired is removed at first."""
-    return not names or (later is DAYS[0] and any(name.endswith("-gone") for name in names))
-
-
-async def due(folder: Path, stores: dict[str, str]) -> list[str]:
-    """Return the names of files with which something is left to do."""
-    objects = choose_attachments(read_settings(stores), folder, stores)
-    space = store_space(task_hub(folder, stores), "uploads-due")
-    try:
-        keys = [name for _, name in await objects.put_between(space, 0.0, math.inf)]
-        return [name for key in keys for name in await objects.names(StoreKey(space, key))]
-    finally:
-        await objects.close()
 
 
 @pytest.mark.behaviour("uploads.through-a-kill")
@@ -129,7 +83,7 @@ async def test_a_host_killed_in_the_deletion_of_a_thread_leaves_none_of_its_file
     """The deletion is delivered again, and the receipt counts the file."""
     async with running(folder, **stores) as (_, api):
         await api.ask("hi", thread_id="t")
-        assert (await upload(api)).status_code == 201
+        assert (await upload(api, FILES)).status_code == 201
         assert left(folder, stores) != []
     await killed_by(folder, point, lambda api: api.http.delete(THREAD), NTH=nth, SAID="upload", **stores)
 
@@ -180,7 +134,7 @@ async def test_no_process_holds_a_file_whole(folder: Path) -> None:
     headers = {"content-length": str(LARGE_MIB * MIB)}
     limit = {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(2 * LARGE_MIB * MIB)}
     async with running(folder, AGENT_LOG="sqlite:.agents/log.sqlite", **limit) as (host, api):
-        await upload(api)
+        await upload(api, FILES)
         before = most_resident_mib(host)
         sent: Any = await api.http.post("/api/files?name=large.bin", content=body(), headers=headers, timeout=300)
         sending = most_resident_mib(host)

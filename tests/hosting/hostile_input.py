@@ -530,7 +530,7 @@ PARSERS: Mapping[str, Parser] = {
     "a file's name": Parser(
         lambda text: disposition(read_name("It", text)),
         runs("a", "a.", ". "),
-        ("hosting.features.uploads.names._NAMED",),
+        tuple(f"hosting.features.uploads.names.{name}" for name in ("_NAMED", "_UNSEEN")),
     ),
     "a range of a file": Parser(
         lambda text: read_range(text, 9),

@@ -104,9 +104,9 @@ class SearchedFiles:
         self.threads = _Threads(self.calls)
         self.engine = Engine()
 
-    def process(self, *agents: Agent[Any]) -> Process:
-        """Return a process with these agents."""
-        return Process(self, *agents)
+    def process(self, *agents: Agent[Any], index_address: str = "") -> Process:
+        """Return a process with these agents, whose index may be a service."""
+        return Process(self, *agents, index_address=index_address)
 
     async def left(self, *spaces: str) -> list[str]:
         """Return the names of all objects in these spaces of the attachments' store."""
@@ -121,13 +121,13 @@ class SearchedFiles:
 class Process:
     """One process: nothing that it remembers outlives it."""
 
-    def __init__(self, app: SearchedFiles, *agents: Agent[Any]) -> None:
+    def __init__(self, app: SearchedFiles, *agents: Agent[Any], index_address: str = "") -> None:
         stores = Stores(HUB, app.threads, Archive(MemoryObjects()), app.objects)
         clocks = Clocks(wall=lambda: app.now, awake=lambda: app.now)
         services = Services(stores, read_settings({}), AgentLoop(1), patience_seconds=0.1, clocks=clocks)
         self.app = app
         self.uploads = Uploads(services.cells, stores, services.log, most_bytes=10**8, quota_bytes=10**9)
-        self.part = SearchPart(self.uploads, services)
+        self.part = SearchPart(self.uploads, services, index_address)
         self.uploads.follow(self.part)
         for agent in agents:
             self.part.add(AgentPlan(str(agent.name), agent))

@@ -264,5 +264,6 @@ class _LateUpkeep:
         from hosting.features.uploads.upkeep import FilesUpkeep
 
         feature = self._feature
+        left = await FilesUpkeep(feature.uploads, feature._stores, feature._log.clocks).run(client)
         await feature.search.sweep()
-        return await FilesUpkeep(feature.uploads, feature._stores, feature._log.clocks).run(client)
+        return left

@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from hosting.core.cells import Cells
 from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.stores.contract import MOST_HEAD_BYTES
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.errors import HostingError, UnknownThreadError
@@ -46,6 +47,9 @@ _GONE = "-gone"
 
 MOST_SHARING = 800
 """So many files of an account may have the same content: the cell of the content has their ids."""
+
+_MOST_CONTENT_BYTES = MOST_HEAD_BYTES - 8192
+"""Of the cell of a content with its files and its parts; the rest is for the ids of uploads that are removed."""
 
 
 class FollowsFiles(Protocol):
@@ -158,25 +162,26 @@ class FileLives:
         stored = await self.read(scope, file_id)
         if stored is None:
             return None
-        before = stored
+        before, mine = stored, None
         await self._stores.attachments.put(scope.account.due(self._stores.hub), {f"{file_id}{_GONE}": scope.text})
 
         def removed(file: UploadedFile | None) -> UploadedFile | None:
-            nonlocal before
+            nonlocal before, mine
             if file is None or file.state == "removing":
                 return file
             before = file
             is_in_flight = file.due or not file.counted
             until = self._clocks.wall() + UNUSED_SECONDS if is_in_flight else None
             changes = {"state": "removing", "name": "", "media_type": "", "purpose": "", "expires_at": until}
-            return file.model_copy(update={**changes, "parts": (), "origin": None})
+            mine = file.model_copy(update={**changes, "parts": (), "origin": None})
+            return mine
 
         file = await self._change(scope, file_id, removed)
         if file is None:
             await self._undue(scope, f"{file_id}{_GONE}")
             return None
         chunks = await self._take_away(scope, file, keeps_record=keeps_record)
-        return None if before.state == "removing" else Removed(before, chunks)
+        return Removed(before, chunks) if file is mine else None  # of processes that meet, one counts it
 
     async def resume(self, scope: Scope, name: str, client: ClockClient) -> bool:
         """Do what is left to do by that name of something due, and return whether nothing is."""
@@ -230,11 +235,13 @@ class FileLives:
                 return known
             if is_shared and not known.files:
                 raise UnknownFileError("The file was deleted while it went along with its conversation.")
-            if len(known.files) >= MOST_SHARING:
+            joined = known.joined(file)
+            if len(joined.files) > MOST_SHARING or len(CONTENTS.encode(joined) or b"") > _MOST_CONTENT_BYTES:
                 raise UploadMismatchError(
-                    f"{MOST_SHARING} files of this owner have the very same content, which is the most. Delete some."
+                    f"{len(known.files)} files of this owner have the very same content, which is the most. Delete "
+                    "some of them."
                 )
-            return known.joined(file)
+            return joined
 
         content: SharedContent = await self._cells.change(account.cell(CONTENTS, file.sha256), shared)
         return content

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from hosting.errors import InvalidFieldError
 from hosting.features.uploads.refusals import InvalidRangeError
-from hosting.features.uploads.routes import LONGEST_NAME
+from hosting.features.uploads.routes import LONGEST_NAME, UNSEEN
 
 OCTETS = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,62}/[a-z0-9][a-z0-9.+-]{0,62}")
@@ -19,8 +19,7 @@ _HARMLESS = re.compile(
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _NAMED = re.compile(r"[^\s.]")
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""With these a name is shown in another order than it has: `gnp.exe` as `exe.png`."""
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
 def read_name(where: str, name: str) -> str:
@@ -32,7 +31,7 @@ def read_name(where: str, name: str) -> str:
         )
     if "/" in name or "\\" in name:
         raise InvalidFieldError(f"{where} is {shown}, which is a path. Send the file's name alone.")
-    if any(character in _DIRECTIONS or unicodedata.category(character) in _CONTROLS for character in name):
+    if _UNSEEN.search(name) or any(unicodedata.category(character) in _CONTROLS for character in name):
         raise InvalidFieldError(f"{where} is {shown}, which has characters that cannot be seen. Send a name without.")
     return name
 

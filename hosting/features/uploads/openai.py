@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hosting.core.request.fields import read_text
-from hosting.errors import ContentTooLargeError, HostingError, InvalidFieldError
+from hosting.errors import BodyTooLargeError, ContentTooLargeError, HostingError, InvalidFieldError
 from hosting.features.uploads import openai_routes as routes
 from hosting.features.uploads.http import content_reply, length_of, read_file
 from hosting.features.uploads.multipart import FileForm
@@ -71,10 +71,11 @@ class OpenAiFiles:
     async def inlined(self, request: HttpRequest) -> HttpRequest:
         """Return a request with the contents of the files that it names by id, if they are files of this app.
 
-        Raises `ContentTooLargeError` for one that is larger than a message may have.
+        Raises `ContentTooLargeError` for one that is larger than a message may have, and `BodyTooLargeError` as soon as
+        all of them are more than a request may have: a body may name the same file many times.
         """
-        body = await request.received.body()
-        if _NAMED not in body:
+        body, most = await request.received.body(), self._settings.max_body_bytes
+        if _NAMED not in body or len(body) > most:  # whoever reads the request says so
             return request
         try:
             fields = parse_json(body)
@@ -84,10 +85,15 @@ class OpenAiFiles:
         scopes = [Scope(owner=request.caller.owner)]
         if isinstance(agent, str) and request.plan.find(agent) is not None:
             scopes.append(Scope(agent.lower()))
-        is_changed = False
+        size = 0
         for part in _parts_with_files(fields):
-            is_changed |= await self._inline(part, scopes)
-        if not is_changed:
+            size += await self._inline(part, scopes)
+            if size > most:
+                raise BodyTooLargeError(
+                    f"The files that the request names have more than {most:,} bytes together, which is the most of a "
+                    "request. Name fewer, or let the agent search them."
+                )
+        if not size:
             return request
         changed = json.dumps(fields, ensure_ascii=False).encode()
 
@@ -96,8 +102,8 @@ class OpenAiFiles:
 
         return replace(request, received=replace(request.received, body=read))
 
-    async def _inline(self, part: dict[str, Any], scopes: list[Scope]) -> bool:
-        """Put the content of a file into a part that names it; return whether it is a file of this app."""
+    async def _inline(self, part: dict[str, Any], scopes: list[Scope]) -> int:
+        """Put the content of a file into a part that names it; return its bytes there, 0 for no file of this app."""
         match = _FILE_ID.fullmatch(str(part.get("file_id")))
         file, scope = None, scopes[0]
         for scope in scopes if match else ():
@@ -105,7 +111,7 @@ class OpenAiFiles:
             if file is not None:
                 break
         if file is None:
-            return False
+            return 0
         most = self._settings.max_data_bytes
         if file.bytes * 4 // 3 > most:
             raise ContentTooLargeError(
@@ -119,7 +125,7 @@ class OpenAiFiles:
         part.update({"image_url": uri} if part.get("type") == "input_image" else {"file_data": uri})
         if "file_data" in part:
             part.setdefault("filename", file.name)
-        return True
+        return len(uri)
 
     async def _create(self, request: HttpRequest, _: str) -> Reply:
         form = FileForm(request.headers, request.chunks(), "file", "purpose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosting.errors import HostingError, RequestError
+from hosting.errors import HostingError, RequestError, StoreUnavailableError
 
 
 class UnknownFileError(RequestError, code="unknown_file", status=404):
@@ -37,6 +37,12 @@ class FileNotFetchedError(RequestError, code="file_not_fetched", status=422):
     """The address gave no file."""
 
 
+class ChunkIndexUnavailableError(StoreUnavailableError, code="chunk_index_unavailable", status=503):
+    """The index of files could not be reached, or throttles; its data is unchanged."""
+
+    sentence = "The index of files cannot be reached. Try again."
+
+
 REFUSALS: tuple[type[HostingError], ...] = (
     UnknownFileError,
     UnknownUploadError,
@@ -46,4 +52,5 @@ REFUSALS: tuple[type[HostingError], ...] = (
     InvalidRangeError,
     HostNotAllowedError,
     FileNotFetchedError,
+    ChunkIndexUnavailableError,
 )

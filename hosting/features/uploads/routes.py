@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from hosting import errors
 from hosting.core.request.contents import Limits
 from hosting.features.uploads.refusals import (
+    ChunkIndexUnavailableError,
     FileNotFetchedError,
     FilesFullError,
     FileTooLargeError,
@@ -29,8 +30,14 @@ from hosting.outside import LONGEST_URL
 from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
-_UNNAMED = r"/\\\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-"""Separators of paths, controls, and marks with which a name is shown in another order than it has."""
+UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
+    r"\ufff0-\ufff8" + "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""What no person sees and a model reads, such as a sentence in tags, and what shows a name in another order than it
+has: `gnp.exe` as `exe.png`. Joiners and the style of an emoji stay: writing needs them."""
+_UNNAMED = rf"/\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff{UNSEEN}"
+"""Separators of paths, controls, and what cannot be seen."""
 NAME_PATTERN = rf"^[^{_UNNAMED}]*[^{_UNNAMED}\s.][^{_UNNAMED}]*$"
 """A name has more than dots and spaces."""
 _NAME_SCHEMA: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": NAME_PATTERN}
@@ -120,6 +127,7 @@ class FileBody:
 
 
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
+_REMOVED: Refusals = (*_ATTACHMENTS, ChunkIndexUnavailableError)
 _THREAD: Refusals = (errors.UnknownThreadError,)
 _NEW: Refusals = (FileTooLargeError, FilesFullError, UploadMismatchError, UnknownUploadError, *_ATTACHMENTS)
 _FETCHED: Refusals = (HostNotAllowedError, FileNotFetchedError, *_NEW)
@@ -236,7 +244,7 @@ class FileRoutes:
             parameters=(RANGE,),
         )
         self.delete = route(
-            "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_ATTACHMENTS, **writes
+            "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_REMOVED, **writes
         )
         self.all = (self.add, self.fetch, self.list, self.read, self.content, self.delete)
 
@@ -290,7 +298,7 @@ ERASE_AGENT = Route(
     places.AGENT.below("files"),
     "Delete all files of the agent",
     ok(ErasedFiles),
-    _ATTACHMENTS,
+    _REMOVED,
     needs="admin",
     is_for_workflows=False,
 )

@@ -14,6 +14,9 @@ A killed step comes again, and then finds it.
 
 Each job has a number. One that began later has a greater number, and objects of its own: steps of an older one that are
 still on their way find the number and end.
+
+Each way that does not lead on has its end: a step comes again some times, and a job begins anew some times, each time
+after a longer pause. Then the job has failed, and the file says why.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import logging
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -33,12 +36,13 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.stores.stores import Stores
 from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
-from hosting.features.uploads.refusals import UnknownFileError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError, UnknownFileError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, IndexedChunk, IndexSpace
+from hosting.features.uploads.search.job_steps import JobStep, fresh, later, pause_seconds, to_tidy
 from hosting.features.uploads.search.older_recipes import OlderRecipes, batches_of, space_of
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.features.uploads.search.status import is_replaced
+from hosting.features.uploads.search.status import AGENT_MISSING, is_replaced
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.extract import extracted
 from hosting.features.uploads.search.texts.limits import TextLimits, TextPiece
@@ -50,20 +54,22 @@ from hosting.ports import Clocks
 logger = logging.getLogger(__name__)
 
 BATCH = 64
-"""Chunks that are embedded by one call of the client."""
+"""Chunks that are embedded by one call of the client, at most."""
+BATCH_TOKENS = 200_000
+"""Of all chunks of one call, as they are estimated: models of OpenAI take 300,000."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
 _REFUSED = "The index takes no more chunks, or not these. Delete files that are not needed, and upload this one again."
 _AWAY = "The embedding client failed again and again. Search again when it works."
+_CHANGING = "The embedding client answers by one model and then by another. Give it one model, and search again."
+_BROKEN = "Making the file ready failed again and again. The log of the app says why. Search again when that is mended."
 _TURN_SECONDS = 5.0
 """For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
-_FIRST_PAUSE_SECONDS = 15.0
-_LONGEST_PAUSE_SECONDS = 1800.0
 ENDED = ("ready", "failed")
-TIDY_SECONDS = 3600.0
-"""So long after a file is ready what older recipes made of it goes: by then no process of an older app is at work."""
 MOST_TRIES = 30
 """Of one step: with these pauses, about twelve hours."""
+MOST_RESTARTS = 6
+"""Of one job: with these pauses, about a quarter of an hour."""
 
 
 class EmbeddingsUnavailable(Exception):
@@ -74,30 +80,11 @@ class RecordGone(Exception):
     """A record of an earlier step is not there: the file went meanwhile, or it is read once more."""
 
 
-class JobStep(Struct, frozen=True, omit_defaults=True):
-    """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch.
-
-    It has failed so many `tries`, and has waited so many `turns` for others.
-    """
-
-    instance: str
-    scope: tuple[str, str, str, int]
-    file_id: str
-    recipe: str
-    job: int
-    do: Literal["read", "embed", "index", "tidy"] = "read"
-    batch: int = 0
-    batches: int = 0
-    model: str = ""
-    size: int = 0
-    tries: int = 0
-    turns: int = 0
-    wait_seconds: float = 0.0
-
-    @property
-    def of(self) -> Scope:
-        """Where the file is."""
-        return Scope(*self.scope)
+_REASONS: Mapping[type[Exception], tuple[str, str]] = {
+    EmbeddingsUnavailable: ("embeddings_unavailable", _AWAY),
+    ChunkIndexUnavailableError: ("not_indexed", _BROKEN),
+}
+"""The code and the sentence with which a job fails in the end."""
 
 
 class _Vectors(Struct, frozen=True):
@@ -156,32 +143,35 @@ class FileJobs:
             return await self._tidy(step, file, knows=search is not None)
         if file.indexes[step.recipe].state in ENDED:  # a process ended between this record and the next step
             await self._erase_objects(step)
-            return _to_tidy(step, file)
+            return to_tidy(step, file)
         if search is None:
-            return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
+            return await self._again(step, AGENT_MISSING, "No agent of the app searches files in this way any more.")
         try:
             async with asyncio.timeout(_TURN_SECONDS):
                 await self._turns.acquire()
         except TimeoutError:
-            return replace(step, turns=step.turns + 1, wait_seconds=_pause(step.turns))
+            return later(step)
         try:
             following: _Next = await self._steps[step.do](step, search, file)
         except UnreadableFileError as error:
             following = None
             await self._failed(step, error.code, error.sentence)
-        except EmbeddingsUnavailable:
-            following = await self._again(step, "embeddings_unavailable", _AWAY)
+        except (EmbeddingsUnavailable, ChunkIndexUnavailableError) as error:
+            following = await self._again(step, *_REASONS[type(error)])
         except RecordGone:
-            following = replace(_fresh(step), do="read", batch=0, batches=0, model="", size=0, wait_seconds=1.0)
+            following = await self._restarted(step, "not_indexed", _BROKEN, do="read", batches=0)
         except HostingError as error:  # a store that is away
             logger.warning("File %s is not indexed yet (%s).", step.file_id, error.code)
-            return replace(step, wait_seconds=_FIRST_PAUSE_SECONDS)
+            return later(step)
+        except Exception:  # a full disk, for one
+            logger.exception("File %s is not indexed yet.", step.file_id)
+            following = await self._again(step, "not_indexed", _BROKEN)
         finally:
             self._turns.release()
         if (after := await self._file(step)) is None:
             await self._take_back(step)
             return None
-        return _to_tidy(step, after) if following is None else following
+        return to_tidy(step, after) if following is None else following
 
     async def _tidy(self, step: JobStep, file: UploadedFile, *, knows: bool) -> _Next:
         """Remove what recipes made of the file by which nothing of this app searches it any more.
@@ -189,7 +179,7 @@ class FileJobs:
         A process that does not know the job's own recipe is of an older app, or of a newer one: it decides nothing.
         """
         if not knows:
-            later = replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
+            later = replace(step, tries=step.tries + 1, wait_seconds=pause_seconds(step.tries))
             return later if step.tries < MOST_TRIES else None
         wanted = {step.recipe, *self._recipes.searching(step.of)}
         await self._older.remove(step.of, file, wanted, self._recipes.indexes())
@@ -245,7 +235,7 @@ class FileJobs:
             index = file.indexes.get(step.recipe)
             if index is None or index.job != step.job:
                 return file
-            known = index.model_copy(update=changed)
+            known = index.model_copy(update={"code": "", **changed})
             return file.model_copy(update={"indexes": {**file.indexes, step.recipe: known}})
 
         with suppress(UnknownFileError):  # the end of the step finds that too
@@ -261,7 +251,16 @@ class FileJobs:
         if step.tries >= MOST_TRIES:
             await self._failed(step, code, sentence)
             return None
-        return replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
+        await self._record(step, code=code)
+        return replace(step, tries=step.tries + 1, wait_seconds=pause_seconds(step.tries))
+
+    async def _restarted(self, step: JobStep, code: str, sentence: str, **begins: Any) -> _Next:
+        """Have the job begin anew after a pause, each longer than the one before; end it after many."""
+        if step.restarts >= MOST_RESTARTS:
+            await self._failed(step, code, sentence)
+            return None
+        anew = replace(fresh(step), restarts=step.restarts + 1, batch=0, model="", size=0, **begins)
+        return replace(anew, wait_seconds=pause_seconds(step.restarts))
 
     async def _read(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
@@ -270,12 +269,13 @@ class FileJobs:
         async with aclosing(extracted(parts, file.name, file.media_type, TextLimits())) as reading:
             pieces = [piece async for piece in reading]
         chunks = await asyncio.to_thread(_chunks_of, pieces, search.chunk_tokens, search.overlap_tokens)
-        batches = [chunks[start : start + BATCH] for start in range(0, len(chunks), BATCH)]
+        most = batch_of(search.chunk_tokens)
+        batches = [chunks[start : start + most] for start in range(0, len(chunks), most)]
         place = self._place(step.of)
         for number, batch in enumerate(batches):
             await self._objects.put(place, {_name(step, f"chunks-{number}"): msgspec.msgpack.encode(batch)})
         await self._record(step, state="embedding", chunks=len(chunks), embedded=0)
-        return replace(_fresh(step), do="embed" if batches else "index", batches=len(batches))
+        return replace(fresh(step), do="embed" if batches else "index", batches=len(batches))
 
     async def _embed(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Embed one batch, unless its vectors are recorded."""
@@ -289,16 +289,17 @@ class FileJobs:
         else:
             vectors = msgspec.msgpack.decode(stored, type=_Vectors)
         done = step.batch + 1
-        await self._record(step, embedded=min(done * BATCH, file.indexes[step.recipe].chunks))
-        following = replace(_fresh(step), model=vectors.model, size=vectors.size)
+        embedded = min(done * batch_of(search.chunk_tokens), file.indexes[step.recipe].chunks)
+        await self._record(step, embedded=embedded)
+        following = replace(fresh(step), model=vectors.model, size=vectors.size)
         return replace(following, do="index") if done >= step.batches else replace(following, batch=done)
 
-    async def _anew(self, step: JobStep) -> JobStep:
+    async def _anew(self, step: JobStep) -> _Next:
         """Begin with the first batch: those that are recorded are of a model that answers no more."""
         place = self._place(step.of)
         names = await self._objects.names(place, _name(step, "vectors-"))
         await self._objects.erase(place, names)
-        return replace(_fresh(step), batch=0, model="", size=0, wait_seconds=1.0)
+        return await self._restarted(step, "embeddings_unavailable", _CHANGING)
 
     async def _chunks(self, step: JobStep, batch: int) -> list[Chunk]:
         return msgspec.msgpack.decode(await self._object(step, f"chunks-{batch}"), type=list[Chunk])
@@ -356,19 +357,9 @@ def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: i
     return list(chunked(pieces, chunk_tokens, overlap_tokens))
 
 
-def _to_tidy(step: JobStep, file: UploadedFile) -> _Next:
-    """Return the step behind the end of a job: none where nothing is known of the file but what the job made."""
-    if len(file.indexes) < 2:
-        return None
-    return replace(_fresh(step), do="tidy", wait_seconds=TIDY_SECONDS)
-
-
-def _fresh(step: JobStep) -> JobStep:
-    return replace(step, tries=0, turns=0, wait_seconds=0.0)
-
-
-def _pause(times: int) -> float:
-    return min(_FIRST_PAUSE_SECONDS * 2.0 ** min(times, 16), _LONGEST_PAUSE_SECONDS)
+def batch_of(chunk_tokens: int) -> int:
+    """Return how many chunks of that size are embedded by one call of the client."""
+    return max(1, min(BATCH, BATCH_TOKENS // chunk_tokens))
 
 
 def _name(step: JobStep, what: str) -> str:

@@ -42,13 +42,6 @@ class SearchPart:
         """The agents and workflows that search, or have agents within that do."""
 
     @cached_property
-    def stored_index(self) -> StoredChunkIndex:
-        """The index in the app's own storage, which has what was indexed before a service was named."""
-        from hosting.features.uploads.search.index.stored import StoredChunkIndex
-
-        return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
-
-    @cached_property
     def index(self) -> ChunkIndex:
         """The index in the app's own storage, or the service that the setting names."""
         if not self._index_address:
@@ -59,13 +52,25 @@ class SearchPart:
         return AzureSearchChunkIndex(connect, self._stores.hub)
 
     @cached_property
+    def stored_index(self) -> StoredChunkIndex:
+        """The index in the app's own storage. It may have something of files also where a service is the index now.
+
+        Raises `ChunkIndexUnavailableError` where its packages were taken out of the app, and files are in it.
+        """
+        from hosting.features.uploads.search.index.contract import check_index_packages
+
+        check_index_packages()
+        from hosting.features.uploads.search.index.stored import StoredChunkIndex
+
+        return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
+
+    @cached_property
     def searches(self) -> FileSearches:
         """Which agents search what."""
         from hosting.features.uploads.search.searches import FileSearches
 
         place = self._index_address.partition(";")[0]  # without a key, which changes
-        earlier = [self.stored_index] if self._index_address else []
-        return FileSearches(self._uploads, self._clocks, lambda: self.index, place, earlier)
+        return FileSearches(self._uploads, self._clocks, lambda: (self.index, self.stored_index), place)
 
     @cached_property
     def jobs(self) -> FileJobs:
@@ -108,7 +113,7 @@ class SearchPart:
         """Take a step of a job, and return the next one; nothing where the job is over."""
         import msgspec
 
-        from hosting.features.uploads.search.jobs import JobStep
+        from hosting.features.uploads.search.job_steps import JobStep
 
         following = await self.jobs.take(msgspec.convert(json.loads(text), JobStep))
         return "" if following is None else msgspec.json.encode(following).decode()

@@ -29,9 +29,18 @@ from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
 from hosting.features.uploads.search.index.given import GivenIndex
-from hosting.features.uploads.search.jobs import ENDED, JobStep, stored_file
+from hosting.features.uploads.search.job_steps import JobStep
+from hosting.features.uploads.search.jobs import ENDED, stored_file
 from hosting.features.uploads.search.older_recipes import space_of
-from hosting.features.uploads.search.provider import CHARACTERS_OF_TOKEN, FileSearch, Findings, Passage, Question
+from hosting.features.uploads.search.provider import (
+    CHARACTERS_OF_TOKEN,
+    FileSearch,
+    Findings,
+    Passage,
+    Question,
+    UnknownNameError,
+)
+from hosting.features.uploads.search.status import AGENT_MISSING
 from hosting.features.uploads.uploads import Uploads
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationClient
@@ -43,7 +52,7 @@ AGAIN_SECONDS = 3600.0
 """After this a file whose embedding failed, or whose job gives no sign of life, is begun again."""
 _MORE = 2
 """So many times as many chunks are found as fit, because files may be gone."""
-_AWAY = frozenset({"embeddings_unavailable", "agent_missing"})
+_AWAY = frozenset({"embeddings_unavailable", "not_indexed", AGENT_MISSING})
 _LISTED = 20
 _LOOK_BYTES = 512
 _LOOKS_BYTES = 1024 * 1024
@@ -58,22 +67,13 @@ class _Look(Struct, frozen=True):
 
 
 class FileSearches:
-    """The searches of one app, on the loop of its log. `own` makes the app's index, and `place` names where it is.
+    """The searches of one app, on the loop of its log.
 
-    Indexes that the app had `earlier` are not searched any more, but what goes, goes from them too.
+    `own` returns the app's indexes, first the one that is searched, and `place` names where that is.
     """
 
-    def __init__(
-        self,
-        uploads: Uploads,
-        clocks: Clocks,
-        own: Callable[[], ChunkIndex],
-        place: str,
-        earlier: Sequence[ChunkIndex] = (),
-    ) -> None:
-        self._uploads, self._clocks, self._make_own, self._earlier = uploads, clocks, own, earlier
-        self._own: ChunkIndex | None = None
-        self._place = place
+    def __init__(self, uploads: Uploads, clocks: Clocks, own: Callable[[], Sequence[ChunkIndex]], place: str) -> None:
+        self._uploads, self._clocks, self._own, self._place = uploads, clocks, own, place
         self._given: dict[int, ChunkIndex] = {}
         self._of_agents: defaultdict[str, list[FileSearch]] = defaultdict(list)
         self._providers: dict[FileSearch, None] = {}
@@ -140,22 +140,18 @@ class FileSearches:
 
     def index_of(self, search: FileSearch) -> ChunkIndex:
         """Return where its chunks are."""
-        if search.index is not None:
-            return self._given.setdefault(id(search.index), GivenIndex(search.index))
-        if self._own is None:
-            self._own = self._make_own()
-        return self._own
+        if search.index is None:
+            return self._own()[0]
+        return self._given.setdefault(id(search.index), GivenIndex(search.index))
 
     def check(self) -> None:
         """Raise `ConfigurationError` for a setting that names no index."""
         self.indexes()
 
     def indexes(self) -> Sequence[ChunkIndex]:
-        """Return every index that may have something of a file: the app's, earlier ones, and those of agents."""
-        if self._own is None:
-            self._own = self._make_own()
-        others = [self.index_of(provider) for provider in self._providers if provider.index is not None]
-        return [self._own, *dict.fromkeys((*self._earlier, *others))]
+        """Return every index that may have something of a file: the app's own, and those that agents were given."""
+        given = [self.index_of(provider) for provider in self._providers if provider.index is not None]
+        return [*dict.fromkeys((*self._own(), *given))]
 
     def searching(self, scope: Scope) -> dict[str, FileSearch]:
         """Return the providers that may search the files of a scope, by their recipes: of an owner's files, all."""
@@ -227,12 +223,11 @@ class FileSearches:
         return None
 
     async def _named(self, scopes: Iterable[Scope], names: Sequence[str]) -> frozenset[str]:
-        """Return the ids of the files with these names or ids. Raises `ValueError` for one that is not there."""
+        """Return the ids of the files with these names or ids. Raises `UnknownNameError` for one that is not there."""
         files = [file for scope in scopes for file in await self._uploads.files(scope)]
         ids = {name: {file.id for file in files if name in (file.id, file.name)} for name in names}
         if missing := [name for name, same in ids.items() if not same]:
-            known = ", ".join(repr(file.name) for file in files[:_LISTED]) or "none"
-            raise ValueError(f"There is no file {missing[0]!r:.200}. Files: {known}.")
+            raise UnknownNameError(missing[0], [file.name for file in files[:_LISTED]])
         return frozenset[str]().union(*ids.values())
 
     async def _look(self, scopes: Iterable[Scope], recipe: str, model: str, size: int) -> tuple[int, int]:

@@ -25,12 +25,18 @@ class ShownIndex(TypedDict):
 
 REPLACED = "replaced"
 """The code of a recipe that nothing searches by any more: what it made is about to go."""
+AGENT_MISSING = "agent_missing"
+"""The code of a job for which no agent of the app searches any more."""
 _FAR = ("queued", "reading", "embedding", "failed", "ready")
 
 
 def shown_index(file: UploadedFile) -> ShownIndex | None:
-    """Return how far the search is that has most to do; None where no agent searches the file."""
-    indexes = [index for index in file.indexes.values() if index.code != REPLACED]
+    """Return how far the search is that has most to do; None where no agent searches the file.
+
+    What agents of an earlier version searched by counts only where nothing else does.
+    """
+    known = [index for index in file.indexes.values() if index.code != REPLACED]
+    indexes = [index for index in known if index.code != AGENT_MISSING] or known
     if not indexes:
         return None
     index: FileIndex = min(indexes, key=lambda index: _FAR.index(index.state))

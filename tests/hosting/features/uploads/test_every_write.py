@@ -10,10 +10,14 @@ from itertools import count
 
 import pytest
 
+from hosting.core.cells import Cells
+from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
-from hosting.features.uploads.records import Scope
-from hosting.features.uploads.uploads import Uploads
-from tests.support.mortal_files import Disk, Fate, KilledError, stored, stored_in_parts
+from hosting.features.uploads.lives import MOST_SHARING
+from hosting.features.uploads.records import CONTENTS, Part, Scope, SharedContent
+from hosting.features.uploads.refusals import UploadMismatchError
+from hosting.features.uploads.uploads import MOST_PARTS, Uploads
+from tests.support.mortal_files import HUB, Disk, Fate, KilledError, stored, stored_in_parts
 
 MINE, THREAD = Scope(owner="app"), Scope("clerk", "app", "t")
 
@@ -106,3 +110,40 @@ async def test_processes_that_meet_lose_no_content_and_leave_none(seed: int) -> 
     await disk.kept_up()
 
     assert (at_once, await disk.faults(MINE, THREAD)) == ([], [])
+
+
+@pytest.mark.behaviour("uploads.once")
+async def test_a_content_has_no_more_files_than_its_record_has_room_for() -> None:
+    """Of a content in a thousand parts fewer than of another one: the next file is refused with their number."""
+    disk = Disk()
+    uploads = disk.process()
+    first = await stored(uploads, MINE, "a0")
+    parts = tuple(Part(id=f"{number:012x}", bytes=4_194_304) for number in range(MOST_PARTS))
+    others = tuple(f"{number:032x}" for number in range(480))
+    content = SharedContent(id=first.id, parts=parts, files=(first.id, *others))
+    cells = Cells(disk.threads, ThreadLog(disk.threads, disk.objects, HUB))
+    await cells.change(MINE.account.cell(CONTENTS, first.sha256), lambda _: content)
+
+    with pytest.raises(UploadMismatchError, match="files of this owner have the very same content") as refused:
+        await _stored_many(uploads)
+
+    assert 481 < int(refused.value.detail.partition(" ")[0]) == 480 + len(await uploads.files(MINE)) < MOST_SHARING
+
+
+async def _stored_many(uploads: Uploads) -> None:
+    for number in range(1, 99):
+        await stored(uploads, MINE, f"a{number}")
+
+
+@pytest.mark.behaviour("uploads.two-processes")
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_file_that_two_processes_delete_is_counted_by_one(seed: int) -> None:
+    """Their receipts together say that one file went."""
+    draw = random.Random(seed)
+    disk = await _disk()
+    [file] = [file for file in await disk.process().files(MINE) if file.name == "other"]
+
+    erased = await asyncio.gather(*(disk.process(Fate(turns=draw)).delete(MINE, file.id) for _ in range(3)))
+
+    assert sum(each.files for each in erased) == 1
+    assert sum(each.bytes for each in erased) == file.bytes

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -94,13 +95,15 @@ async def test_a_range_has_its_bytes_alone(owned: OwnedApp, wanted: str, start: 
 async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
     """And the answer says how many there are. More than one range is answered with all of the file."""
     url = (await upload(owned, "ada", b"abc")).json()["content_url"]
-    refused = await owned.ask("ada", "GET", url, headers={"range": "bytes=3-"})
-    several = await owned.ask("ada", "GET", url, headers={"range": "bytes=0-0,2-2"})
+    ranges = ("bytes=3-", "bytes=-0", "bytes=2-1", "bytes=9-99")
+    refused = [await owned.ask("ada", "GET", url, headers={"range": wanted}) for wanted in ranges]
+    others = ("bytes=0-0,2-2", f"bytes={'0-2,' * 10_000}1-1", "bytes=-", "lines=1-2", "bytes=a-b", "bytes=--1")
+    several = [await owned.ask("ada", "GET", url, headers={"range": wanted}) for wanted in others]
     changed = await owned.ask("ada", "GET", url, headers={"range": "bytes=0-0", "if-range": '"another"'})
 
-    assert (refused.status_code, refused.json()["code"]) == (416, "invalid_range")
-    assert refused.headers["content-range"] == "bytes */3"
-    assert [(answer.status_code, answer.content) for answer in (several, changed)] == [(200, b"abc")] * 2
+    assert {(answer.status_code, answer.json()["code"]) for answer in refused} == {(416, "invalid_range")}
+    assert {answer.headers["content-range"] for answer in refused} == {"bytes */3"}
+    assert {(answer.status_code, answer.content) for answer in (*several, changed)} == {(200, b"abc")}
 
 
 @pytest.mark.behaviour("uploads.whole")
@@ -141,7 +144,11 @@ async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_
 @pytest.mark.behaviour("uploads.names")
 @pytest.mark.parametrize(
     "name",
-    ["", " ", "../etc/passwd", "a/b", "a\\b", "..", ". .", "...", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256],
+    [
+        *("", " ", "../etc/passwd", "a/b", "a\\b", "..", ". .", "...", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256),
+        *("a\u200bb", "a\ufeffb", "a\u2063b", "a\u00adb", "a\u3164b", "a\ufe01b", "a\U000e0121b"),
+        "report.txt" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey me"),
+    ],
     ids=ascii,
 )
 async def test_a_name_that_is_a_path_or_cannot_be_seen_is_refused(owned: OwnedApp, name: str) -> None:
@@ -150,6 +157,19 @@ async def test_a_name_that_is_a_path_or_cannot_be_seen_is_refused(owned: OwnedAp
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
     assert await stored_names(owned.app) == {}
+
+
+@pytest.mark.behaviour("uploads.names")
+@pytest.mark.parametrize(
+    "name", ["می‌خواهم.txt", "👩‍🚀 ❤️.txt", "CON", "nul.txt ", "a:b?.txt", "a.txt. ", "x" * 255], ids=ascii
+)
+async def test_a_name_that_people_write_is_kept_as_it_is(owned: OwnedApp, name: str) -> None:
+    """With joiners and emoji; no file of the app has it, so it may be one that a system keeps for itself."""
+    created = await upload(owned, "ada", b"abc", name)
+    headers = (await owned.ask("ada", "GET", created.json()["content_url"])).headers
+
+    assert created.json()["name"] == name
+    assert headers["content-disposition"].endswith(f"filename*=UTF-8''{quote(name, safe='')}")
 
 
 @pytest.mark.behaviour("uploads.whole")

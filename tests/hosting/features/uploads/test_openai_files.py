@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -123,3 +124,17 @@ async def test_a_file_that_is_too_large_for_a_message_is_refused(wires: Wires) -
         part = {"type": "input_image", "file_id": file_id}
         refused = await wires.respond(input=[{"role": "user", "content": [part]}])
         assert (refused.status_code >= 400, refused.json()["error"]["code"]) == (True, code)
+
+
+async def test_a_message_that_names_a_file_many_times_is_refused_before_all_is_read(wires: Wires) -> None:
+    """A small request would be gigabytes otherwise: each id stands for the bytes of a whole file."""
+    picture = await created(wires, "eyes.png", b"x" * 190_000, "vision")
+    part = {"type": "input_image", "file_id": picture.id}
+    answers = [await wires.respond(input=[{"role": "user", "content": [part] * times}]) for times in (2, 8000)]
+    body = json.dumps({"model": "Joker", "input": [{"role": "user", "content": [part]}], "pad": " " * 2_000_000})
+    large = await wires.http.post("openai/v1/responses", content=body, headers={"content-type": "application/json"})
+
+    assert answers[0].status_code == 200, answers[0].text
+    assert (answers[1].status_code, answers[1].json()["error"]["code"]) == (413, "body_too_large")
+    assert answers[1].json()["error"]["message"].startswith("The files that the request names have more than")
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")

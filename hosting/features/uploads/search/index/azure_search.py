@@ -37,10 +37,10 @@ from azure.search.documents.models import VectorizedQuery
 
 from hosting.core.stores.connection import BoundedConnection
 from hosting.errors import ConfigurationError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.index.catalog import model_key
 from hosting.features.uploads.search.index.contract import (
-    ChunkIndexUnavailableError,
     ChunkQuery,
     FoundChunk,
     IndexedChunk,

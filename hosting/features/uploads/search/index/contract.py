@@ -14,14 +14,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from hosting.errors import ConfigurationError, StoreUnavailableError
+from hosting.errors import ConfigurationError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.chunk import Chunk
-
-
-class ChunkIndexUnavailableError(StoreUnavailableError, code="chunk_index_unavailable", status=503):
-    """The index of files could not be reached, or throttles; its data is unchanged."""
-
-    sentence = "The index of files cannot be reached. Try again."
 
 
 class ChunkIndexFullError(ValueError):
@@ -101,10 +96,13 @@ class ChunkIndex(Protocol):
 
 
 def checked_vector(vector: Sequence[float], size: int) -> Sequence[float]:
-    """Return the vector. Raises `ValueError` for one of another size, or without a direction."""
+    """Return the vector. Raises `ValueError` for one of another size, or without a direction.
+
+    A number of four bytes must hold what is computed with it.
+    """
     if len(vector) != size:
         raise ValueError(f"The vector has {len(vector):,} numbers, and the vectors of this index have {size:,}.")
-    if not 0 < (length := math.sqrt(sum(number * number for number in vector))) < math.inf:
+    if not 1e-30 < (length := math.sqrt(sum(number * number for number in vector))) < 1e30:
         raise ValueError(f"The vector has the length {length}, so it has no direction.")
     return vector
 
@@ -115,6 +113,15 @@ def one_model(spaces: Sequence[IndexSpace]) -> tuple[str, int]:
     if len(models) != 1:
         raise ValueError(f"{len(models)} models were named for one search. Search the spaces of one model.")
     return models.pop()
+
+
+def check_index_packages() -> None:
+    """Raise `ChunkIndexUnavailableError` where numpy is not installed any more, and files are in the app's index."""
+    if find_spec("numpy") is None:
+        raise ChunkIndexUnavailableError(
+            "The file is in the index of a search, which needs numpy to take it out. Add the lines of "
+            "requirements-file-search.txt to requirements.txt, and try again."
+        )
 
 
 def check_numpy() -> None:

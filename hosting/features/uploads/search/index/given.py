@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from hosting.errors import HostingError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.contract import (
     ChunkIndex,
-    ChunkIndexUnavailableError,
     ChunkQuery,
     FoundChunk,
     IndexedChunk,

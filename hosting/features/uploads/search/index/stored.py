@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from hosting.core.cells import Cell, CellKind, Cells
 from hosting.core.turns import Turns, gathered
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.catalog import (
     Catalog,
     CatalogChange,
@@ -29,7 +30,6 @@ from hosting.features.uploads.search.index.catalog import (
     model_key,
 )
 from hosting.features.uploads.search.index.contract import (
-    ChunkIndexUnavailableError,
     ChunkQuery,
     FoundChunk,
     IndexedChunk,

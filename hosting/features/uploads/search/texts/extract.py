@@ -76,11 +76,12 @@ async def extracted(
     file system. Read on without long waits: they count as time of the process. Close it (`contextlib.aclosing`)
     when you stop before the end. What `parts` raises goes through.
     """
-    with TemporaryFile(buffering=0) as file:
-        await _copy(parts, file, limits.file_bytes)
-        async with _place(), _running(file, Order(name, media_type, limits)) as process:
-            async for piece in _pieces(process, limits):
-                yield piece
+    async with _place():  # before the copy: so many files of the largest size are on the disk, and no more
+        with TemporaryFile(buffering=0) as file:
+            await _copy(parts, file, limits.file_bytes)
+            async with _running(file, Order(name, media_type, limits)) as process:
+                async for piece in _pieces(process, limits):
+                    yield piece
 
 
 async def _copy(parts: AsyncIterator[bytes], file: IO[bytes], most_bytes: int) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from hosting.features.uploads.records import UploadedFile
 from hosting.features.uploads.search.index.contract import ChunkQuery
-from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES, TIDY_SECONDS
+from hosting.features.uploads.search.job_steps import TIDY_SECONDS
+from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
 from hosting.features.uploads.search.status import shown_index

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.contract import (
-    ChunkIndexUnavailableError,
     ChunkQuery,
     FoundChunk,
     IndexedChunk,
@@ -96,7 +96,7 @@ async def test_a_job_goes_on_when_the_index_is_there_again_and_fails_where_it_ta
     refused = await process.upload("One coffee, please.")
     await process.work()
 
-    assert pauses[-2:] == [15.0, 15.0]
+    assert pauses[-2:] == [15.0, 30.0]
     assert [len(chunks) for chunks in given.files.values()] == [1]
     assert len(embeddings.asked) == 2
     [ready] = (await process.uploads.read(OWNERS, file.id)).indexes.values()

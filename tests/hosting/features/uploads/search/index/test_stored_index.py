@@ -14,8 +14,9 @@ from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import NewerVersionError
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.catalog import Catalog
-from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkIndexUnavailableError, ChunkQuery
+from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkQuery
 from hosting.features.uploads.search.index.segments import MOST_CHUNKS
 from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
 from hosting.names import StoreKey, store_space

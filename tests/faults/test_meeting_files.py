@@ -1,0 +1,141 @@
+"""Two hosts that do the same with the same file at the same moment, over each store: it happens once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.faults.killing_stores import killing_stores_app
+from tests.faults.uploaded_files import names_in
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.grouped_app import grouped_app
+from tests.support.kept_in import KINDS, kept_in
+from tests.support.running_host import ROOT
+
+pytestmark = pytest.mark.slow
+
+ROUNDS = 4
+QUOTA = 1_000_000
+OWNERS = """
+from hosting.app import Principal
+
+app = hosting.app.AgentFunctionApp(
+    agents=[scripted_agent("Joker")],
+    principal=lambda request: Principal("https://login.example", request.headers.get("x-user", "ann")),
+)
+"""
+
+
+@asynccontextmanager
+async def two_hosts(folder: Path, stores: dict[str, str]) -> AsyncIterator[Sequence[httpx.AsyncClient]]:
+    """Run two hosts of the app, and yield a client of each."""
+    shutil.copy(ROOT / "host.json", folder)
+    with grouped_app(folder, log={**stores, "AGENT_FILES_QUOTA_BYTES": str(QUOTA)}) as app:
+        one, two = (httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) for host in app.http)
+        async with one, two:
+            yield one, two
+
+
+async def at_once(*calls: Awaitable[httpx.Response]) -> list[httpx.Response]:
+    """Return the answers to requests that are under way together."""
+    return await asyncio.gather(*calls)
+
+
+@pytest.mark.behaviour("uploads.two-processes")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_what_two_hosts_do_with_a_file_at_once_happens_once(tmp_path: Path, stores: dict[str, str]) -> None:
+    """A completion, the same content twice, a deletion; and nothing is left in the end."""
+    folder = killing_stores_app(tmp_path, OWNERS)
+    async with two_hosts(folder, stores) as hosts:
+        one = hosts[0]
+        for number in range(ROUNDS):
+            content = f"content {number} ".encode() * 1000
+            upload = (await one.post("uploads", json={"name": "a.txt", "bytes": len(content)})).json()["upload_id"]
+            part = (await one.post(f"uploads/{upload}/parts", content=content)).json()["part_id"]
+            completed = await at_once(
+                *(host.post(f"uploads/{upload}/complete", json={"part_ids": [part]}) for host in hosts * 2)
+            )
+            again = await at_once(*(host.post("files?name=b.txt", content=content) for host in hosts))
+            listed = (await one.get("files")).json()["files"]
+            contents = [
+                (await host.get(f"files/{file['file_id']}/content")).content for host in hosts for file in listed
+            ]
+            deleted = await at_once(*(host.delete(f"files/{file['file_id']}") for file in listed for host in hosts))
+
+            assert [answer.status_code for answer in (*completed, *again)] == [201] * 6
+            assert len({answer.json()["file_id"] for answer in completed}) == 1
+            assert len(listed) == 3
+            assert set(contents) == {content}
+            assert sum(answer.json()["files"] for answer in deleted) == 3
+        left = await names_in(folder, stores, "uploads")
+
+    assert left == []
+
+
+@pytest.mark.behaviour("uploads.quota")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_two_hosts_give_an_owner_no_more_than_the_quota(tmp_path: Path, stores: dict[str, str]) -> None:
+    """Eight files at once of which three have room: three are stored, and another owner has the whole quota."""
+    folder = killing_stores_app(tmp_path, OWNERS)
+    async with two_hosts(folder, stores) as hosts:
+        sent = await at_once(
+            *(
+                host.post(f"files?name={number}.txt", content=bytes([number]) * 300_000)
+                for number in range(4)
+                for host in hosts
+            )
+        )
+        bob = await hosts[0].post("files?name=b.txt", content=b"b" * QUOTA, headers={"x-user": "bob"})
+        listed = (await hosts[1].get("files")).json()["files"]
+        erased = await at_once(*(host.delete("owners/me") for host in hosts))
+        after = await hosts[1].post("files?name=a.txt", content=b"a" * QUOTA)
+        kept = (await hosts[1].get(f"files/{bob.json()['file_id']}/content", headers={"x-user": "bob"})).content
+
+    assert sorted(answer.status_code for answer in sent) == [201] * 3 + [409] * 5
+    assert {answer.json()["code"] for answer in sent if answer.status_code == 409} == {"files_full"}
+    assert len(listed) == 3
+    assert [answer.status_code for answer in (bob, *erased, after)] == [201, 200, 200, 201]
+    assert kept == b"b" * QUOTA
+
+
+@pytest.mark.behaviour("uploads.scopes")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_a_content_of_two_owners_stays_with_the_other_when_one_is_erased(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """And whoever has the content learns nothing of who else has it: the answers are alike."""
+    folder = killing_stores_app(tmp_path, OWNERS)
+    bob = {"x-user": "bob"}
+    content = b"the very same content " * 5000
+    async with two_hosts(folder, stores) as (one, two):
+        mine = await one.post("files?name=a.txt", content=content)
+        his = await two.post("files?name=a.txt", content=content, headers=bob)
+        guesses = [
+            await one.get(f"files/{file_id}{rest}")
+            for file_id in (his.json()["file_id"], "0" * 32)
+            for rest in ("", "/content")
+        ]
+        pieces = await names_in(folder, stores, "uploads")
+        await one.delete("owners/me")
+        left = await names_in(folder, stores, "uploads")
+        kept = (await one.get(f"files/{his.json()['file_id']}/content", headers=bob)).content
+
+    assert [mine.status_code, his.status_code] == [201, 201]
+    assert mine.json()["sha256"] == his.json()["sha256"] == hashlib.sha256(content).hexdigest()
+    assert mine.json().keys() == his.json().keys()
+    assert {shown(answer) for answer in guesses} == {(404, "unknown_file")}
+    assert (len(pieces), len(left)) == (2, 1)
+    assert kept == content
+
+
+def shown(answer: httpx.Response) -> tuple[int, Any]:
+    """Return what an answer says of itself."""
+    return answer.status_code, answer.json()["code"]

@@ -1,0 +1,259 @@
+"""Jobs that do not lead on: an answer that is no vector, an index that fails, a version that is gone, packages, too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from agent_framework import Embedding, GeneratedEmbeddings
+
+from hosting.features.uploads.records import FileIndex
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError
+from hosting.features.uploads.search.index.contract import ChunkQuery
+from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
+from hosting.features.uploads.search.provider import FileSearch
+from hosting.features.uploads.search.status import shown_index
+from tests.support.hashed_words import HashedWords
+from tests.support.searched_files import OWNERS, Process, SearchedFiles
+from tests.support.searcher import searcher
+from tests.support.vector_service import VectorService
+
+Vectors = list[Any]
+TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(900))
+"""Some batches of chunks of 100 tokens."""
+
+
+class SpoiltWords(HashedWords):
+    """Its answers are spoilt, once they are there."""
+
+    def __init__(self, spoilt: Callable[[Vectors], Vectors]) -> None:
+        super().__init__()
+        self._spoilt = spoilt
+
+    async def get_embeddings(self, values: Sequence[str], *, options: Any = None) -> GeneratedEmbeddings[Any, Any]:
+        """Return vectors that are none."""
+        answered = await super().get_embeddings(values, options=options)
+        vectors = self._spoilt([embedding.vector for embedding in answered])
+        return GeneratedEmbeddings([Embedding(vector, model=self.answering) for vector in vectors])
+
+
+def begun(app: SearchedFiles, embeddings: Any, chunk_tokens: int = 100, **options: Any) -> Process:
+    """Return a process whose only agent searches by that client."""
+    search = FileSearch(embeddings=embeddings, chunk_tokens=chunk_tokens, overlap_tokens=0, **options)
+    return app.process(searcher(search))
+
+
+async def indexes(process: Process, file_id: str) -> list[FileIndex]:
+    """Return how far the jobs of a file are."""
+    return [*(await process.uploads.read(OWNERS, file_id)).indexes.values()]
+
+
+async def ended(process: Process, most: int = 1000) -> int:
+    """Take steps until no job is left, and return how many there were; a job that does not end is an error."""
+    for taken in count():
+        if not process.app.engine.waiting:
+            return taken
+        assert taken < most, "The job does not end."
+        [instance, *_] = process.app.engine.waiting
+        process.app.now += await process.take(instance)
+    raise AssertionError
+
+
+@pytest.mark.behaviour("file-search.ended")
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda vectors: [[float("nan"), *vectors[0][1:]], *vectors[1:]],
+        lambda vectors: [[0.0] * len(vector) for vector in vectors],
+        lambda vectors: [[float("inf"), *vectors[0][1:]], *vectors[1:]],
+        lambda vectors: [[number * 1e39 for number in vector] for vector in vectors],
+        lambda vectors: [[number * 1e-40 for number in vector] for vector in vectors],
+        lambda vectors: vectors[1:],
+        lambda vectors: [*vectors, vectors[0]],
+        lambda vectors: [vectors[0][1:], *vectors[1:]],
+        lambda vectors: [[None], *vectors[1:]],
+        lambda vectors: [[] for _ in vectors],
+    ],
+    ids=["nan", "zero", "infinite", "too large", "too small", "one less", "one more", "other size", "none", "empty"],
+)
+async def test_a_client_that_answers_what_is_no_vector_is_one_that_failed(
+    spoilt: Callable[[Vectors], Vectors],
+) -> None:
+    """The batch is tried again after growing pauses, and in the end the file has failed; nothing is in the index."""
+    app = SearchedFiles()
+    process = begun(app, SpoiltWords(spoilt))
+    file = await process.upload(TEXT)
+
+    steps = await ended(process)
+
+    [index] = await indexes(process, file.id)
+    assert (index.state, index.code) == ("failed", "embeddings_unavailable")
+    assert steps == MOST_TRIES + 2  # one that read, and the first try
+    assert await app.left("file-search", "file-index") == []
+
+
+@pytest.mark.behaviour("file-search.ended")
+async def test_a_client_that_answers_by_two_models_in_turn_is_asked_a_bounded_number_of_times() -> None:
+    """Each answer costs money, and none of them is of use."""
+
+    class TwoWords(HashedWords):
+        async def get_embeddings(self, values: Sequence[str], *, options: Any = None) -> GeneratedEmbeddings[Any, Any]:
+            self.answering = f"hashed-words-{len(self.asked) % 2}"
+            return await super().get_embeddings(values, options=options)
+
+    app = SearchedFiles()
+    embeddings = TwoWords()
+    process = begun(app, embeddings)
+    file = await process.upload(TEXT)
+    began = app.now
+
+    await ended(process)
+
+    [index] = await indexes(process, file.id)
+    assert (index.state, index.code) == ("failed", "embeddings_unavailable")
+    assert index.error.startswith("The embedding client answers by one model and then by another.")
+    assert len(embeddings.asked) == 2 * (MOST_RESTARTS + 1)
+    assert 900 < app.now - began < 1000
+    assert await app.left("file-search", "file-index") == []
+
+
+@pytest.mark.behaviour("file-search.ended")
+async def test_no_call_of_the_client_has_more_tokens_than_models_take() -> None:
+    """Of chunks of thousands of tokens a call has fewer: OpenAI refuses one of more than 300,000."""
+    app = SearchedFiles()
+    embeddings = HashedWords()
+    process = begun(app, embeddings, chunk_tokens=6000)
+    file = await process.upload(" ".join(f"subject{number}" for number in range(100_000)))
+
+    await ended(process)
+
+    [index] = await indexes(process, file.id)
+    assert index.state == "ready"
+    assert index.embedded == index.chunks == sum(map(len, embeddings.asked)) > 40
+    assert max(map(len, embeddings.asked)) * 6000 <= 200_000
+
+
+class BrokenIndex:
+    """An index of the app's own that raises whatever it likes, while it is broken."""
+
+    def __init__(self) -> None:
+        self.is_broken, self.added = True, list[str]()
+
+    async def add(self, space: Any, file_id: str, chunks: Any) -> None:
+        """Add a file, or fail."""
+        if self.is_broken:
+            raise KeyError("no such shelf")
+        self.added.append(file_id)
+
+    async def remove(self, space: Any, file_id: str) -> int:
+        """Remove nothing."""
+        return 0
+
+    async def search(self, spaces: Any, query: ChunkQuery) -> Sequence[Any]:
+        """Find nothing."""
+        return []
+
+
+@pytest.mark.behaviour("file-search.ended")
+async def test_an_index_that_raises_ends_the_job_and_is_used_again_when_it_works() -> None:
+    """The file says why it is not ready, and goes on from its batches while the index may still recover."""
+    for recovers in (True, False):
+        app = SearchedFiles()
+        embeddings, shelf = HashedWords(), BrokenIndex()
+        process = begun(app, embeddings, index=shelf)
+        file = await process.upload("One tea, please.")
+        [instance] = app.engine.waiting
+        for _ in range(4):
+            await process.take(instance)
+        shelf.is_broken = not recovers
+        await ended(process)
+
+        [index] = await indexes(process, file.id)
+        assert len(embeddings.asked) == 1
+        assert (index.state, index.code) == (("ready", "") if recovers else ("failed", "not_indexed"))
+        assert shelf.added == ([file.id] if recovers else [])
+        assert await app.left("file-search") == []
+
+
+@pytest.mark.behaviour("file-search.models")
+async def test_a_version_with_other_chunks_makes_the_file_ready_while_the_older_job_waits() -> None:
+    """Deployed in the middle of a job: the file is shown as the new version has it, then and when the old one fails."""
+    app = SearchedFiles()
+    older = begun(app, HashedWords(), chunk_tokens=100)
+    file = await older.upload(TEXT)
+    [old] = app.engine.waiting
+    for _ in range(3):
+        await older.take(old)
+    newer = begun(app, HashedWords(), chunk_tokens=200)
+    await newer.take(old)
+    await newer.part.stored(OWNERS, await newer.uploads.read(OWNERS, file.id), newer.client)
+    [_, new] = app.engine.waiting
+    while new in app.engine.waiting:
+        await newer.take(new)
+    ready = shown_index(await newer.uploads.read(OWNERS, file.id))
+
+    await ended(newer)
+
+    index = shown_index(await newer.uploads.read(OWNERS, file.id))
+    assert index is not None
+    assert (index["status"], index["chunks"]) == ("ready", index["embedded"])
+    assert ready == index
+    states = sorted((index.state, index.code) for index in await indexes(newer, file.id))
+    assert states == [("ready", "")]
+    assert await newer.uploads.delete(OWNERS, file.id) != 0
+    assert await app.left("file-search", "file-index", "uploads") == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("file-search.erased")
+async def test_a_file_leaves_the_app_s_own_index_also_where_a_service_is_the_index_now(
+    request: pytest.FixtureRequest,
+) -> None:
+    """The setting was changed after the file was ready: it leaves the one when it is ready in the other."""
+    service = VectorService()
+    request.addfinalizer(service.stop)
+    app = SearchedFiles()
+    file = await begun(app, HashedWords()).upload(TEXT)
+    await ended(begun(app, HashedWords()))
+    agent = searcher(FileSearch(embeddings=HashedWords(), chunk_tokens=100, overlap_tokens=0))
+    after = app.process(agent, index_address=service.address)
+    before = await app.left("file-index")
+    await after.part.stored(OWNERS, await after.uploads.read(OWNERS, file.id), after.client)
+    await ended(after)
+    there = (await app.left("file-index"), "subject" in service.texts())
+
+    removed = await after.uploads.delete(OWNERS, file.id)
+
+    assert before != []
+    assert there == ([], True)
+    assert removed.chunks == 82
+    assert await app.left("file-search", "file-index", "uploads") == []
+    assert "subject" not in service.texts()
+    await after.part.index.close()
+
+
+@pytest.mark.behaviour("file-search.erased")
+async def test_a_file_of_an_index_whose_packages_are_gone_says_so_and_goes_when_they_are_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In an app that has no search any more; the upkeep takes it out then, and stops at nothing before."""
+    app = SearchedFiles()
+    before = begun(app, HashedWords())
+    file = await before.upload("One tea, please.")
+    await ended(before)
+    after = app.process(searcher())
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "numpy", None)
+        with pytest.raises(ChunkIndexUnavailableError, match=r"requirements-file-search\.txt"):
+            await after.uploads.delete(OWNERS, file.id)
+        gone = await after.uploads.find(OWNERS, file.id)
+        other = await after.upload("Another file.")
+        await after.uploads.delete(OWNERS, other.id)
+
+    assert gone is None
+    assert await app.left("file-index") != []
+    assert await after.uploads.lives.resume(OWNERS, f"{file.id}-gone", after.client)
+    assert await app.left("file-search", "file-index", "uploads") == []
