@@ -133,8 +133,12 @@ class FileHandlers:
     async def _quota(self, scope: Scope) -> ShownQuota:
         ledgers = self._uploads.ledgers
         sums = await ledgers.read(scope.account)
-        most = {"quota_bytes": ledgers.quota_bytes, "file_bytes": self._uploads.most_bytes}
-        return {"bytes": sums.bytes, "open_bytes": sum(sums.open.values()), **most}
+        return {
+            "bytes": sums.bytes,
+            "open_bytes": sum(sums.open.values()),
+            "quota_bytes": ledgers.quota_bytes,
+            "file_bytes": self._uploads.most_bytes,
+        }
 
     async def _read(self, request: HttpRequest) -> Reply:
         scope, file = await self._file(request)
