@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -334,7 +335,8 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
     async with browsed(library.origin, REFUSED) as browser:
         one, other = [await browser.open("#/Librarian/tabs?files") for _ in range(2)]
         await expect(place(other)).to_contain_text("No files yet.")
-        await other.clock.install()  # so it asks for nothing by itself
+        await other.clock.install()
+        await other.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))  # both ask for nothing then
         await add(one, text_file("a.txt"), text_file("b.txt"))
         await expect(row(other, "b.txt")).to_be_visible()
         await row(one, "a.txt").get_by_role("button", name="Delete").click()
@@ -347,6 +349,7 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
         await row(other, "b.txt").get_by_role("button", name="Download").click()
         await expect(other.locator("#notice")).to_contain_text("There is no file")
         await expect(row(other, "b.txt")).to_have_count(0)
+        await one.clock.fast_forward(10_000)
         await expect(row(one, "b.txt")).to_have_count(0)
 
 
