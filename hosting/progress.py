@@ -6,7 +6,6 @@ get it. Whoever runs the code sets `REPORT`; `hosting.features.progress` writes 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Generator
 from contextvars import ContextVar
 
@@ -39,7 +38,7 @@ def report_progress(share: float, text: str) -> Reported:
     Raises `ValueError` for a share or a text that is none, and `LookupError` outside of a run, or after its end.
     """
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not is_number or not math.isfinite(share) or not 0 <= share <= 1:
+    if not is_number or not 0 <= share <= 1:
         raise ValueError(f"progress() got the share {share!r:.80}. Give a number from 0 to 1.")
     if not isinstance(text, str):
         raise ValueError(f"progress() got a {type(text).__name__} as text. Give a str.")

@@ -277,7 +277,7 @@ class HeldRun:
         is_between = is_stopped or bool(ended) or any(isinstance(step, Checkpointed) for step in steps)
         self._at_work.update([] if is_stopped else begun)
         self._at_work.difference_update(ended)
-        if self.is_leaving and is_between and self._at_work == self._around([*ended, *begun]):
+        if is_between and self.is_leaving and self._at_work == self._around([*ended, *begun]):
             raise DrainingError("It was paused." if self.is_paused else "Another process goes on after this step.")
 
     def _around(self, keys: Iterable[str]) -> set[str]:

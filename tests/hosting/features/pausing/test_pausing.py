@@ -130,7 +130,9 @@ async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_fo
     await stage.pause(run)
     await stage.paused(run)
     behind = await stage.here.start(call("and then", waits=False))
-    operations = [await stage.there.deliver(each.run_id) for each in (run, behind)]
+    stage.there.operations._clock = lambda: 0.0  # no operation ends because its time is up
+    deliveries = [asyncio.wait_for(stage.there.deliver(each.run_id), GUARD_SECONDS) for each in (run, behind)]
+    operations = [await delivery for delivery in deliveries]
     stage.engine.signals.clear()
     await stage.resume(run)
     orders = [order["run_id"] for _, order in stage.engine.signals]
