@@ -182,6 +182,7 @@ class Services:
             reasoning=planned.options.reasoning,
             meter=hooks.meter,
             listen=hooks.listen,
+            report=hooks.report,
             on_answer=hooks.on_answer,
         )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 from msgspec import structs
 
@@ -25,7 +26,7 @@ from hosting.core.agent.smaller_answers import smaller_answer
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
-from hosting.core.hooks import Listen, Meter, OnAnswer
+from hosting.core.hooks import Listen, Meter, OnAnswer, Report
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Step, Terminal
 from hosting.core.thread.events import encode as encode_event
@@ -44,6 +45,7 @@ from hosting.errors import (
 from hosting.names import new_id
 from hosting.options import Reasoning, Retry
 from hosting.ports import iso
+from hosting.progress import REPORT
 from hosting.settings import Settings
 from hosting.tools import AT_WORK, RunAtWork
 from state.attachments import external_bytes
@@ -75,6 +77,7 @@ class HostedAgent:
         reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
+        report: Report | None = None,
         on_answer: OnAnswer | None = None,
     ) -> None:
         self.times = structs.replace(attempts, run_seconds=run_timeout_seconds)
@@ -89,6 +92,7 @@ class HostedAgent:
         self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
         self._listen, self._on_answer = listen, on_answer
+        self._report = report
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -132,11 +136,13 @@ class HostedAgent:
         accepted, address = held.run.accepted, held.address
         ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
         token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
+        reporting = REPORT.set(self._report and partial(self._report, held, held.run.attempts))
         try:
             limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()
             outcome = await self._runner.run(attempt, limit, limit - left)
         finally:
             AT_WORK.reset(token)
+            REPORT.reset(reporting)
             if attempt.listener is not None:
                 attempt.listener.finish()
             if attempt.recorder is not None and attempt.recorder.meter is not None:
