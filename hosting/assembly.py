@@ -46,7 +46,7 @@ from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
-from hosting.http.verbs import KeepsFiles, PutsMessages
+from hosting.http.verbs import BeginsThreads, KeepsFiles
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver, checked_resolver
@@ -173,7 +173,7 @@ def make_features(
     overview = _overview(services, plan, feedback, search, most_bytes)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
-    parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
+    parts = _WireParts(approvals, forks, overview, webhooks, state, uploads)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
@@ -252,7 +252,7 @@ class _WireParts(Struct, frozen=True):
     forks: ForksFeature
     overview: OverviewFeature
     webhooks: WebhooksFeature
-    put: PutsMessages
+    begins: BeginsThreads
     files: KeepsFiles
 
 
@@ -271,7 +271,7 @@ def _wires(services: Services, plan: Plan, names: Sequence[str], parts: _WirePar
     newest, large_reads, draining = parts.overview.newest, services.large_reads, services.holders.draining
     return (
         ResponsesFeature(
-            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.put, parts.files
+            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.begins, parts.files
         ),
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, parts.webhooks.receivers),
