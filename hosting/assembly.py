@@ -296,6 +296,7 @@ def _owners(
     from hosting.features.owners.http import OwnerHandlers
     from hosting.features.owners.owners import Owners
     from hosting.features.owners.sharing import Sharing
+    from hosting.user_tokens import OnBehalfOf
 
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
     owners = Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data)
@@ -309,7 +310,8 @@ def _owners(
         starting=Starting(services),
         thread_data=services.thread_data,
     )
-    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers)
+    tokens = resolver if isinstance(resolver, OnBehalfOf) else None
+    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers, tokens)
 
 
 def access_of(features: Sequence[Feature]) -> Access:

@@ -179,6 +179,7 @@ class Services:
             reasoning=planned.options.reasoning,
             meter=hooks.meter,
             listen=hooks.listen,
+            tokens=hooks.tokens,
         )
 
     def rotation(self, work: str) -> Rotation:

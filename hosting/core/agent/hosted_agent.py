@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -52,6 +53,9 @@ from state.convert import stored_response
 from state.errors import BadContentError
 from state.models import Conversation, ResponseEntry
 
+if TYPE_CHECKING:
+    from hosting.user_tokens import OnBehalfOf
+
 logger = logging.getLogger(__name__)
 
 
@@ -60,6 +64,7 @@ class HostedAgent:
 
     `retry` is for requests that bring none. `reasoning` is what becomes of its model's thoughts. `meter` counts the
     model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates.
+    `tokens` has those of the runs' callers.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class HostedAgent:
         reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
+        tokens: OnBehalfOf | None = None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
         self.name = runner.name
@@ -84,6 +90,7 @@ class HostedAgent:
         self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
         self._listen = listen
+        self._tokens = tokens
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -102,16 +109,21 @@ class HostedAgent:
                 accepted, address = held.run.accepted, held.address
                 ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
                 token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
+                tokens = None if self._tokens is None else self._tokens.begin(held.run_id, accepted.principal)
                 try:
                     limit = self.run_timeout_seconds
                     outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
                 finally:
                     AT_WORK.reset(token)
+                    if tokens is not None:
+                        tokens.end()
                     if attempt.listener is not None:
                         attempt.listener.finish()
                     if attempt.recorder is not None and attempt.recorder.meter is not None:
                         await attempt.recorder.meter.count_cut_short()
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
+                if tokens is not None and ended.kind != "cancelled":
+                    tokens.forget()
                 deltas: tuple[Step, ...] = ()
                 if attempt.deltas is not None:
                     answer = ended.response if isinstance(ended, Completed) else None
@@ -126,9 +138,8 @@ class HostedAgent:
                     if meter is not None:
                         ended = meter.counted_in(ended)
                     record_outcome(span, ended)
-                    if isinstance(ended, Completed):
-                        return ended
-                    return ended.model_copy(update={"under_way": held.superstep})
+                    is_whole = isinstance(ended, Completed)
+                    return ended if is_whole else ended.model_copy(update={"under_way": held.superstep})
             if held.stop.is_requested:  # in the pause
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
 
