@@ -29,8 +29,11 @@ class Door:
     def __init__(self, provider: IdentityProvider, ahead: float = 0.0) -> None:
         self.provider = provider
         self.served: list[str] = []
-        clock = self.clock = lambda: time.time() + self.ahead
         self.ahead = ahead
+
+        def clock() -> float:
+            return time.time() + self.ahead
+
         options: dict[str, Any] = {"sign_in_url": SIGN_IN, "authority": provider.authority, "clock": clock}
         exchange = EntraTokens(APP, TENANT, assertion=lambda: PROOF, **options)
         self.tokens = OnBehalfOf(easy_auth({"WEBSITE_AUTH_ENABLED": "True"}), exchange, HEADER, clock)

@@ -20,7 +20,7 @@ from tests.support.owned_app import RUN, THREADS, OwnedApp
 pytestmark = pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
 
 BATCH = "/api/agents/Clerk/runs/batch"
-NO_WAIT = {"wait_for_response": False}
+NO_WAIT: dict[str, Any] = {"wait_for_response": False}
 
 
 class Process(OwnedApp):
@@ -30,7 +30,9 @@ class Process(OwnedApp):
         self.served: list[str] = []
         self.provider = provider
         self.tokens = by_platform(provider)
-        files = {name: f"sqlite:{folder / name}" for name in ("AGENT_LOG", "AGENT_ARCHIVE", "AGENT_ATTACHMENTS")}
+        files: dict[str, Any] = {
+            name: f"sqlite:{folder / name}" for name in ("AGENT_LOG", "AGENT_ARCHIVE", "AGENT_ATTACHMENTS")
+        }
         super().__init__(self.tokens, agent=mailer(provider, self.served), **files)
 
     async def send(self, method: str, path: str, user: str = ADA, **body: Any) -> dict[str, Any]:

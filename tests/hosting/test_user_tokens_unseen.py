@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import sys
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -39,8 +40,8 @@ class WithLocals(logging.Handler):
         """Keep the record with its tracebacks."""
         self.lines.append(record.getMessage())
         if record.exc_info and record.exc_info[0] is not None:
-            whole = traceback.TracebackException(*record.exc_info, capture_locals=True)  # type: ignore[arg-type]
-            self.lines += [*whole.format()]
+            whole = traceback.TracebackException(*record.exc_info, capture_locals=True)
+            self.lines += whole.format()
 
 
 @pytest.fixture
@@ -56,8 +57,7 @@ def lines() -> Iterator[list[str]]:
         seen = LEFT  # noqa: F841 - a local for the handler
         raise ValueError
     except ValueError:
-        record = logging.LogRecord("test", logging.DEBUG, "", 0, "", (), traceback.sys.exc_info())  # type: ignore[attr-defined]
-        handler.emit(record)
+        handler.emit(logging.LogRecord("test", logging.DEBUG, "", 0, "", (), sys.exc_info()))
     assert LEFT in "".join(handler.lines)
 
 

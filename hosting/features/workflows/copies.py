@@ -35,7 +35,7 @@ _SHARED = (
 )
 
 _OF_AGENTS = (AgentMiddleware, ChatMiddleware, FunctionMiddleware)
-"""What executors and their agents have in common, as hand-overs do: the copy of an executor would be told nothing."""
+"""What executors and their agents have in common, as hand-overs do: the copy of an executor would know of none."""
 
 
 def copies_of(workflow: Workflow) -> Callable[[], Workflow]:
