@@ -88,7 +88,7 @@ class IssuedTokens:
         try:
             token = await asyncio.to_thread(exchange)
         except UserTokenError as error:
-            return error.anew()
+            return error
         except Exception as error:  # its text and its frames may have the token
             logger.error("The exchange of a token raised %s.", type(error).__name__)
             return UserTokenError("unavailable", "The identity provider cannot be asked for a token now. Try again.")

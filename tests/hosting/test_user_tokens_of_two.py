@@ -13,6 +13,7 @@ from agent_framework import (
     BackgroundAgentsProvider,
     ChatResponse,
     Content,
+    ContextProvider,
     Executor,
     FunctionInvocationContext,
     FunctionMiddleware,
@@ -28,7 +29,7 @@ from agent_framework import (
 from agent_framework.observability import OBSERVABILITY_SETTINGS
 from agent_framework.orchestrations import ConcurrentBuilder, HandoffBuilder, SequentialBuilder
 
-from hosting.tools import current, idempotent
+from hosting.tools import current
 from hosting.user_tokens import UserTokenError
 from tests.support.clerk import ClerksClient
 from tests.support.delegating import asking, follow_steps, start, wait
@@ -297,23 +298,42 @@ class Connection:
             done.set_result(None)
 
 
-@pytest.mark.parametrize("others", ["call send 1, send 2", "call send 1"])
-async def test_what_a_call_leaves_at_work_gets_no_token(provider: IdentityProvider, others: str) -> None:
-    """It may work for another user by then, also while the call's run goes on."""
+async def test_what_a_run_leaves_at_work_gets_no_token(provider: IdentityProvider) -> None:
+    """It may work for another user by then."""
     connection = Connection(provider)
 
-    @idempotent
+    class Opening(ContextProvider):
+        async def before_run(self, **named: Any) -> None:
+            await connection.send()
+
+    app = OwnedApp(
+        by_platform(provider), agent=Agent(ClerksClient(), name="Clerk", context_providers=[Opening("opening")])
+    )
+    for user in (ADA, BOB):
+        headers = of_platform(provider.token(user), user)
+        await app.ask(None, "POST", RUN, headers=headers, json={"message": "hello"})
+
+    first, second = connection.served
+    assert first == ADA
+    assert second.startswith("absent: ")
+    assert "Ask for the token in the tool" in second
+
+
+async def test_what_a_call_leaves_at_work_gets_no_token_though_its_run_goes_on(provider: IdentityProvider) -> None:
+    """A later call of the same run finds the connection of the first."""
+    connection = Connection(provider)
+
     @tool
     async def send(n: str) -> str:
         await connection.send()
+        return "again"  # the model calls the other tool then
+
+    @tool
+    async def refund(n: str) -> str:
+        await connection.send()
         return n
 
-    app = OwnedApp(by_platform(provider), agent=Agent(ClerksClient(), name="Clerk", tools=[send]))
-    for user in (ADA, BOB):
-        headers = of_platform(provider.token(user), user)
-        await app.ask(None, "POST", RUN, headers=headers, json={"message": others})
+    app = OwnedApp(by_platform(provider), agent=Agent(ClerksClient(), name="Clerk", tools=[send, refund]))
+    await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json={"message": "call send 1"})
 
-    assert connection.served[0] == ADA
-    assert {said.partition(":")[0] for said in connection.served[-1:]} == {"absent"}
-    assert BOB not in connection.served
-    assert "Ask for the token in the tool" in connection.served[-1]
+    assert [said.partition(":")[0] for said in connection.served] == [ADA, "absent"]
