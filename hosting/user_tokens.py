@@ -101,15 +101,11 @@ class RunTokens:
     def end(self) -> None:
         """Give no token any more: code that goes on in this context works for nobody, or for somebody else.
 
-        The run may go on in this process, so the token is kept for it until `forget`.
+        The run may go on in this process, so the token is kept for it until `OnBehalfOf.forget`.
         """
         self.is_over = True
         self.sent = None
         self.app.keep(self._run_id)
-
-    def forget(self) -> None:
-        """Keep no token for the run: it has ended."""
-        self.app.forget(self._run_id)
 
 
 _AT_WORK: ContextVar[RunTokens | None] = ContextVar("hosting_run_tokens", default=None)

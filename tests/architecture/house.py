@@ -100,6 +100,7 @@ HOSTING = House(
                 "shared_state",
                 "embeddings",
                 "citations",
+                "outside",
                 "words",
             ),
         ),

@@ -147,7 +147,7 @@ async def test_tokens_that_are_kept_have_bounds(monkeypatch: pytest.MonkeyPatch)
     again = tokens.begin("run-4", ada)
     goes_on = again.at_hand()
     again.end()
-    again.forget()
+    tokens.forget("run-4")
     clock.now += 1_001
     ended = tokens.sent_by(ada, "run-3")
     tokens.keep("run-5")
