@@ -67,7 +67,7 @@ class IssuedTokens:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._tokens: OrderedDict[tuple[str, ...], UserToken] = OrderedDict()
-        self._under_way: dict[tuple[str, ...], asyncio.Task[UserToken]] = {}
+        self._under_way: dict[tuple[str, ...], asyncio.Task[UserToken | UserTokenError]] = {}
 
     async def token(self, key: tuple[str, ...], exchange: Callable[[], UserToken]) -> UserToken:
         """Return the kept token, or one of a new exchange; raises `UserTokenError`, and keeps no failure."""
