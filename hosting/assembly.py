@@ -49,7 +49,7 @@ from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
-from hosting.http.verbs import KeepsFiles, PutsMessages
+from hosting.http.verbs import BeginsThreads, KeepsFiles
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver, checked_resolver
@@ -183,7 +183,7 @@ def make_features(
     pausing = Pausing(runs, services.promised, log)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, uploads, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
-    parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
+    parts = _WireParts(approvals, forks, overview, webhooks, state, uploads)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
@@ -264,7 +264,7 @@ class _WireParts(Struct, frozen=True):
     forks: ForksFeature
     overview: OverviewFeature
     webhooks: WebhooksFeature
-    put: PutsMessages
+    begins: BeginsThreads
     files: KeepsFiles
 
 
@@ -283,7 +283,7 @@ def _wires(services: Services, plan: Plan, names: Sequence[str], parts: _WirePar
     newest, large_reads, draining = parts.overview.newest, services.large_reads, services.holders.draining
     return (
         ResponsesFeature(
-            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.put, parts.files
+            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.begins, parts.files
         ),
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, parts.webhooks.receivers),
@@ -310,6 +310,7 @@ def _owners(
     from hosting.features.owners.http import OwnerHandlers
     from hosting.features.owners.owners import Owners
     from hosting.features.owners.sharing import Sharing
+    from hosting.user_tokens import OnBehalfOf
 
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
     threads, purging, stores = services.threads, services.purging, services.stores
@@ -324,7 +325,8 @@ def _owners(
         starting=Starting(services),
         thread_data=services.thread_data,
     )
-    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers)
+    tokens = resolver if isinstance(resolver, OnBehalfOf) else None
+    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers, tokens)
 
 
 def access_of(features: Sequence[Feature]) -> Access:

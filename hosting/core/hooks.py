@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, Protocol, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, get_origin
 
 from agent_framework import AgentResponse, ChatContext, ChatResponse
 from msgspec import Struct
@@ -23,6 +23,9 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.usage import TokenTotals
 from hosting.names import Address
 from hosting.ports import KeptContent
+
+if TYPE_CHECKING:
+    from hosting.user_tokens import OnBehalfOf
 
 ANSWER_HEADERS: ContextVar[Mapping[str, str]] = ContextVar("answer_headers", default=MappingProxyType({}))
 """The headers that a gate adds to the answer of the request for which this code works.
@@ -132,6 +135,7 @@ class AgentHooks(Struct, frozen=True):
     """What the core asks of features about the runs of one agent: nothing by default.
 
     `runner` is the `core.agent.agent_runner.AgentRunner` of its attempts, where that is another than an agent's.
+    `tokens` keeps the tokens of callers for the runs that they begin.
     """
 
     runner: Any = None
@@ -140,6 +144,7 @@ class AgentHooks(Struct, frozen=True):
     balance: Balance | None = None
     listen: Listen | None = None
     report: Report | None = None
+    tokens: OnBehalfOf | None = None
     on_answer: OnAnswer | None = None
     on_end: Sequence[OnEnd] = ()
 

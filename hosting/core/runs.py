@@ -220,6 +220,8 @@ class Runs:
     ) -> bool:
         """Signal for a run that was just accepted, and hold it if it was claimed; False if others have it by now."""
         self._holders.publish(address, decided)
+        if (tokens := self._hooks.get(address.agent, NO_HOOKS).tokens) is not None:
+            tokens.keep(accepted.run_id)
         order = {"run_id": accepted.run_id, "logged": True}
         signal = asyncio.ensure_future(client.signal(*address.entity, "run", order))
         held = await self._holders.hold(address, decided, client, signal, is_new=is_new)

@@ -183,6 +183,7 @@ class Services:
             meter=hooks.meter,
             listen=hooks.listen,
             report=hooks.report,
+            tokens=hooks.tokens,
             on_answer=hooks.on_answer,
         )
 

@@ -75,9 +75,10 @@ class ListedRun(TypedDict):
 
 
 class RunList(TypedDict):
-    """A thread's runs, newest first."""
+    """A thread's runs, newest first. Where messages were put in, `last_put` is another number after each put."""
 
     runs: list[ListedRun]
+    last_put: NotRequired[int]
 
 
 class ListedAgent(TypedDict):

@@ -27,6 +27,7 @@ from hosting.core.outcome import (
 )
 from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Superstep
 from hosting.errors import HostingError
@@ -236,9 +237,11 @@ def cancel_reply(run: Run) -> Reply:
     return json_reply(202, body, run_headers(run))
 
 
-def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:
-    """Return runs, the newest first, each with its status."""
+def runs_reply(thread_id: str, head: Head, runs: Sequence[Run]) -> Reply:
+    """Return runs, the newest first, each with its status; `head` is the thread's."""
     body: RunList = {"runs": [_listed_run(run) for run in runs]}
+    if head.put:
+        body["last_put"] = head.put
     return json_reply(200, body, thread_headers(thread_id))
 
 

@@ -64,7 +64,7 @@ class ThreadHandlers:
     async def _runs(self, request: HttpRequest) -> Reply:
         address, limit = request.address, read_limit(request.query)
         async with self._reads.turn(address.owner):
-            return runs_reply(request.thread_id, await self._threads.runs(address, limit, request.caller.client))
+            return runs_reply(request.thread_id, *await self._threads.runs(address, limit, request.caller.client))
 
     async def _export(self, request: HttpRequest) -> Streamed:
         return await self._exports.thread(request)

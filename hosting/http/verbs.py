@@ -17,6 +17,7 @@ from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, Streamed
 from hosting.http.request import HttpRequest
 from hosting.http.route import STORES, Refusals, Route
+from hosting.metadata import Value
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
@@ -146,10 +147,11 @@ class PutIn(Struct, frozen=True):
     replayed: bool = False
 
 
-class PutsMessages(Protocol):
-    """Messages that a person puts into a thread without a run: each protocol reads and shows them in its own form."""
+class BeginsThreads(Protocol):
+    """Threads that begin without a run: by messages that a person puts in, or by metadata. Each protocol reads and
+    shows them in its own form."""
 
-    async def __call__(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
+    async def put(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
         """Put messages in, or begin a thread with them; return once they stand and their signal is taken.
 
         Raises `StateRefusedError` for a workflow, `ForbiddenError` for words of the agent from somebody else than the
@@ -157,6 +159,9 @@ class PutsMessages(Protocol):
         thread may have, what the thread refuses (`hosting.core.thread.thread_rules`), `EngineUnavailableError` and
         `LogUnavailableError`.
         """
+
+    async def describe(self, address: Address, metadata: Mapping[str, Value], client: EntityClient) -> Head:
+        """Give a thread this metadata and no other, or begin it with that; raises as `Threads.describe`."""
 
 
 class Answered(Struct, frozen=True):

@@ -90,6 +90,7 @@ HOSTING = House(
                 "schemas",
                 "authorizations",
                 "user_tokens",
+                "issued_tokens",
                 "entra",
                 "upstream",
                 "model_options",

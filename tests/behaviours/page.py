@@ -6,7 +6,7 @@ BEHAVIOURS = {
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
     "page.put": "Messages that a person put into a thread stand between its turns as what they are, with who put "
-    "them in (issue 91).",
+    "them in (issue 91); an open page shows new ones.",
     "page.small": "What a browser loads when the page is opened is at most 91 kB, compressed; views that few open are "
     "loaded when they are opened, and have at most 12 kB together.",
     "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "

@@ -22,6 +22,7 @@ from agent_framework import Content, Message, tool
 from msgspec.structs import replace
 from starlette.requests import Request
 
+from hosting.authorizations import challenge_of
 from hosting.bearer import bearer_token
 from hosting.core.entity.batch import parse_batch
 from hosting.core.request.contents import Limits, ModelInputs, read_contents
@@ -203,6 +204,12 @@ def signed_in(resolver: PrincipalResolver, name: str) -> Callable[[str], object]
             return found.send(None) if asyncio.iscoroutine(found) else found
 
     return read
+
+
+def challenged(value: str) -> None:
+    """Have a text read as what a sign-in must give, and as a name and a value within that."""
+    for text in (value, json.dumps({"access_token": {value: {"value": value}}})):
+        challenge_of(text)
 
 
 async def drained(pieces: AsyncIterator[bytes]) -> None:
@@ -481,6 +488,11 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "an answer with a token": Parser(
         answered_by_entra, runs("AADSTS5", "a.b"), ("hosting.entra._CODE", "hosting.entra._TOKEN")
+    ),
+    "a claims challenge": Parser(
+        challenged,
+        {**runs("acrs", "c1"), **repeated("[", "]", '"', "{", "\\", '{"access_token":', '{"access_token":{"a":')},
+        ("hosting.authorizations._CLAIM", "hosting.authorizations._CLAIM_VALUE"),
     ),
     "X-MS-CLIENT-PRINCIPAL": Parser(SIGNED_IN, {**runs("e30="), **repeated("W1tb", "e30=")}),
     "its claims": Parser(

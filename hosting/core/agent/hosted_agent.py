@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -54,6 +55,9 @@ from state.convert import stored_response
 from state.errors import BadContentError
 from state.models import Conversation, ResponseEntry
 
+if TYPE_CHECKING:
+    from hosting.user_tokens import OnBehalfOf
+
 logger = logging.getLogger(__name__)
 
 
@@ -62,7 +66,7 @@ class HostedAgent:
 
     `retry` is for requests that bring none. `reasoning` is what becomes of its model's thoughts. `meter` counts the
     model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates,
-    and `on_answer` adds to its answer.
+    and `on_answer` adds to its answer. `tokens` has those of the runs' callers.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class HostedAgent:
         meter: Meter | None = None,
         listen: Listen | None = None,
         report: Report | None = None,
+        tokens: OnBehalfOf | None = None,
         on_answer: OnAnswer | None = None,
     ) -> None:
         self.times = structs.replace(attempts, run_seconds=run_timeout_seconds)
@@ -93,6 +98,7 @@ class HostedAgent:
         self._meter = meter
         self._listen, self._on_answer = listen, on_answer
         self._report = report
+        self._tokens = tokens
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -125,9 +131,10 @@ class HostedAgent:
                     if meter is not None:
                         ended = meter.counted_in(ended)
                     record_outcome(span, ended)
-                    if isinstance(ended, Completed):
-                        return ended
-                    return ended.model_copy(update={"under_way": held.superstep})
+                    if self._tokens is not None and ended.kind != "cancelled":  # one that is released goes on
+                        self._tokens.forget(held.run_id)
+                    is_whole = isinstance(ended, Completed)
+                    return ended if is_whole else ended.model_copy(update={"under_way": held.superstep})
             if held.stop.is_requested:  # in the pause
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
 
@@ -137,24 +144,24 @@ class HostedAgent:
         ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
         token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
         reporting = REPORT.set(self._report and partial(self._report, held, held.run.attempts))
+        tokens = None if self._tokens is None else self._tokens.begin(held.run_id, accepted.principal)
         try:
             limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()
             outcome = await self._runner.run(attempt, limit, limit - left)
         finally:
             AT_WORK.reset(token)
             REPORT.reset(reporting)
+            if tokens is not None:
+                tokens.end()
             if attempt.listener is not None:
                 attempt.listener.finish()
             if attempt.recorder is not None and attempt.recorder.meter is not None:
                 await attempt.recorder.meter.count_cut_short()
-        if isinstance(outcome, AgentFailure):
-            return (
-                AgentFailure(end_in_time(held, outcome.error))
-                if isinstance(outcome.error, RunTimedOutError)
-                else outcome
-            )
-        if self._on_answer is not None:
-            self._on_answer(held.run, outcome.response)
+        if not isinstance(outcome, AgentFailure):
+            if self._on_answer is not None:
+                self._on_answer(held.run, outcome.response)
+        elif isinstance(outcome.error, RunTimedOutError):
+            return AgentFailure(end_in_time(held, outcome.error))
         return outcome
 
     def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:

@@ -312,6 +312,7 @@ async def _call(
         )
         raise
     finally:
+        asks.is_over = True
         WITHIN.reset(token)
     with recorder.writing():
         result = tool_result(held.run_id, held.clocks.wall(), key, context.result, changes.since())

@@ -163,7 +163,7 @@ class InstanceHandlers:
         return replace(reply, headers={**reply.headers, "idempotency-replayed": "true"}) if started.replayed else reply
 
     async def _read(self, request: HttpRequest) -> Reply:
-        runs = await self._threads.runs(request.address, MOST, request.caller.client)
+        _, runs = await self._threads.runs(request.address, MOST, request.caller.client)
         if not runs:
             raise UnknownThreadError(f"There is no instance {request.thread_id!r} of workflow {request.agent.name!r}.")
         newest = await self._runs.find(request.address, runs[0].run_id, request.caller.client)

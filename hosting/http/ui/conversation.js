@@ -166,10 +166,11 @@ export class Conversation {
   }
 
   async _lookForRuns() {
-    const { runs } = await this._read(`/runs?limit=${NEWEST_RUNS}`)
+    const { runs, last_put: put } = await this._read(`/runs?limit=${NEWEST_RUNS}`)
     const fresh = runs.filter((run) => !this.turns.has(run.run_id) && !this.past.has(run.run_id)).reverse()
     const ended = fresh.filter((run) => !OPEN.has(run.status))
-    if (ended.length) await this._loadLater()
+    if (ended.length || put !== this.put) await this._loadLater()
+    this.put = put
     for (const run of ended) this.past.add(run.run_id)
     for (const run of fresh) if (OPEN.has(run.status) && !this.turns.has(run.run_id)) await this._take(run.run_id)
   }
