@@ -142,9 +142,10 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         webhook: str | None = None,
         client_tools: bool = False,
         options: Mapping[str, Any] | None = None,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         **unknown: Any,
     ) -> None:
+        environ = os.environ if environ is None else environ
         report_import()
         quiet_libraries()
         take_options("AgentFunctionApp", unknown, APP_OPTIONS)
