@@ -21,6 +21,9 @@ SUBJECTS = {
     "A tool's question to a person is answered once": "ask",
     "A message joins the run at work once": "steer",
     "A call of the caller's tool is answered once": "client-tool",
+    "A tool gets its caller's token, which is not kept": "user-token",
+    "A run longer than a request has one answer": "long",
+    "Any process goes on with what another began": "beside",
     "A deleted thread stays deleted": "delete",
     "Other owners cannot read or change a thread": "owners",
     "Work survives `kill -9`": "kill",
@@ -41,11 +44,11 @@ def cell(found: Mapping[str, str], subject: str) -> str:
     """Return what the README says of one service and subject."""
     names = [check.name for check in ALL_CHECKS if check.name.partition(".")[0] == subject]
     outcomes = [found.get(name, "not offered") for name in names]
-    passed = outcomes.count("passed")
+    passed, failed = outcomes.count("passed"), outcomes.count("failed")
     if passed == len(outcomes):
         return "yes"
     if passed:
-        return f"{passed} of {len(outcomes)}"
+        return f"{passed} of {len(outcomes)}{f', {failed} failed' if failed else ''}"
     return next(word for word in ("failed", "not tried", "not offered") if word in outcomes)
 
 
