@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hosting.core.services import Services
 from hosting.errors import ConfigurationError
-from hosting.feature import Feature, WireFeature, thread_data_of
+from hosting.feature import CarriesFiles, Feature, WireFeature, thread_data_of
 from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.ai_sdk.feature import AiSdkFeature
@@ -102,6 +102,10 @@ _LENT = {
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
+    **dict.fromkeys(
+        ("ChunkIndex", "ChunkQuery", "FoundChunk", "IndexedChunk", "IndexSpace"),
+        "hosting.features.uploads.search.index.contract",
+    ),
     "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
@@ -171,7 +175,7 @@ def make_features(
     state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores, options.search)
     uploads = UploadsFeature(services, own(UploadsFeature.settings))
     overview = _overview(services, plan, feedback, search, most_bytes)
-    approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
+    approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, uploads, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
     features = (
@@ -199,7 +203,7 @@ def make_features(
         _health(services, plan, options),
     )
     services.thread_data += thread_data_of(features)
-    return (*features, _owners(services, plan, own(OwnersFeature.settings), options.principal, features))
+    return (*features, _owners(services, plan, own(OwnersFeature.settings), options.principal, features, files=uploads))
 
 
 def _health(services: Services, plan: Plan, options: FeatureOptions) -> HealthFeature:
@@ -238,10 +242,10 @@ def _overview(
     )
 
 
-def _forks(services: Services, most_bytes: int) -> ForksFeature:
-    """Return the forks; a body has `most_bytes` at most."""
-    log, threads, stores = services.log, services.threads, services.stores
-    forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=services.holders.publish)
+def _forks(services: Services, files: CarriesFiles, most_bytes: int) -> ForksFeature:
+    """Return the forks, with which `files` go along; a body has `most_bytes` at most."""
+    log, threads, stores, publish = services.log, services.threads, services.stores, services.holders.publish
+    forking = Forking(log, threads, services.archiver, services.attachments, stores, files=files, publish=publish)
     return ForksFeature(forking, services.runs, most_bytes)
 
 
@@ -287,6 +291,8 @@ def _owners(
     own_settings: OwnerSettings,
     resolver: PrincipalResolver | None,
     others: Sequence[Feature],
+    *,
+    files: CarriesFiles,
 ) -> OwnersFeature:
     """Return the feature of owners, which exports and erases what the others keep."""
     if resolver is None:
@@ -298,7 +304,8 @@ def _owners(
     from hosting.features.owners.sharing import Sharing
 
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
-    owners = Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data)
+    threads, purging, stores = services.threads, services.purging, services.stores
+    owners = Owners(log, threads, purging, stores, services.absent.has, data=data, files=files)
     sharing = Sharing(log)
     handlers = OwnerHandlers(
         owners,

@@ -99,6 +99,7 @@ HOSTING = House(
                 "shared_state",
                 "embeddings",
                 "citations",
+                "outside",
                 "words",
             ),
         ),

@@ -205,6 +205,12 @@ def signed_in(resolver: PrincipalResolver, name: str) -> Callable[[str], object]
     return read
 
 
+async def drained(pieces: AsyncIterator[bytes]) -> None:
+    """Read all of a body."""
+    async for _ in pieces:
+        pass
+
+
 def answered_by_entra(value: str) -> None:
     """Have what the identity provider says read as a token, and as the reason for none."""
     for answer in ({"access_token": value, "token_type": "Bearer"}, {"error_description": value}):
@@ -352,7 +358,7 @@ PARSERS: Mapping[str, Parser] = {
     "the marks of an answer": Parser(
         cited,
         {**runs("【", "【0a1b2c3d"), **repeated("【", "【0a1b2c3d】", "【0a1b2c3d")},
-        ("hosting.features.uploads.search.provider._MARK",),
+        ("hosting.citations._MARK",),
     ),
     "a file's chunks": Parser(
         lambda text: list(chunked([TextPiece(text)], 100, 0)),
@@ -384,7 +390,7 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: answered(text, _head), runs("HTTP/1.1 200", "HTTP/1.1 200 "), ("hosting.exchange._STATUS",)
     ),
     "the chunks of a receiver's answer": Parser(
-        lambda text: answered(text, lambda reader: _chunks(reader, LARGEST)),
+        lambda text: answered(text, lambda reader: drained(_chunks(reader, LARGEST))),
         runs("0", "0;", "0 "),
         ("hosting.exchange._CHUNK",),
     ),
@@ -418,7 +424,7 @@ PARSERS: Mapping[str, Parser] = {
             **runs("https://", "https://[", "https://a.", "https://a.b:1", "https://a.b/"),
             **repeated("a.", begin="https://"),
         },
-        ("hosting.features.webhooks.rules._URL",),
+        ("hosting.outside._URL",),
     ),
     "a media type": Parser(
         content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.core.request.contents._MEDIA_TYPE",)
@@ -521,7 +527,11 @@ PARSERS: Mapping[str, Parser] = {
         runs("a/b", "audio/", "text/"),
         ("hosting.features.uploads.names._MEDIA_TYPE", "hosting.features.uploads.names._HARMLESS"),
     ),
-    "a file's name": Parser(lambda text: disposition(read_name("It", text)), runs("a", "a.")),
+    "a file's name": Parser(
+        lambda text: disposition(read_name("It", text)),
+        runs("a", "a.", ". "),
+        ("hosting.features.uploads.names._NAMED",),
+    ),
     "a range of a file": Parser(
         lambda text: read_range(text, 9),
         runs("bytes=", "bytes=0", "bytes=0-"),

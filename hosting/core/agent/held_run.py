@@ -9,11 +9,11 @@ an unknown outcome go again with the next one: each says its offset, so twice is
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from hosting.core.agent.agent_loop import Stop
+from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.commands import Change, Command, JoinRuns, RecordSteps, ReleaseRun, RetryRun, Unchanged
 from hosting.core.thread.events import (
@@ -82,9 +82,11 @@ class HeldRun:
     """One run that this process holds, from its claim to its end or to the loss of the claim.
 
     Made on the log's loop; the agent's loop reads the recorded steps and calls `append`. `run` is the run as this
-    holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, a moment of
-    `Clocks.awake`: a wall clock that is set does not end it. `stop` ends it early, and `cancelled` is why it is to end,
-    once that is known here.
+    holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, and this attempt
+    until `stops_at`, moments of `Clocks.awake`: a wall clock that is set does not end it. From `leaves_at` on it is
+    handed on behind its next step. `stop` ends it early, and `cancelled` is why it is to end, once that is known here.
+    `as_claimed` is the run as it was then; `at_work` has the keys of the tool calls under way, and `at_most_once` those
+    of this attempt that may not be made again.
 
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
@@ -106,12 +108,12 @@ class HeldRun:
         *,
         began_at: float,
         on_append: Callable[[Decided], None],
-        until: float = math.inf,
+        times: AttemptTimes = UNLIMITED,
         used_before: TokenTotals = NOTHING,
     ) -> None:
         """`began_at` is when the claim was given to the log: its lease runs since then, however late the answer.
 
-        The runs of the thread that have ended used `used_before`.
+        `times` are those of its agent. The runs of the thread that have ended used `used_before`.
         """
         self.address = run.address
         self.run = run
@@ -119,7 +121,10 @@ class HeldRun:
         self.token = claim.token
         self.holder = claim.holder
         self.claimed_at = run.last
-        self.until = until
+        self._worked_since = began_at - claim.worked
+        self.until = self._worked_since + times.run_seconds
+        self.leaves_at, self.stops_at = began_at + times.work_seconds, began_at + times.longest_seconds
+        self.as_claimed = run
         self.used_before = used_before
         self.clocks = log.clocks
         self.stop = Stop()
@@ -141,13 +146,14 @@ class HeldRun:
         self._lease_seconds = claim.lease_seconds
         self._renewed_at = began_at
         self._tokens = {claim.token}
-        self._at_work: set[str] = set()
+        self.at_work: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._appending = asyncio.Lock()
         self._replay()
 
     def _replay(self) -> None:
         """Replay the records so far; later steps are recorded."""
+        self.at_most_once: set[str] = set()
         self._superstep: Superstep | None = None
         self.streamed = str
         steps = self.run.steps
@@ -227,7 +233,21 @@ class HeldRun:
 
     def release(self) -> ReleaseRun:
         """Return the command that gives the run up after its signal was sent."""
-        return ReleaseRun(self.clocks.wall(), self.token, signalled=True, unrecorded=self._unrecorded())
+        worked, unrecorded = self._worked(), self._unrecorded()
+        return ReleaseRun(self.clocks.wall(), self.token, signalled=True, worked=worked, unrecorded=unrecorded)
+
+    def _worked(self) -> int:
+        """Return for how many seconds processes have had the run, as far as each of them wrote it down."""
+        return int(self.clocks.awake() - self._worked_since)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the run is to be released behind its next step."""
+        return self.is_draining or self.is_unwatched or self.clocks.awake() >= self.leaves_at
+
+    def left(self) -> DrainingError:
+        """Return what ends this attempt between two steps, for another process to go on."""
+        return DrainingError(f"Run {self.run_id} is handed to another process after this step.")
 
     def _unrecorded(self) -> dict[str, int]:
         """Return the usage of model calls that no event of the run has; empty if it is not counted."""
@@ -249,22 +269,22 @@ class HeldRun:
         """Append waiting deltas, then the steps; raises as `append` does. On the log's loop.
 
         Without either it returns at once, unless the lease was not renewed in time. So before a model or tool call this
-        finds out whether the run was taken over. While the run is to be handed on (`is_draining`, `is_unwatched`), the
-        next tool result is the last step if no other tool is at work: its append raises `DrainingError`.
+        finds out whether the run was taken over. While the run is to be handed on (`is_leaving`), the next tool result
+        is the last step if no other tool is at work: its append raises `DrainingError`.
         """
         async with self._appending:
             deltas = self.unlogged = (*self.unlogged, *self.take_deltas())
             if deltas or steps or not self.has_lease:  # an append proves a lease that may have been lost
-                await self._execute(RecordSteps(self.token, (*deltas, *steps)))
+                await self._execute(RecordSteps(self.token, (*deltas, *steps), self._worked()))
             self.unlogged = self.unlogged[len(deltas) :]
         ended = [step.key for step in steps if isinstance(step, ToolResult)]
         is_between = any(isinstance(step, Checkpointed) for step in steps)
-        self._at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
-        self._at_work.difference_update(ended)
+        self.at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
+        self.at_work.difference_update(ended)
         # An agent that is a tool may be cut short, because its own steps are replayed.
-        around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
-        if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
-            raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
+        around = {tool for tool in self.at_work if any(key.startswith(f"{tool}/") for key in ended)}
+        if (ended or is_between) and self.at_work == around and self.is_leaving:
+            raise self.left()
 
     async def take_steering(self, number: int) -> None:
         """Have the runs that may join this one do so before its model call of that number. From the agent's loop.
@@ -288,7 +308,7 @@ class HeldRun:
         )
         if joining:
             async with self._appending:
-                await self._execute(JoinRuns(self.token, joining))
+                await self._execute(JoinRuns(self.token, joining, self._worked()))
 
     async def run_before(self) -> Run | None:
         """Return the ended run that requested the approvals; None if its events are gone. From the agent's loop."""
@@ -303,12 +323,12 @@ class HeldRun:
 
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""
-        await self._execute(RecordSteps(self.token))
+        await self._execute(RecordSteps(self.token, worked=self._worked()))
 
     async def retry(self, new_token: str, failed: str) -> None:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_on_loop()
-        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded())
+        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded(), self._worked())
         self._tokens.add(new_token)
         self.token = new_token  # a renewal that comes meanwhile is appended after this, and needs the new one
         try:

@@ -39,7 +39,7 @@ from hosting.metadata import Value, merged
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
 MOST_APPROVALS = 40
-"""How many processes may be lost to a run; how many runs a head holds, and how many approvals one append can."""
+"""How many processes may be lost to one step of a run; how many runs a head holds, how many approvals one append."""
 
 
 def decide(head: Head, command: commands.Command) -> commands.Outcome:
@@ -137,8 +137,8 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
         if not is_taken_over:
             return commands.Unchanged(run.id)
     ending = end_without_agent(run)
-    if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
-        crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not retried.")
+    if ending is None and is_taken_over and run.fruitless + 1 >= MOST_LOST:
+        crashed = errors.RunCrashedError(f"The run ended its process {run.fruitless + 1} times and is not retried.")
         ending = crashed if run.cancelled is None else cancellation(run.cancelled)
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
@@ -159,10 +159,11 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
     if ending is not None:
         lost, draft = command.unrecorded, Draft(head)
         if lost:
-            draft.add(events.Released(at=command.at, run_id=claim.run_id, signalled=False, unrecorded=lost))
+            moment, run_id, worked = command.at, claim.run_id, command.worked
+            draft.add(events.Released(at=moment, run_id=run_id, signalled=False, worked=worked, unrecorded=lost))
         return _end_unanswered(draft, command.at, ending)
     terms = commands.ClaimTerms(command.new_token, claim.holder, claim.lease_seconds, claim.deadline, claim.process)
-    before = {"failed": command.failed, "unrecorded": command.unrecorded}
+    before = {"failed": command.failed, "worked": command.worked, "unrecorded": command.unrecorded}
     return Draft(head).claim(command.at, terms, **before).change(claim.run_id)
 
 
@@ -170,7 +171,7 @@ def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.token != command.token:
         return commands.Stale()
-    return Draft(head).add(*command.steps).renew().change(claim.run_id)
+    return Draft(head).add(*command.steps).renew(command.worked).change(claim.run_id)
 
 
 def _join(head: Head, command: commands.JoinRuns) -> commands.Outcome:
@@ -181,7 +182,7 @@ def _join(head: Head, command: commands.JoinRuns) -> commands.Outcome:
     for joined in command.joined:
         if joined.run_id in joining:
             draft.join(joined)
-    return commands.Unchanged(claim.run_id) if draft.head is head else draft.renew().change(claim.run_id)
+    return commands.Unchanged(claim.run_id) if draft.head is head else draft.renew(command.worked).change(claim.run_id)
 
 
 def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
@@ -189,7 +190,11 @@ def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
     if claim is None or claim.token != command.token:
         return commands.Stale()
     released = events.Released(
-        at=command.at, run_id=claim.run_id, signalled=command.signalled, unrecorded=command.unrecorded
+        at=command.at,
+        run_id=claim.run_id,
+        signalled=command.signalled,
+        worked=command.worked,
+        unrecorded=command.unrecorded,
     )
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 

@@ -84,7 +84,7 @@ class Claimed(RunEvent):
 
     It is in `process`. Its lease is renewed by each of its appends. Text after position `void_after` is void: its model
     call had not ended. `failed` is the code of an attempt before that is tried again, and `unrecorded` the usage of its
-    model calls that no event has, by the head's names.
+    model calls that no event has, by the head's names. Processes had the run for `worked` seconds before this claim.
     """
 
     kind: Literal["claimed"] = "claimed"
@@ -96,14 +96,19 @@ class Claimed(RunEvent):
     process: str = Field(default="", exclude_if=not_)
     void_after: int = 0
     failed: str | None = None
+    worked: int = Field(default=0, exclude_if=not_)
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 
 class Released(RunEvent):
-    """The holder released the run for another one. `signalled`: its signal was sent. `unrecorded` as in `Claimed`."""
+    """The holder released the run for another one. `signalled`: its signal was sent.
+
+    `worked` and `unrecorded` as in `Claimed`, until this moment.
+    """
 
     kind: Literal["released"] = "released"
     signalled: bool
+    worked: int = Field(default=0, exclude_if=not_)
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 

@@ -214,6 +214,8 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
         event.run_id,
         attempts=event.attempt,
         lost=run.lost + is_taken_over,
+        fruitless=run.fruitless + is_taken_over,
+        worked=event.worked,
         failures=run.failures + (event.failed is not None),
         signalled=run.signalled or event.holder == "entity",
     )
@@ -221,7 +223,9 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
 
 
 def _released(head: Head, event: events.Released) -> Head:
-    changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
+    run = head.runs[0]
+    is_signalled, worked = run.signalled or event.signalled, max(run.worked, event.worked)
+    changed = _with_run(head, event.run_id, signalled=is_signalled, worked=worked)
     return _with(_with_usage(changed, event) if event.unrecorded else changed, claim=None)
 
 
@@ -236,7 +240,7 @@ def _step(head: Head, event: events.Step) -> Head:
 
 
 def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -> Head:
-    return _with_run(_with_usage(_step(head, event), event), event.run_id, settled=head.position)
+    return _with_run(_with_usage(_step(head, event), event), event.run_id, settled=head.position, fruitless=0)
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
@@ -319,7 +323,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.ModelResult: _model_result,
     events.Checkpointed: _model_result,
     events.ToolStarted: _step,
-    events.ToolResult: _step,
+    events.ToolResult: lambda head, event: _with_run(_step(head, event), event.run_id, fruitless=0),
     events.Completed: _completed,
     events.Failed: _ended,
     events.TimedOut: _ended,

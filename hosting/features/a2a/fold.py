@@ -177,7 +177,8 @@ class TaskFold:
 
     def _parts(self, run_id: str) -> list[dict[str, Any]]:
         text = self._transcripts[run_id].text
-        return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
+        shown = objects.cited_text(text, self._transcripts[run_id].run.end)
+        return [*([shown] if text else []), *self._more.get(run_id, ())]
 
     def _grow(self) -> list[Payload]:
         """Return the text that a reader lacks; text that it has, and that comes again, may yet come."""
@@ -198,6 +199,8 @@ class TaskFold:
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
         sent, state = self._send(), _state_after(end)
+        if "metadata" in (cited := objects.cited_text(self._sent, end)):  # it comes once more, with what it cites
+            sent.append(self._update([cited], appends=False))
         if isinstance(end, Completed) and (more := objects.parts_beside_text(self.run.accepted, end)):
             self._more[self.run_id] = more
             sent.append(self._update(more, appends=bool(self._sent)))

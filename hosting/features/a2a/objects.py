@@ -18,6 +18,7 @@ from hosting.core.thread.run_request import UserMessage
 from hosting.core.thread.thread_events import MessagesPut
 from hosting.errors import HostingError
 from hosting.features.a2a.names import PATH, VERSION
+from hosting.http.cited import cited_of
 from hosting.http.replies import Reply
 from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
@@ -53,6 +54,12 @@ def timestamp(seconds: float) -> str:
 def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the answer of a run, or some of its parts."""
     return {"artifactId": run_id, "name": "answer", "parts": parts}
+
+
+def cited_text(text: str, end: Terminal | None) -> dict[str, Any]:
+    """Return the text of an answer as a part; what it cites is metadata of the part."""
+    cited = cited_of(end)
+    return {"text": text, **({"metadata": cited} if cited else {})}
 
 
 def task_metadata(end: Terminal | None, ignored: Sequence[str]) -> dict[str, Any]:

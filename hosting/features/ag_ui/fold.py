@@ -39,6 +39,7 @@ from hosting.errors import HostingError
 from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
+from hosting.http.cited import cited_of
 from hosting.http.json_patch import shorter_patch
 from hosting.http.wire import object_schema
 from hosting.http.wire_runs import ItemFold, camel_usage, finish_of
@@ -322,9 +323,9 @@ def _answer_schema(approval: PendingApproval) -> dict[str, Any]:
 
 
 def _result(end: Terminal) -> dict[str, Any]:
-    """Return the member that says why the model ended its answer: the protocol has no word for a success in part."""
-    finish = finish_of(end, "finishReason")
-    return {"result": finish} if finish else {}
+    """Return the member for what the protocol has no word for: why the model ended its answer, and what that cites."""
+    result = {**finish_of(end, "finishReason"), **cited_of(end)}
+    return {"result": result} if result else {}
 
 
 def _usage(end: Terminal) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hosting.citations import Citation
 from hosting.core import transcript
 from hosting.core.outcome import run_error
 from hosting.core.thread.events import (
@@ -31,11 +32,14 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, UserMessage
 from hosting.errors import HostingError
+from hosting.http.cited import citations_at, media_type_of
 from hosting.http.wire_runs import ItemFold, RewrittenError, camel_usage
 from hosting.visible import visible_line
 
 Chunk = dict[str, Any]
 
+PROVIDER = "agents"
+"""The provider under which a source has its place in `providerMetadata`."""
 _TEXT_CHUNKS = frozenset(("text-start", "text-delta", "text-end"))
 _THOUGHT_CHUNKS = frozenset(("reasoning-start", "reasoning-delta", "reasoning-end"))
 
@@ -189,6 +193,8 @@ class AnswerFold(ItemFold[Chunk]):
             self._begin_step()
         for approval in end.approvals:
             self._ask(approval)
+        for number, citation in enumerate(citations_at(end)):
+            self._cite(f"{self.run.run_id}.source-{number}", citation)
         self._end_step()
         reason = "stop"
         if end.approvals:
@@ -198,6 +204,19 @@ class AnswerFold(ItemFold[Chunk]):
         usage = camel_usage(end)
         metadata = {"messageMetadata": {"usage": usage}} if usage else {}
         self._events.append({"type": "finish", "finishReason": reason, **metadata})
+
+    def _cite(self, source_id: str, citation: Citation) -> None:
+        place = {
+            "fileId" if name == "file_id" else name: value
+            for name, value in citation.items()
+            if name not in ("name", "url")
+        }
+        metadata = {"providerMetadata": {PROVIDER: place}} if place else {}
+        if "url" in citation:
+            self._send("source-url", sourceId=source_id, url=citation["url"], title=citation["name"], **metadata)
+        else:
+            names = {"title": citation["name"], "filename": citation["name"]}
+            self._send("source-document", sourceId=source_id, mediaType=media_type_of(citation), **names, **metadata)
 
     def _ask(self, approval: PendingApproval) -> None:
         """Show what the run waits for. The answer to a question is the output of its call."""

@@ -29,6 +29,14 @@ class InvalidRangeError(RequestError, code="invalid_range", status=416):
     """The range has no byte of the file."""
 
 
+class HostNotAllowedError(RequestError, code="host_not_allowed", status=403):
+    """The app does not fetch files from this address: AGENT_FILE_HOSTS does not allow its host."""
+
+
+class FileNotFetchedError(RequestError, code="file_not_fetched", status=422):
+    """The address gave no file."""
+
+
 REFUSALS: tuple[type[HostingError], ...] = (
     UnknownFileError,
     UnknownUploadError,
@@ -36,4 +44,6 @@ REFUSALS: tuple[type[HostingError], ...] = (
     FilesFullError,
     UploadMismatchError,
     InvalidRangeError,
+    HostNotAllowedError,
+    FileNotFetchedError,
 )

@@ -25,7 +25,7 @@ const EVENTS = { Accept: "text/event-stream" }
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
    * `again(contents)`, `forked(id, message)`. `mayReplace()` asks whether what is written and not sent may go.
-   * `approvalCard`, `deliveries` and `ratings` make what features show in it. */
+   * `approvalCard`, `deliveries` and `ratings` make what features show in it, and `source` shows what an answer cites. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -379,6 +379,7 @@ export class Conversation {
     if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     turn.openCall = (step, steps) => callNode(this.agent, this._run(turn.runId, `/step?${new URLSearchParams({ id: step.id })}`), step, steps)
+    turn.openSource = (...cited) => this.hooks.source(this.threadId, ...cited)
     turn.rating = () => this.hooks.ratings(this.threadId, turn.runId)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => this._timeline(turn)
     if (runId) this.turns.set(runId, turn)

@@ -282,7 +282,7 @@ export class Turn {
   _on_completed({ response, usage, cost, incomplete, citations = [], finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
     this.sources = citations
-    this.sourceList.replaceChildren(...citations.map(sourceNode))
+    this.sourceList.replaceChildren(...citations.map((cited) => sourceNode(cited, () => this.openSource(cited, [...this.steps.values()].map(({ result }) => result)))))
     this.sourceList.hidden = !citations.length
     this._draw(true)
     if (incomplete) this._sayIncomplete(reason)
@@ -368,17 +368,17 @@ export class Turn {
   }
 }
 
-/** Return the node of a source: a file with its page and heading, or a page of the web. */
-function sourceNode({ name, url, page, heading }) {
-  const told = [name, page && `page ${page}`, heading, name === url ? "" : url]
-  return el("li", {}, visible(told.filter(Boolean).join(", ")))
+/** Return the node of a source: a passage of a file with its page and heading, which `open()` shows, or a page of the web. */
+function sourceNode({ name, url, mark, page, heading }, open) {
+  const told = visible([name, page && `page ${page}`, heading, name === url ? "" : url].filter(Boolean).join(", "))
+  return el("li", {}, mark ? el("button", { type: "button", class: "link", on: { click: open } }, told) : told)
 }
 
 /** Return the citations that a stored text has. */
 const citationsOf = ({ agentFramework: kept }) =>
   (kept?.annotations ?? [])
     .filter(({ type, title, url }) => type === "citation" && (title || url))
-    .map(({ title, url, additional_properties: place }) => ({ ...place, name: title || url, url }))
+    .map(({ title, url, file_id, additional_properties: place }) => ({ ...place, name: title || url, url, file_id }))
 
 /** Return the node for the input of a workflow that takes an object; null for another content. */
 function shownInput({ $type: type, text }) {

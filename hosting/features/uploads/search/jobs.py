@@ -5,6 +5,9 @@ it names the next step, so a step that is taken again, after a kill or by two pr
 makes nothing twice: chunks are the same in every process, and a batch that has a record is never embedded again. Only
 the batch whose vectors were on the way when a process was killed is embedded once more.
 
+What an older recipe made of a file goes some time after a newer one is ready with it: processes of both may be at work
+while an app is deployed, and none may take away what the other has just made.
+
 The file's own record says how far the job is, and it changes only while the file is stored. So a step that finds no
 such record, before its work or after it, takes back what the job made: a file that is deleted meanwhile leaves nothing.
 A killed step comes again, and then finds it.
@@ -29,17 +32,19 @@ from msgspec.structs import replace
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.stores.stores import Stores
 from hosting.errors import HostingError
-from hosting.features.uploads.records import Scope, UploadedFile
+from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.refusals import UnknownFileError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, IndexedChunk, IndexSpace
+from hosting.features.uploads.search.older_recipes import OlderRecipes, batches_of, space_of
 from hosting.features.uploads.search.provider import FileSearch
+from hosting.features.uploads.search.status import is_replaced
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.extract import extracted
 from hosting.features.uploads.search.texts.limits import TextLimits, TextPiece
 from hosting.features.uploads.search.texts.refusals import UnreadableFileError
 from hosting.features.uploads.uploads import Uploads
-from hosting.names import StoreKey, store_space
+from hosting.names import StoreKey
 from hosting.ports import Clocks
 
 logger = logging.getLogger(__name__)
@@ -48,12 +53,15 @@ BATCH = 64
 """Chunks that are embedded by one call of the client."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
+_REFUSED = "The index takes no more chunks, or not these. Delete files that are not needed, and upload this one again."
 _AWAY = "The embedding client failed again and again. Search again when it works."
 _TURN_SECONDS = 5.0
 """For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 1800.0
 ENDED = ("ready", "failed")
+TIDY_SECONDS = 3600.0
+"""So long after a file is ready what older recipes made of it goes: by then no process of an older app is at work."""
 MOST_TRIES = 30
 """Of one step: with these pauses, about twelve hours."""
 
@@ -77,7 +85,7 @@ class JobStep(Struct, frozen=True, omit_defaults=True):
     file_id: str
     recipe: str
     job: int
-    do: Literal["read", "embed", "index"] = "read"
+    do: Literal["read", "embed", "index", "tidy"] = "read"
     batch: int = 0
     batches: int = 0
     model: str = ""
@@ -116,6 +124,9 @@ class Recipes(Protocol):
     def indexes(self) -> Sequence[ChunkIndex]:
         """Return every index that may have something of a file."""
 
+    def searching(self, scope: Scope) -> Mapping[str, FileSearch]:
+        """Return the providers that may search the files of a scope, by their recipes."""
+
 
 _Next = JobStep | None
 
@@ -126,6 +137,7 @@ class FileJobs:
     def __init__(self, uploads: Uploads, stores: Stores, clocks: Clocks, loop: AgentLoop, recipes: Recipes) -> None:
         self._uploads, self._clocks, self._agents, self._recipes = uploads, clocks, loop, recipes
         self._objects, self._hub = stores.attachments, stores.hub
+        self._older = OlderRecipes(uploads, stores.attachments, stores.hub)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._steps: Mapping[str, Callable[[JobStep, FileSearch, UploadedFile], Any]] = {
             "read": self._read,
@@ -139,10 +151,13 @@ class FileJobs:
         if file is None:
             await self._take_back(step)
             return None
+        search = self._recipes.find(step.recipe)
+        if step.do == "tidy":
+            return await self._tidy(step, file, knows=search is not None)
         if file.indexes[step.recipe].state in ENDED:  # a process ended between this record and the next step
             await self._erase_objects(step)
-            return None
-        if (search := self._recipes.find(step.recipe)) is None:
+            return _to_tidy(step, file)
+        if search is None:
             return await self._again(step, "agent_missing", "No agent of the app searches files in this way any more.")
         try:
             async with asyncio.timeout(_TURN_SECONDS):
@@ -163,10 +178,22 @@ class FileJobs:
             return replace(step, wait_seconds=_FIRST_PAUSE_SECONDS)
         finally:
             self._turns.release()
-        if await self._file(step) is None:
+        if (after := await self._file(step)) is None:
             await self._take_back(step)
             return None
-        return following
+        return _to_tidy(step, after) if following is None else following
+
+    async def _tidy(self, step: JobStep, file: UploadedFile, *, knows: bool) -> _Next:
+        """Remove what recipes made of the file by which nothing of this app searches it any more.
+
+        A process that does not know the job's own recipe is of an older app, or of a newer one: it decides nothing.
+        """
+        if not knows:
+            later = replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
+            return later if step.tries < MOST_TRIES else None
+        wanted = {step.recipe, *self._recipes.searching(step.of)}
+        await self._older.remove(step.of, file, wanted, self._recipes.indexes())
+        return None
 
     async def forget(self, scope: Scope, file_id: str) -> int:
         """Remove all that jobs made of a file, and return how many chunks were indexed."""
@@ -184,7 +211,7 @@ class FileJobs:
         return chunks
 
     def _place(self, scope: Scope) -> StoreKey:
-        return StoreKey(store_space(self._hub, "file-search"), scope.cell("index").address.key)
+        return batches_of(self._hub, scope)
 
     async def _file(self, step: JobStep) -> UploadedFile | None:
         """Return the file, if this is the job that makes it ready."""
@@ -193,10 +220,16 @@ class FileJobs:
         return file if index is not None and index.job == step.job else None
 
     async def _take_back(self, step: JobStep) -> None:
-        """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced."""
+        """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced.
+
+        Of a recipe that was replaced, all that it made.
+        """
         file = await stored_file(self._uploads, step.of, step.file_id)
         if file is None:
             await self.forget(step.of, step.file_id)
+        elif is_replaced(file, step.recipe):
+            made = FileIndex(state="failed", at=0.0, model=step.model, size=step.size)
+            await self._older.forget(step.of, step.file_id, step.recipe, made, self._recipes.indexes())
         else:
             await self._erase_objects(step)
 
@@ -297,8 +330,13 @@ class FileJobs:
             indexed += [IndexedChunk(chunk, vector) for chunk, vector in zip(chunks, vectors.each(), strict=True)]
         known = file.indexes[step.recipe]
         space = space_of(step.of, step.recipe, step.model, step.size)
-        if indexed:
-            await index.add(space, step.file_id, indexed)
+        try:
+            if indexed:
+                await index.add(space, step.file_id, indexed)
+        except ValueError as error:  # the index is full, or takes no such vectors
+            logger.warning("File %s is refused by the index (%s).", step.file_id, type(error).__name__)
+            await self._failed(step, "index_refused", _REFUSED)
+            return
         if known.model and (known.model, known.size) != (step.model, step.size):
             await index.remove(space_of(step.of, step.recipe, known.model, known.size), step.file_id)
         ready = {"state": "ready", "model": step.model, "size": step.size, "code": "", "error": ""}
@@ -314,13 +352,15 @@ async def stored_file(uploads: Uploads, scope: Scope, file_id: str) -> UploadedF
         return None
 
 
-def space_of(scope: Scope, recipe: str, model: str, size: int) -> IndexSpace:
-    """Return where the chunks of files of a scope are, made by a recipe and embedded by a model."""
-    return IndexSpace(scope.agent, scope.owner, scope.thread_id, scope.epoch, f"{model} {recipe}", size)
-
-
 def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: int) -> list[Chunk]:
     return list(chunked(pieces, chunk_tokens, overlap_tokens))
+
+
+def _to_tidy(step: JobStep, file: UploadedFile) -> _Next:
+    """Return the step behind the end of a job: none where nothing is known of the file but what the job made."""
+    if len(file.indexes) < 2:
+        return None
+    return replace(_fresh(step), do="tidy", wait_seconds=TIDY_SECONDS)
 
 
 def _fresh(step: JobStep) -> JobStep:

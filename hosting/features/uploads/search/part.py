@@ -22,6 +22,7 @@ from hosting.ports import ClockClient
 
 if TYPE_CHECKING:
     from hosting.features.uploads.search.index.contract import ChunkIndex
+    from hosting.features.uploads.search.index.stored import StoredChunkIndex
     from hosting.features.uploads.search.jobs import FileJobs
     from hosting.features.uploads.search.searches import FileSearches
 
@@ -37,18 +38,25 @@ class SearchPart:
         self._uploads, self._services, self._index_address = uploads, services, index_address
         self._clocks, self._stores = services.log.clocks, services.stores
         self.is_on = False
+        self.cited = set[str]()
+        """The agents and workflows that search, or have agents within that do."""
+
+    @cached_property
+    def stored_index(self) -> StoredChunkIndex:
+        """The index in the app's own storage, which has what was indexed before a service was named."""
+        from hosting.features.uploads.search.index.stored import StoredChunkIndex
+
+        return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
 
     @cached_property
     def index(self) -> ChunkIndex:
         """The index in the app's own storage, or the service that the setting names."""
-        if self._index_address:
-            from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
+        if not self._index_address:
+            return self.stored_index
+        from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
 
-            connect = search_service(INDEX_SETTING, self._index_address, os.environ)
-            return AzureSearchChunkIndex(connect, self._stores.hub)
-        from hosting.features.uploads.search.index.stored import StoredChunkIndex
-
-        return StoredChunkIndex(self._services.cells, self._stores.attachments, self._stores.hub)
+        connect = search_service(INDEX_SETTING, self._index_address, os.environ)
+        return AzureSearchChunkIndex(connect, self._stores.hub)
 
     @cached_property
     def searches(self) -> FileSearches:
@@ -56,7 +64,8 @@ class SearchPart:
         from hosting.features.uploads.search.searches import FileSearches
 
         place = self._index_address.partition(";")[0]  # without a key, which changes
-        return FileSearches(self._uploads, self._clocks, lambda: self.index, place)
+        earlier = [self.stored_index] if self._index_address else []
+        return FileSearches(self._uploads, self._clocks, lambda: self.index, place, earlier)
 
     @cached_property
     def jobs(self) -> FileJobs:
@@ -66,11 +75,11 @@ class SearchPart:
         return FileJobs(self._uploads, self._stores, self._clocks, self._services.loop, self.searches)
 
     def add(self, agent: AgentPlan) -> None:
-        """Connect the searches of an agent."""
-        if agent.workflow is None:
-            self.is_on |= self.searches.attach(agent.agent, agent.name, self._services.holders.held)
-            if self.is_on:
-                self.searches.check()
+        """Connect the searches of an agent or a workflow."""
+        if self.searches.attach(agent, self._services.holders.held):
+            self.is_on = True
+            self.cited.add(agent.name)
+            self.searches.check()
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""
@@ -90,13 +99,10 @@ class SearchPart:
             await self.jobs.erase(scope)
 
     async def sweep(self) -> None:
-        """Remove what no catalog of the index names."""
-        if self.is_on and not self._index_address:
-            from hosting.features.uploads.search.index.stored import StoredChunkIndex
-
+        """Remove what no catalog of the app's own index names."""
+        if self.is_on:
             now = self._clocks.wall()
-            assert isinstance(self.index, StoredChunkIndex)
-            await self.index.sweep(now - _SWEPT_SECONDS, now)
+            await self.stored_index.sweep(now - _SWEPT_SECONDS, now)
 
     async def step(self, text: str) -> str:
         """Take a step of a job, and return the next one; nothing where the job is over."""

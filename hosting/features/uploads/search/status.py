@@ -23,12 +23,14 @@ class ShownIndex(TypedDict):
     error: NotRequired[str]
 
 
+REPLACED = "replaced"
+"""The code of a recipe that nothing searches by any more: what it made is about to go."""
 _FAR = ("queued", "reading", "embedding", "failed", "ready")
 
 
 def shown_index(file: UploadedFile) -> ShownIndex | None:
     """Return how far the search is that has most to do; None where no agent searches the file."""
-    indexes = file.indexes.values()
+    indexes = [index for index in file.indexes.values() if index.code != REPLACED]
     if not indexes:
         return None
     index: FileIndex = min(indexes, key=lambda index: _FAR.index(index.state))
@@ -36,3 +38,9 @@ def shown_index(file: UploadedFile) -> ShownIndex | None:
     if index.state == "failed":
         shown |= {"code": index.code, "error": index.error}
     return shown
+
+
+def is_replaced(file: UploadedFile, recipe: str) -> bool:
+    """Return whether nothing is to be there of a file by that recipe."""
+    index = file.indexes.get(recipe)
+    return index is None or index.code == REPLACED

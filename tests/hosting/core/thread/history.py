@@ -18,8 +18,9 @@ class History(NamedTuple):
     """A log so far. `marks` are what a document is made of, in order: runs that ended, resets, tombstones.
 
     Of the open runs it says which were accepted before a reset (`void`), which are to be cancelled, whose holders were
-    lost, whose tool was started or has a result; `token` is of the claim, `undecided` are approvals. Of those that were
-    `claimed` some are `interrupted`: what they said is kept. Of those that are `forgotten`, rolled back, nothing is.
+    lost since their tool's result, whose tool was started or has a result; `token` is of the claim, `undecided` are
+    approvals. Of those that were `claimed` some are `interrupted`: what they said is kept. Of those that are
+    `forgotten`, rolled back, nothing is.
     """
 
     life: str = "open"
@@ -155,7 +156,8 @@ def _tool_started(history: History, run: str, detail: str) -> Told:
 
 def _tool_result(history: History, run: str, detail: str) -> Told:
     broken = "a tool has two results" if run in history.resulted else None
-    return history._replace(resulted=history.resulted | {run}), broken
+    lost = tuple(other for other in history.lost if other != run)
+    return history._replace(resulted=history.resulted | {run}, lost=lost), broken
 
 
 def _cancel_requested(history: History, run: str, reason: str) -> Told:

@@ -36,7 +36,7 @@ class Holders:
 
     def _go_on(self, state: State, held: Holder) -> Iterator[Step]:
         history = state.history
-        if state.faults.stops and not held.owner.startswith("E"):
+        if state.faults.stops:  # its process drains, or the attempt's time is up: of the entity's holder too
             decided = self._world.decide(state.head, "release", held.token, held.signalled)
             yield from self._append(state.suffering("stops"), held, decided, None, is_fair=False)
         if held.lapsed:

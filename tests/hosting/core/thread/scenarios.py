@@ -27,6 +27,9 @@ QUICK = {
     "a caller waits, and its process dies, sleeps or is stopped": World(
         (waits("A", "r1"),), Faults(deaths=1, sleeps=1, stops=1, entity_deaths=1, returns=1), TOOL
     ),
+    "a run of several attempts is handed on by its caller's process and by its entity": World(
+        (waits("A", "r1"), b("open", "r2")), Faults(stops=2, entity_deaths=1), TOOL
+    ),
     "two callers wait in two processes": World((waits("A", "r1"), waits("B", "r2")), Faults(deaths=1, sleeps=1), TOOL),
     "an operation dies again and again": World((a("open", "r1"),), Faults(entity_deaths=3, sleeps=1, repeats=1), TOOL),
     "two executions of an operation overlap": World((a("open", "r1"),), Faults(overlaps=2, sleeps=1), TOOL),

@@ -42,6 +42,11 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((a("open", "r1"),), Faults(entity_deaths=2)),
         "run_crashed, though 2 of its holders were lost",
     ),
+    "a result is no progress": (
+        weakened.results_are_no_progress,
+        World((a("open", "r1"),), Faults(entity_deaths=3), TOOL),
+        "run_crashed, though 2 of its holders were lost",
+    ),
     "a holder that let go counts as lost": (
         weakened.released_is_lost,
         World((waits("A", "r1"),), Faults(stops=1, entity_deaths=2)),

@@ -66,8 +66,16 @@ def without_tokens(head: Head, command: Command) -> Outcome:
 
 def a_lost_holder_counts_twice(head: Head, command: Command) -> Outcome:
     """Give up a run when its second holder is lost."""
-    was_lost = isinstance(command, ClaimRun) and head.next_run is not None and head.next_run.lost
-    return decide(_with_runs(head, lost=2) if was_lost else head, command)
+    was_lost = isinstance(command, ClaimRun) and head.next_run is not None and head.next_run.fruitless
+    return decide(_with_runs(head, fruitless=2) if was_lost else head, command)
+
+
+def results_are_no_progress(head: Head, command: Command) -> Outcome:
+    """Count the holders that were lost before a result as if they were lost behind it."""
+    outcome = decide(head, command)
+    if not isinstance(command, RecordSteps) or not isinstance(outcome, Change) or head.next_run is None:
+        return outcome
+    return replace(outcome, head=_with_runs(outcome.head, fruitless=head.next_run.fruitless))
 
 
 def released_is_lost(head: Head, command: Command) -> Outcome:
@@ -75,7 +83,7 @@ def released_is_lost(head: Head, command: Command) -> Outcome:
     outcome = decide(head, command)
     if not isinstance(command, ReleaseRun) or not isinstance(outcome, Change) or outcome.head.next_run is None:
         return outcome
-    return replace(outcome, head=_with_runs(outcome.head, lost=outcome.head.next_run.lost + 1))
+    return replace(outcome, head=_with_runs(outcome.head, fruitless=outcome.head.next_run.fruitless + 1))
 
 
 def without_attached(head: Head, command: Command) -> Outcome:
