@@ -18,7 +18,7 @@ from tests.support.running_host import RunningHost
 
 HERE = Path(__file__).resolve().parent
 LIMIT_SECONDS = 2
-ENVIRON = {"LEASE_SECONDS": "1", "AGENT_WAIT_SECONDS": str(LIMIT_SECONDS)}
+ENVIRON = {"LEASE_SECONDS": "1", "AGENT_WAIT_SECONDS": str(LIMIT_SECONDS), "AGENT_ATTEMPT_SECONDS": "1"}
 OWNERS = [
     {"x-user": name, "authorization": f"Bearer token.{name}.signed-by-the-post-for-{name}"} for name in ("ada", "bob")
 ]
