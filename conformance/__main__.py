@@ -24,9 +24,13 @@ from conformance.adapters.langgraph import LangGraphService
 from conformance.adapters.ours import OurService
 from conformance.adapters.responses import ResponsesService
 from conformance.adapters.upstream import UpstreamService
+from conformance.caller_checks import CALLER_CHECKS
 from conformance.checks import CHECKS
 from conformance.kill_checks import KILL_CHECKS
+from conformance.long_checks import LONG_CHECKS
+from conformance.pause_checks import PAUSE_CHECKS
 from conformance.port import Refused, Service
+from conformance.process_checks import BESIDE_CHECKS
 from conformance.report import document, table
 from conformance.trial import UNREADABLE, NotTried, Result, Trial, result_of
 
@@ -39,7 +43,7 @@ ADAPTERS: dict[str, type[Service]] = {
     "responses": ResponsesService,
     "upstream": UpstreamService,
 }
-ALL_CHECKS = (*CHECKS, *KILL_CHECKS)
+ALL_CHECKS = (*CHECKS, *PAUSE_CHECKS, *CALLER_CHECKS, *LONG_CHECKS, *BESIDE_CHECKS, *KILL_CHECKS)
 WHAT_TO_GIVE = {
     401: "Identify the caller with --header NAME: VALUE, for example x-functions-key: KEY, or with two --owner.",
     403: "This caller may not do this. Send another --header NAME: VALUE.",
@@ -73,7 +77,9 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kill", metavar="COMMAND", help="a command that kills the service with kill -9 and starts it again"
     )
+    _add_parts(parser)
     _add_messages(parser)
+    _add_tokens(parser)
     parser.add_argument(
         "--patience", type=float, default=60.0, metavar="SECONDS", help="longest wait for one answer (default: 60)"
     )
@@ -87,6 +93,22 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--list", action="store_true", help="list the checks and how each works")
     return parser
+
+
+def _add_parts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a part of the service, or its limit."""
+    parser.add_argument("--beside", metavar="URL", help="base URL of another process of the same service")
+    parser.add_argument("--stored", metavar="COMMAND", help="a command that prints all that the service stores")
+    parser.add_argument(
+        "--closed", default="", metavar="AGENT", help="an agent that takes no tools of callers, as its author chose"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long the service lets one request, or one attempt at a run, take",
+    )
 
 
 def _add_messages(parser: argparse.ArgumentParser) -> None:
@@ -111,6 +133,42 @@ def _add_messages(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="MESSAGE",
         help="a message that leads to a call of the caller's conformance_lookup",
+    )
+
+    parser.add_argument(
+        "--default",
+        default="",
+        metavar="MESSAGE",
+        help="a message that leads to a tool that asks a person, has a default after some seconds, and says its answer",
+    )
+    parser.add_argument(
+        "--long",
+        default="",
+        metavar="MESSAGE",
+        help="a message that leads to a row of slow tool calls, of each of which the answer has step-1, step-2, ...",
+    )
+
+
+def _add_tokens(parser: argparse.ArgumentParser) -> None:
+    """Add the options for tools that work with the token of their caller."""
+    parser.add_argument(
+        "--behalf",
+        default="",
+        metavar="MESSAGE",
+        help="a message that makes a tool work with the caller's token, and say whose it is",
+    )
+    parser.add_argument(
+        "--says",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="what the answer to --behalf says for the first --owner, and again for the second",
+    )
+    parser.add_argument(
+        "--token-header",
+        default="authorization",
+        metavar="NAME",
+        help="the header of --owner that has the token (default: authorization)",
     )
 
 
@@ -163,6 +221,12 @@ def refuse_bad_options(options: argparse.Namespace) -> None:
         raise NotTried(f"--owner is given {len(options.owner)} times: give two callers, or none")
     if len({name for line in options.owner for name in headers_of([line])}) > 1:
         raise NotTried(f"--owner is {options.owner[0]!r} and {options.owner[1]!r}: use the same header name for both")
+    if len(options.says) not in (0, 2):
+        raise NotTried(f"--says is given {len(options.says)} times: give a word for each of the two callers, or none")
+    if not 0 <= options.limit < math.inf:
+        raise NotTried(f"--limit is {options.limit:g}: give seconds above 0")
+    if options.beside is not None and not _is_address(options.beside):
+        raise NotTried(f"--beside is {options.beside!r}: give the base URL of another process of the service")
     if not 0 < options.patience < math.inf:
         raise NotTried(f"--patience is {options.patience:g}: give seconds above 0")
 
@@ -177,7 +241,11 @@ def _is_address(url: str) -> bool:
 
 async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Result]:
     """Make the checks of these names, one after another."""
-    async with httpx.AsyncClient(base_url=options.url, timeout=httpx.Timeout(options.patience, connect=5.0)) as http:
+    timeout = httpx.Timeout(options.patience, connect=5.0)
+    async with (
+        httpx.AsyncClient(base_url=options.url, timeout=timeout) as http,
+        httpx.AsyncClient(base_url=options.beside or options.url, timeout=timeout) as beside,
+    ):
         caller = headers_of([*options.owner[:1], *options.header])  # where there are owners, nobody is nobody
         service = ADAPTERS[options.adapter](http, options.agent, caller)
         await service.find_agent()
@@ -193,6 +261,15 @@ async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Resul
             tool=options.tool,
             ask=options.ask,
             edit=options.edit,
+            default=options.default,
+            long=options.long,
+            limit=options.limit,
+            closed=options.closed,
+            behalf=options.behalf,
+            says=options.says,
+            token_header=options.token_header,
+            stored=stored_by(options.stored) if options.stored else None,
+            beside=service.beside(beside) if options.beside else None,
         )
         return [await result_of(check, trial) for check in ALL_CHECKS if check.name in names]
 
@@ -213,6 +290,20 @@ def kill_by(command: str) -> Callable[[], Awaitable[None]]:
             raise NotTried(f"the command of --kill ended with {code}")
 
     return kill
+
+
+def stored_by(command: str) -> Callable[[], Awaitable[str]]:
+    """Return what runs a command of the shell and returns what it prints."""
+
+    async def stored() -> str:
+        pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_shell(command, stdin=nowhere, stdout=pipe, stderr=nowhere)
+        printed, _ = await process.communicate()
+        if process.returncode:
+            raise NotTried(f"the command of --stored ended with {process.returncode}")
+        return printed.decode("utf-8", "replace")
+
+    return stored
 
 
 def _is_named(check: str, names: Sequence[str]) -> bool:

@@ -7,9 +7,12 @@ from contextlib import suppress
 
 import httpx
 
-from conformance.checks import expect, expect_edited, expect_in_order, expect_one, unanswered
+from conformance.caller_checks import kill_steer
+from conformance.expectations import expect, expect_in_order, expect_one, unanswered
+from conformance.long_checks import kill_long
+from conformance.pause_checks import expect_edited, kill_default
 from conformance.port import Refused
-from conformance.trial import Check, Reader, Trial
+from conformance.trial import Reader, Trial, checks_of
 
 
 async def kill_running(trial: Trial) -> None:
@@ -111,17 +114,17 @@ async def kill_client_tool(trial: Trial) -> None:
     expect(end.status == "completed", f"the run that went on ended as {end}")
 
 
-KILL_CHECKS = tuple(
-    Check(name, promise, " ".join((run.__doc__ or "").split()), run)
-    for name, promise, run in (
-        ("kill.running", "A run under way at a kill ends with one answer.", kill_running),
-        ("kill.queued", "Runs that waited at a kill come behind it, each once and in their order.", kill_queued),
-        ("kill.key", "A request that a kill broke is one run when it is sent again under its key.", kill_key),
-        ("kill.stream", "A stream that a kill broke is resumed without loss and without doubling.", kill_stream),
-        ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
-        ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
-        ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
-        ("kill.edited", "A tool call is made with the arguments that a person gave it over a kill.", kill_edit),
-        ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),
-    )
+KILL_CHECKS = checks_of(
+    ("kill.running", "A run under way at a kill ends with one answer.", kill_running),
+    ("kill.queued", "Runs that waited at a kill come behind it, each once and in their order.", kill_queued),
+    ("kill.key", "A request that a kill broke is one run when it is sent again under its key.", kill_key),
+    ("kill.stream", "A stream that a kill broke is resumed without loss and without doubling.", kill_stream),
+    ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
+    ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
+    ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
+    ("kill.edited", "A tool call is made with the arguments that a person gave it over a kill.", kill_edit),
+    ("kill.default", "A question without an answer gets its default over a kill.", kill_default),
+    ("kill.steer", "A message that is to join the run at work is given once over a kill.", kill_steer),
+    ("kill.long", "A long run goes on behind a kill, and makes no step again that was done.", kill_long),
+    ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),
 )

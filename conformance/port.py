@@ -7,9 +7,10 @@ is then "not offered", which is no failure.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import httpx
 
@@ -68,6 +69,8 @@ class Pending:
 
     arguments: Mapping[str, Any]
     answer_schema: Mapping[str, Any] | None = None
+    default: Any = None
+    """The answer by which the run goes on after some time without one; None if it has no such answer."""
 
 
 class Service:
@@ -81,6 +84,22 @@ class Service:
     def as_owner(self, headers: Mapping[str, str]) -> Service:
         """Return the same service for a caller with these headers."""
         return type(self)(self.http, self.agent, {**self.headers, **headers})
+
+    def lacks(self, method: str) -> bool:
+        """Tell whether the adapter leaves a method out."""
+        return getattr(type(self), method) is getattr(Service, method)
+
+    def of_agent(self, agent: str) -> Self:
+        """Return the same service for another agent of it."""
+        other = copy.copy(self)
+        other.agent = agent
+        return other
+
+    def beside(self, http: httpx.AsyncClient) -> Self:
+        """Return the same client, with all that it knows, for another process of the service."""
+        other = copy.copy(self)
+        other.http = http
+        return other
 
     async def call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send a request, again for as long as the service asks for that, and return its answer if it is a success."""
@@ -114,6 +133,15 @@ class Service:
         run = await self.start(thread, message, key)
         return run, await self.end(run)
 
+    async def ask_waiting(self, thread: str, message: str) -> End:
+        """Send a message in a request that waits for the run itself, and return its end."""
+        _, end = await self.ask(thread, message)
+        return end
+
+    async def start_long(self, thread: str, message: str) -> Run:
+        """Start a run of several steps, each of which the service records by itself."""
+        raise NotOffered("runs whose steps are recorded one by one")
+
     async def conversation(self, thread: str) -> list[Entry]:
         """Return the messages of a thread, oldest first, without those of tools."""
         raise NotOffered("the conversation of a thread, to be read")
@@ -132,7 +160,7 @@ class Service:
 
     async def pending(self, thread: str, waiting: str) -> Pending:
         """Return what waits under an id of `End.approvals`."""
-        raise NotOffered("the arguments and the schema of what waits, to be read")
+        raise NotOffered("the arguments, the schema and the default of what waits, to be read")
 
     async def decide_with(self, thread: str, approval: str, arguments: Mapping[str, Any]) -> Run:
         """Approve a call with these arguments in place of the model's, and return the run that goes on."""
@@ -157,6 +185,10 @@ class Service:
     async def delete(self, thread: str) -> None:
         """Delete a thread with all that it has, and wait until it is gone."""
         raise NotOffered("deleting a thread")
+
+    async def shown(self, thread: str) -> str:
+        """Return all that the service gives out about a thread and its runs, as one text."""
+        raise NotOffered("all that it knows of a thread, to be read")
 
     async def stored_version(self, thread: str) -> str:
         """Return the version that the stored form of a thread says it has."""

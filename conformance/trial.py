@@ -46,6 +46,10 @@ class Check:
     run: Callable[[Trial], Awaitable[None]]
 
 
+Row = tuple[str, str, Callable[["Trial"], Awaitable[None]]]
+"""Of a check: its name, its promise, and the way to try it."""
+
+
 @dataclass(frozen=True)
 class Result:
     """What came of a check, and why if it is not passed."""
@@ -72,6 +76,20 @@ class Trial:
     tool: str = ""
     ask: str = ""
     edit: str = ""
+    default: str = ""
+    long: str = ""
+    limit: float = 0.0
+    """Seconds that the service lets one request, or one attempt at a run, take."""
+    closed: str = ""
+    """An agent whose author lets callers bring no tools."""
+    behalf: str = ""
+    says: Sequence[str] = ()
+    """For each of the owners, what the answer to `behalf` says of whose token the tool got."""
+    token_header: str = "authorization"
+    stored: Callable[[], Awaitable[str]] | None = None
+    """Returns all that the service stores, as a text."""
+    beside: Service | None = None
+    """The same service by another process of it."""
 
     def message(self, text: str = "") -> str:
         """Return a message that was never sent before, and that is recognized in a conversation."""
@@ -92,13 +110,13 @@ class Trial:
 
     async def waiting(self, thread: str) -> str:
         """Make a tool call that waits for a person, and return its approval."""
-        if type(self.service).decide is Service.decide:
+        if self.service.lacks("decide"):
             await self.service.decide(thread, "", True)  # not offered, whatever the user gave for it
         return await self._paused(thread, "--approval", self.approval, "a tool call that waits for approval")
 
     async def editable(self, thread: str) -> tuple[str, Callable[[str], dict[str, Any]]]:
         """Make a tool call that waits for a person; return its approval, and its arguments with a text in one."""
-        if type(self.service).decide_with is Service.decide_with:
+        if self.service.lacks("decide_with"):
             await self.service.decide_with(thread, "", {})  # not offered, whatever the user gave for it
         approval = await self._paused(thread, "--edit", self.edit, "a call of a tool that says its text after approval")
         arguments = (await self.service.pending(thread, approval)).arguments
@@ -109,9 +127,38 @@ class Trial:
 
     async def asked(self, thread: str) -> str:
         """Have a tool ask a person for a text, and return the question."""
-        if type(self.service).answer is Service.answer:
+        if self.service.lacks("answer"):
             await self.service.answer(thread, "", "")  # not offered, whatever the user gave for it
         return await self._paused(thread, "--ask", self.ask, "a tool that asks a person for a text")
+
+    async def lapsing(self, thread: str) -> tuple[str, str]:
+        """Have a tool ask a person with a default, and return the question with that."""
+        if self.service.lacks("pending"):
+            await self.service.pending(thread, "")  # not offered, whatever the user gave for it
+        what = "a tool that asks a person and has a default after some seconds"
+        question = await self._paused(thread, "--default", self.default, what)
+        default = (await self.service.pending(thread, question)).default
+        if not isinstance(default, str):
+            raise NotTried(f"the question of --default has the default {default!r}: give one that has a text")
+        return question, default
+
+    def other_process(self) -> Service:
+        """Return the service by its other process."""
+        if self.beside is None:
+            raise NotTried("no --beside URL, which is that of another process of the service")
+        return self.beside
+
+    async def takes_messages(self) -> None:
+        """Raise NotOffered where the service has no way to send one."""
+        if self.service.lacks("start") and self.service.lacks("ask"):
+            await self.service.start("", "")
+
+    async def long_message(self) -> str:
+        """Return a message that leads to a long run."""
+        await self.takes_messages()
+        if not self.long or not self.limit:
+            raise NotTried("no --long MESSAGE, which leads to a row of slow tool calls, with --limit SECONDS")
+        return self.message(self.long)
 
     async def _paused(self, thread: str, option: str, message: str, what: str) -> str:
         if not message:
@@ -123,7 +170,7 @@ class Trial:
 
     async def called(self, thread: str) -> str:
         """Have a tool of the caller's called, and return the call."""
-        if type(self.service).start_with_tool is Service.start_with_tool:
+        if self.service.lacks("start_with_tool"):
             await self.service.start_with_tool(thread, "", TOOL)  # not offered, whatever the user gave for it
         if not self.tool:
             raise NotTried(f"no --tool MESSAGE, which makes the agent call the tool {TOOL['name']} of the caller")
@@ -158,12 +205,12 @@ class Trial:
                 return await self.service.end(run)
             await asyncio.sleep(BETWEEN_TRIES_SECONDS)
 
-    async def stream(self, run: Run, reader: Reader, pieces: int = 0) -> None:
+    async def stream(self, run: Run, reader: Reader, pieces: int = 0, service: Service | None = None) -> None:
         """Read on in a run's stream: so many pieces of text, or all to the end, also over connections that break."""
-        wanted = reader.pieces + pieces
+        wanted, service = reader.pieces + pieces, service or self.service
         while True:
             with suppress(httpx.TransportError):
-                async with aclosing(self.service.follow(run, reader.last)) as stream:
+                async with aclosing(service.follow(run, reader.last)) as stream:
                     async for piece in stream:
                         reader.read(piece.id, piece.text, piece.offset)
                         if pieces and reader.pieces >= wanted:
@@ -203,6 +250,11 @@ def paired(entries: Sequence[Entry]) -> list[tuple[str, str]]:
         else:
             turns.append(("", entry.text))
     return turns
+
+
+def checks_of(*rows: Row) -> tuple[Check, ...]:
+    """Return checks of their names, promises and functions, whose docstrings say how they are made."""
+    return tuple(Check(name, promise, " ".join((run.__doc__ or "").split()), run) for name, promise, run in rows)
 
 
 async def result_of(check: Check, trial: Trial) -> Result:

@@ -175,7 +175,7 @@ _TENANT_ID = ("http://schemas.microsoft.com/identity/claims/tenantid", "tid")
 _SUBJECT = ("http://schemas.xmlsoap.org/ws/2005/05/identity/claims/nameidentifier", "sub")
 
 
-def easy_auth(environ: Mapping[str, str] = os.environ) -> PrincipalResolver:
+def easy_auth(environ: Mapping[str, str] | None = None) -> PrincipalResolver:
     """Return the resolver that believes App Service Authentication ("Easy Auth"), which signs users in before the app.
 
     The platform takes the X-MS-CLIENT-PRINCIPAL headers away from every request and sets its own. Where it is off,
@@ -188,6 +188,7 @@ def easy_auth(environ: Mapping[str, str] = os.environ) -> PrincipalResolver:
     `roles`; where any tenant may sign in, each tenant's administrator hands them out. Headers that are missing, sent
     twice, contradict each other or cannot be read sign nobody in.
     """
+    environ = os.environ if environ is None else environ
     if signs_users_in(environ):
         return _signed_in_by_platform
     if is_hosted(environ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,9 +42,15 @@ class A2aService(Service):
         return dict(answer.json()["result"])
 
     async def _sent(self, parts: Sequence[Mapping[str, Any]], **fields: str) -> Run:
-        message = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts, **fields}
-        result = await self._result("SendMessage", message=message, configuration={"returnImmediately": True})
+        result = await self._message(parts, fields, returns_at_once=True)
         return Run(result["task"]["contextId"], result["task"]["id"])
+
+    async def _message(
+        self, parts: Sequence[Mapping[str, Any]], fields: Mapping[str, str], *, returns_at_once: bool
+    ) -> dict[str, Any]:
+        message = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts, **fields}
+        configuration = {"returnImmediately": returns_at_once}
+        return await self._result("SendMessage", message=message, configuration=configuration)
 
     async def start(self, thread: str, message: str, key: str = "") -> Run:
         """The protocol lets an agent recognize a message by its id, and promises nothing of it."""
@@ -55,23 +62,35 @@ class A2aService(Service):
         """By its state; the answer is in its artifacts."""
         while True:
             task = await self._result("GetTask", id=run.id)
-            state = task["status"]["state"]
-            if state not in OPEN:
-                break
+            if task["status"]["state"] not in OPEN:
+                return _end(task)
             await asyncio.sleep(POLL_SECONDS)
-        if state in ("TASK_STATE_COMPLETED", WAITS):
-            return End("completed", _answer(task), (run.id,) if state == WAITS else ())
-        return End("cancelled" if state == "TASK_STATE_CANCELED" else "failed", state)
+
+    async def ask_waiting(self, thread: str, message: str) -> End:
+        """A message whose request returns when its task has ended."""
+        result = await self._message([{"text": message}], {"contextId": thread}, returns_at_once=False)
+        return _end(result["task"])
+
+    async def start_long(self, thread: str, message: str) -> Run:
+        """The protocol has nothing of steps: the service may record them."""
+        return await self.start(thread, message)
 
     async def conversation(self, thread: str) -> list[Entry]:
         """The tasks of the context, of which the last one is listed first."""
-        params = {"contextId": thread, "pageSize": 100, "historyLength": 100, "includeArtifacts": True}
         entries = []
-        for task in reversed((await self._result("ListTasks", **params))["tasks"]):
+        for task in reversed(await self._tasks(thread)):
             sent = [message for message in task.get("history", ()) if message["role"] == "ROLE_USER"]
             entries += [Entry("user", _text(message["parts"])) for message in sent[:1]]
             entries += [Entry("agent", answer) for answer in [_answer(task)] if answer]
         return entries
+
+    async def _tasks(self, thread: str) -> list[dict[str, Any]]:
+        params = {"contextId": thread, "pageSize": 100, "historyLength": 100, "includeArtifacts": True}
+        return list((await self._result("ListTasks", **params))["tasks"])
+
+    async def shown(self, thread: str) -> str:
+        """The tasks of the context."""
+        return json.dumps(await self._tasks(thread))
 
     async def cancel(self, run: Run) -> None:
         """The result is the task."""
@@ -94,13 +113,20 @@ class A2aService(Service):
         task = await self._result("GetTask", id=waiting)
         asked = next(part["data"]["approvals"][0] for part in task["status"]["message"]["parts"] if "data" in part)
         self._asked[waiting] = asked["id"]
-        return Pending(asked["arguments"], asked.get("answer_schema"))
+        return Pending(asked["arguments"], asked.get("answer_schema"), asked.get("default"))
 
     async def _decided(self, thread: str, task: str, **fields: Any) -> Run:
         if task not in self._asked:
             await self.pending(thread, task)
         decision = {"id": self._asked[task], **fields}
         return await self._sent([{"data": {"approvals": [decision]}}], contextId=thread, taskId=task)
+
+
+def _end(task: dict[str, Any]) -> End:
+    state = task["status"]["state"]
+    if state in ("TASK_STATE_COMPLETED", WAITS):
+        return End("completed", _answer(task), (task["id"],) if state == WAITS else ())
+    return End("cancelled" if state == "TASK_STATE_CANCELED" else "failed", state)
 
 
 def _answer(task: dict[str, Any]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Any
 
 import httpx
@@ -104,6 +106,10 @@ class AgUiService(Service):
         if writer is self or await writer._replayed(thread) is None:
             return await super().conversation(thread)
         return []
+
+    async def shown(self, thread: str) -> str:
+        """What is replayed."""
+        return json.dumps([asdict(entry) for entry in await self.conversation(thread)])
 
     async def _replayed(self, thread: str) -> list[Entry] | None:
         entries = None

@@ -46,6 +46,14 @@ class FoundryService(ResponsesService):
         runs.append(await super()._started(thread, given, **fields))
         return runs[-1]
 
+    async def start_long(self, thread: str, message: str) -> Run:
+        """A container recovers workflows alone."""
+        raise NotOffered("runs of an agent whose steps are recorded one by one")
+
+    async def shown(self, thread: str) -> str:
+        """The conversation is the platform's."""
+        raise NotOffered("all that it knows of a thread, to be read")
+
     async def conversation(self, thread: str) -> list[Entry]:
         """What each response was asked and answered."""
         entries = []

@@ -46,6 +46,10 @@ class OurService(Service):
         run = Run(sent["thread_id"], sent["run_id"])
         return run, _end(sent) if sent["status"] == "success" else await self.end(run)
 
+    async def start_long(self, thread: str, message: str) -> Run:
+        """As any other: each step is an event of the thread's log."""
+        return await self.start(thread, message)
+
     async def end(self, run: Run) -> End:
         """202 as long as it is open."""
         while True:
@@ -90,7 +94,7 @@ class OurService(Service):
         """One of the thread's approvals."""
         listed = (await self.call("GET", f"{self._thread(thread)}/approvals")).json()["approvals"]
         approval = next(approval for approval in listed if approval["id"] == waiting)
-        return Pending(approval["arguments"], approval.get("answer_schema"))
+        return Pending(approval["arguments"], approval.get("answer_schema"), approval.get("default"))
 
     async def decide_with(self, thread: str, approval: str, arguments: Mapping[str, Any]) -> Run:
         """By the member `arguments`."""
@@ -120,6 +124,13 @@ class OurService(Service):
         while answer.status_code == 202:
             await asyncio.sleep(POLL_SECONDS)
             answer = await self.call("DELETE", self._thread(thread))
+
+    async def shown(self, thread: str) -> str:
+        """The export of the thread, and the timeline of each run."""
+        place = self._thread(thread)
+        runs = (await self.call("GET", f"{place}/runs")).json()["runs"]
+        paths = [f"{place}/export", *(f"{place}/runs/{run['run_id']}/timeline" for run in runs)]
+        return "\n".join([(await self.call("GET", path)).text for path in paths])
 
     async def stored_version(self, thread: str) -> str:
         """The export has the stored document, which follows a run's end within moments."""

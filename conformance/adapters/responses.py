@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -63,20 +64,30 @@ class ResponsesService(Service):
         while True:
             response = (await self.call("GET", f"responses/{run.id}")).json()
             if response["status"] not in OPEN:
-                break
+                return _end(response)
             await asyncio.sleep(POLL_SECONDS)
-        if response["status"] != "completed":
-            return End("cancelled" if response["status"] == "cancelled" else "failed", str(response.get("error")))
-        return End("completed", "".join(map(text_of, response["output"])), _waiting(response["output"]))
+
+    async def ask_waiting(self, thread: str, message: str) -> End:
+        """A response that is not in the background."""
+        body = {"model": self.agent, "conversation": thread, "input": message}
+        return _end((await self.call("POST", "responses", json=body)).json())
+
+    async def start_long(self, thread: str, message: str) -> Run:
+        """The protocol has nothing of steps: the service may record them."""
+        return await self.start(thread, message)
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Its messages among the items."""
-        page = (await self.call("GET", f"conversations/{thread}/items?order=asc&limit=100")).json()
+        page = json.loads(await self.shown(thread))
         return [
             Entry("user" if item.get("role") == "user" else "agent", text_of(item))
             for item in page["data"]
             if text_of(item)
         ]
+
+    async def shown(self, thread: str) -> str:
+        """The items of the conversation."""
+        return (await self.call("GET", f"conversations/{thread}/items?order=asc&limit=100")).text
 
     async def follow(self, run: Run, after: str = "") -> AsyncGenerator[Piece, None]:
         """The number of an event is its id here. An item that is done as incomplete is void, with its text."""
@@ -117,6 +128,12 @@ class ResponsesService(Service):
     async def delete(self, thread: str) -> None:
         """200."""
         await self.call("DELETE", f"conversations/{thread}")
+
+
+def _end(response: Mapping[str, Any]) -> End:
+    if response["status"] != "completed":
+        return End("cancelled" if response["status"] == "cancelled" else "failed", str(response.get("error")))
+    return End("completed", "".join(map(text_of, response["output"])), _waiting(response["output"]))
 
 
 def text_of(item: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ class AsyncAgentClient:
         self,
         client: AsyncTaskHubGrpcClient,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
         hub: str = CONSOLE_HUB,
     ) -> None:
@@ -89,7 +89,7 @@ class AgentClient:
         self,
         client: TaskHubGrpcClient,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
         hub: str = CONSOLE_HUB,
     ) -> None:
@@ -126,12 +126,13 @@ class _Caller(Generic[T]):
     def __init__(
         self,
         client: AsyncTaskHubGrpcClient | TaskHubGrpcClient,
-        environ: Mapping[str, str],
+        environ: Mapping[str, str] | None,
         folder: Path | None,
         hub: str,
         deliver: Callable[[Coroutine[Any, Any, AgentResponse[Any]]], T],
     ) -> None:
         self._deliver = deliver
+        environ = os.environ if environ is None else environ
         self._settings = settings = read_settings(environ)
         if settings.log == "memory":
             raise ConfigurationError(

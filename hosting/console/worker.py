@@ -44,7 +44,7 @@ class AgentWorker:
         worker: TaskHubGrpcWorker,
         *,
         client: TaskHubGrpcClient | None = None,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
         hub: str = CONSOLE_HUB,
     ) -> None:
@@ -54,6 +54,7 @@ class AgentWorker:
         have the worker's.
         """
         self._engine = None if client is None else TaskHubClient(client)
+        environ = os.environ if environ is None else environ
         self._settings = settings = read_settings(environ)
         folder = folder or Path.cwd()
         self._worker = worker

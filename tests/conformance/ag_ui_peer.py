@@ -6,7 +6,7 @@ from agent_framework import Agent
 from agent_framework_ag_ui import InMemoryAGUIThreadSnapshotStore, add_agent_framework_fastapi_endpoint
 from fastapi import FastAPI, Request
 
-from tests.conformance.model import Client, refund
+from tests.conformance.model import Client, refund, step
 from tests.conformance.serving import serve
 
 
@@ -18,7 +18,7 @@ def who(request: Request) -> str:
 app = FastAPI()
 add_agent_framework_fastapi_endpoint(
     app,
-    Agent(Client(), "Answer.", name="Assistant", tools=[refund]),
+    Agent(Client(), "Answer.", name="Assistant", tools=[refund, step]),
     snapshot_store=InMemoryAGUIThreadSnapshotStore(),
     authorization_scope_resolver=who,
 )

@@ -10,90 +10,19 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
+from tests.conformance.faults import FAULTS, TWICE
+from tests.conformance.faulty_runs import Run, Thread, until
+
 PIECES, PIECE_SECONDS = 8, 0.04
-REST_SECONDS = 0.002
 OPEN = ("queued", "running")
-PAUSES = ("refund", "lookup", "ask", "edit")
+PAUSES = ("refund", "lookup", "ask", "edit", "default")
 ASKED_TEXT = "as the model asked for it"
-TWICE = ("approvals are taken twice", "results are taken twice", "answers are taken twice", "edits are taken twice")
-FAULTS = {
-    "keys are forgotten": "key.again",
-    "keys are stored behind the run": "key.at-once",
-    "keys do not know their request": "key.reused",
-    "a broken connection ends its run": "key.broken",
-    "resuming leaves a piece out": "stream.resumed",
-    "resuming sends all again": "stream.resumed",
-    "streams are gone with their run": "stream.again",
-    "streams end again and again": "stream.again",
-    "the newest run comes first": "order.kept",
-    "runs come at once": "order.kept",
-    "cancelling does nothing": "cancel.running",
-    "cancelling does not reach the queue": "cancel.queued",
-    "cancelling reaches ended runs": "cancel.ended",
-    "approvals are taken twice": "approval.once",
-    "approvals are taken again later": "approval.once",
-    "answers are taken twice": "ask.once",
-    "answers are not checked": "ask.schema",
-    "a wrong answer ends its question": "ask.schema",
-    "edits are taken twice": "approval.edited",
-    "edits are ignored": "approval.edited",
-    "messages that join are lost": "steer.once",
-    "messages that join are runs too": "steer.once",
-    "results are taken twice": "client-tool.once",
-    "deleting keeps the runs": "delete.gone",
-    "deleting keeps the conversation": "delete.gone",
-    "runs bring their thread back": "delete.running",
-    "deleting hides": "delete.again",
-    "owners read all": "owners.read",
-    "owners change all": "owners.change",
-    "state has no version": "state.version",
-    "a kill ends runs": "kill.running",
-    "a kill doubles runs": "kill.running",
-    "a kill empties queues": "kill.queued",
-    "a kill forgets keys": "kill.key",
-    "a kill begins streams anew": "kill.stream",
-    "a kill takes the last answer": "kill.conversation",
-    "a kill forgets approvals": "kill.approval",
-    "a kill forgets questions": "kill.ask",
-    "a kill forgets edits": "kill.edited",
-    "a kill forgets calls": "kill.client-tool",
-}
-"""Each fault with the check that has to find it."""
-
-
-@dataclass
-class Run:
-    """One run. Its pieces are its stream."""
-
-    owner: str
-    thread: str
-    message: str
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    status: str = "queued"
-    pieces: list[str] = field(default_factory=list)
-    approval: str = ""
-    attempt: int = 0
-    joined: str = ""
-    words: list[str] = field(default_factory=list)
-    is_edited: bool = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-@dataclass
-class Thread:
-    """The runs of a thread in the order in which they are to run, and its conversation."""
-
-    runs: list[Run] = field(default_factory=list)
-    entries: list[tuple[str, str]] = field(default_factory=list)
-    is_hidden: bool = False
+DEFAULT_SECONDS, DEFAULT_TEXT = 0.3, "the depot"
+LIMIT_PIECES = 4
 
 
 class FaultyService:
@@ -108,20 +37,27 @@ class FaultyService:
         self.deciding, self.two_decide = 0, asyncio.Event()
         self.handlers: set[asyncio.Task[Any]] = set()
         self.workers: set[asyncio.Task[None]] = set()
+        self.timers: set[asyncio.Task[None]] = set()
+        self.decided: set[tuple[str, bool]] = set()
+        self.newest_token = ""
+        self.beside = ""
+        """The base URL of its other process."""
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[str]:
         """Serve until the end of the block, at the URL that this gives."""
         app = web.Application(middlewares=[self._as_a_process])
-        thread = "/api/agents/a/threads/{thread}"
+        thread = "/api/agents/{agent}/threads/{thread}"
         app.add_routes(
             [
                 web.get("/api/agents", self._agents),
-                web.post("/api/agents/a/run", self._run),
+                web.post("/api/agents/{agent}/run", self._run),
                 web.get(f"{thread}/messages", self._messages),
                 web.get(f"{thread}/export", self._export),
                 web.delete(thread, self._delete),
+                web.get(f"{thread}/runs", self._runs),
                 web.get(f"{thread}/runs/{{run}}", self._status),
+                web.get(f"{thread}/runs/{{run}}/timeline", self._status),
                 web.get(f"{thread}/runs/{{run}}/events", self._events),
                 web.post(f"{thread}/runs/{{run}}/cancel", self._cancel),
                 web.get(f"{thread}/approvals", self._waiting),
@@ -131,13 +67,14 @@ class FaultyService:
         )
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
+        for _ in range(2):
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+        first, self.beside = (f"http://127.0.0.1:{address[1]}/api" for address in runner.addresses)
         try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}/api"
+            yield first
         finally:
-            for worker in self.workers:
-                worker.cancel()
+            for task in (*self.workers, *self.timers):
+                task.cancel()
             await runner.cleanup()
 
     def has(self, fault: str) -> bool:
@@ -151,15 +88,13 @@ class FaultyService:
             task.cancel()
         unfinished = [run for run in self.runs.values() if run.status in OPEN]
         for run in unfinished:
-            if self.has("a kill ends runs") or (self.has("a kill empties queues") and run.status == "queued"):
-                run.status = "failed"
-            if self.has("a kill begins streams anew"):
-                run.pieces.clear()
-                run.attempt += 1  # another try of a model has other words
+            self._broken_off(run)
         if self.has("a kill forgets keys"):
             self.keys.clear()
         if self.fault in ("a kill forgets approvals", "a kill forgets calls", "a kill forgets questions"):
             self.approvals.clear()
+        for timer in self.timers if self.has("a kill forgets defaults") else ():
+            timer.cancel()
         for run in self.runs.values():
             if run.is_edited and self.has("a kill forgets edits"):
                 run.message, run.status = ASKED_TEXT, "queued"
@@ -170,6 +105,18 @@ class FaultyService:
             if self.has("a kill doubles runs") and any(run in unfinished for run in thread.runs):
                 thread.runs.append(self._new(owner, name, thread.runs[-1].message))
             self._work(thread)
+
+    def _broken_off(self, run: Run) -> None:
+        """Have a run as it is behind the kill."""
+        if self.has("a kill ends runs") or (self.has("a kill empties queues") and run.status == "queued"):
+            run.status = "failed"
+        if self.has("a kill forgets messages that join"):
+            run.words.clear()
+        if self.has("a kill begins long runs anew"):
+            run.begun_anew = len(run.pieces)
+        if self.has("a kill begins streams anew"):
+            run.pieces.clear()
+            run.attempt += 1  # another try of a model has other words
 
     @web.middleware
     async def _as_a_process(
@@ -205,12 +152,11 @@ class FaultyService:
 
     async def _do(self, thread: Thread, run: Run) -> None:
         run.status = "running"
-        words = (
-            [f"{run.attempt}.{number} " for number in range(PIECES)]
-            if run.message.startswith("slow")
-            else ["You wrote: "]
-        )
-        for word in [*words, run.message][len(run.pieces) :]:
+        words = await self._words(run)
+        for word in [*words, run.message][len(run.pieces) - run.begun_anew :]:
+            if len(run.pieces) == LIMIT_PIECES and self.has("long runs end at the limit"):
+                run.status = "failed"
+                return
             await asyncio.sleep(PIECE_SECONDS if len(words) > 1 else 0)
             if run.status == "cancelled" and not self.has("cancelling does nothing"):
                 return
@@ -218,10 +164,60 @@ class FaultyService:
         if run.message.startswith(PAUSES):
             run.approval = uuid.uuid4().hex
             self.approvals[run.approval] = run
+        if run.message.startswith("default") and not self.has("defaults never come"):
+            timer = asyncio.ensure_future(self._by_default(run))
+            self.timers.add(timer)
+            timer.add_done_callback(self.timers.discard)
         if self.has("runs bring their thread back"):
             self.threads.setdefault((run.owner, run.thread), thread)
         thread.entries += [("request", "".join([run.message, *run.words])), ("response", run.text)]
         run.status = "success"
+
+    async def _words(self, run: Run) -> list[str]:
+        """Return the pieces of the answer, but for the last one."""
+        if run.message.startswith("slow"):
+            return [f"{run.attempt}.{number} " for number in range(PIECES)]
+        if run.message.startswith("long"):
+            steps = [f"step-{number} " for number in range(1, PIECES + 1)]
+            return [*steps[:2], steps[1], *steps[2:]] if self.has("long runs make a step twice") else steps
+        if run.message.startswith("behalf"):
+            await asyncio.sleep(PIECE_SECONDS)
+            token = self.newest_token if self.has("tools get the newest token") else run.token
+            return ["For nobody: " if self.has("tokens do not reach tools") else f"For {token.split('.')[1]}: "]
+        return ["You wrote: "]
+
+    async def _by_default(self, run: Run) -> None:
+        await asyncio.sleep(DEFAULT_SECONDS)
+        is_answered = self.approvals.pop(run.approval, None) is None
+        if not is_answered or self.has("defaults come behind an answer"):
+            for _ in range(2 if self.has("defaults come twice") else 1):
+                self._goes_on(run, DEFAULT_TEXT)
+
+    def _goes_on(self, run: Run, text: str) -> Run:
+        after = self._new(run.owner, run.thread, text)
+        thread = self.threads[run.owner, run.thread]
+        thread.runs.append(after)
+        self._work(thread)
+        return after
+
+    def stored(self) -> str:
+        """Return all that the service stores, as a text."""
+        tokens = [run.token for run in self.runs.values() if self.has("tokens are stored")]
+        return repr([tokens, *(thread.entries for thread in self.threads.values())])
+
+    def _is_beside(self, request: web.Request) -> bool:
+        """Whether the request came to the other process."""
+        assert request.transport is not None
+        return self.beside.endswith(f":{request.transport.get_extra_info('sockname')[1]}/api")
+
+    def _is_known(self, run: Run, request: web.Request) -> bool:
+        """Whether the process that is asked knows what a run waits for: with two faults, only where that began."""
+        alone = (
+            ("refund", "processes know their own approvals alone"),
+            ("ask", "processes know their own questions alone"),
+        )
+        is_alone = any(run.message.startswith(word) and self.has(fault) for word, fault in alone)
+        return run.is_beside == self._is_beside(request) or not is_alone
 
     async def _agents(self, request: web.Request) -> web.Response:
         return web.json_response({"agents": [{"name": "a"}]})
@@ -236,26 +232,43 @@ class FaultyService:
         else:
             thread = self.threads.setdefault((owner, body["thread_id"]), Thread())
             thread.is_hidden = False
+            if (
+                "client_tools" in body
+                and request.match_info["agent"] == "closed"
+                and self._refuses(thread, body["message"])
+            ):
+                return web.json_response({"code": "invalid_input"}, status=400)
             run = self._new(owner, body["thread_id"], body["message"])
+            run.is_beside = self._is_beside(request)
+            run.token = self.newest_token = request.headers.get("authorization", "")
             at_work = [other for other in thread.runs if other.status in OPEN]
             if body.get("busy") == "steer" and at_work:
                 run.status, run.joined = "joined", at_work[0].id
-                at_work[0].words += [] if self.has("messages that join are lost") else [run.message]
+                place = 0 if self.has("messages that join change places") else len(at_work[0].words)
+                at_work[0].words[place:place] = [] if self.has("messages that join are lost") else [run.message]
             else:
                 thread.runs.append(run)
             if self.has("messages that join are runs too") and run.joined:
                 thread.runs.append(self._new(owner, body["thread_id"], run.message))
-            if not at_work:
+            if run.is_beside and self.has("processes keep an order each"):
+                await self._do(thread, run)
+            elif not at_work:
                 self._work(thread)
         if self.has("keys are stored behind the run"):
-            await _until(lambda: run.status not in OPEN)
+            await until(lambda: run.status not in OPEN)
         if key:
             self.keys[owner, key] = (body["message"], run.id)
         if body.get("wait_for_response", True):
             ends_with_it = self.has("a broken connection ends its run")
-            await _until(lambda: run.status not in OPEN or (ends_with_it and request.transport is None))
+            await until(lambda: run.status not in OPEN or (ends_with_it and request.transport is None))
             run.status = "cancelled" if request.transport is None and ends_with_it else run.status
         return self._shown(run)
+
+    def _refuses(self, thread: Thread, message: str) -> bool:
+        """Whether a tool of the caller is refused, which is to leave nothing of its message."""
+        if self.has("a refused tool leaves its message"):
+            thread.entries.append(("request", message))
+        return not self.has("every agent takes tools")
 
     def _shown(self, run: Run) -> web.Response:
         waiting = [{"id": run.approval}] if run.approval in self.approvals else []
@@ -267,6 +280,10 @@ class FaultyService:
 
     async def _status(self, request: web.Request) -> web.Response:
         return self._shown(self._found(request))
+
+    async def _runs(self, request: web.Request) -> web.Response:
+        thread = self._thread(request)
+        return web.json_response({"runs": [{"run_id": run.id} for run in thread.runs] if thread else []})
 
     def _found(self, request: web.Request, changes: bool = False) -> Run:
         run = self.runs.get(request.match_info["run"])
@@ -289,7 +306,8 @@ class FaultyService:
 
     async def _export(self, request: web.Request) -> web.Response:
         version = "" if self.has("state has no version") else "1.0.0"
-        return web.json_response({"conversation": {"schemaVersion": version}})
+        token = self.newest_token if self.has("tokens are shown") else ""
+        return web.json_response({"conversation": {"schemaVersion": version, "token": token}})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         run = self._found(request)
@@ -299,13 +317,15 @@ class FaultyService:
         is_told_all = self.has("resuming sends all again")
         answer = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await answer.prepare(request)
+        if run.is_beside != self._is_beside(request) and self.has("processes know their own streams alone"):
+            return answer
         if run.status not in OPEN and self.has("streams are gone with their run"):
             return answer
         if run.status not in OPEN and self.has("streams end again and again"):
             sent = min(sent, len(run.pieces) - 1)
         pieces = iter(range(0 if is_told_all else sent, PIECES + 1))
         for number in pieces:
-            await _until(lambda number=number: len(run.pieces) > number or run.status not in OPEN)  # type: ignore[misc]
+            await until(lambda number=number: len(run.pieces) > number or run.status not in OPEN)  # type: ignore[misc]
             if len(run.pieces) <= number:
                 break
             offset = "" if is_told_all else f', "offset": {len("".join(run.pieces[:number]))}'
@@ -321,13 +341,13 @@ class FaultyService:
         return web.json_response({}, status=202)
 
     async def _waiting(self, request: web.Request) -> web.Response:
-        waiting = {"arguments": {"text": ASKED_TEXT}, "answer_schema": {"type": "string"}}
+        waiting = {"arguments": {"text": ASKED_TEXT}, "answer_schema": {"type": "string"}, "default": DEFAULT_TEXT}
         return web.json_response({"approvals": [{"id": approval, **waiting} for approval in self.approvals]})
 
     async def _decide(self, request: web.Request) -> web.Response:
         approval, body = request.match_info["approval"], await request.json()
-        run = self.approvals.get(approval)
-        if run is None:
+        run, decision = self.approvals.get(approval), (approval, self._is_beside(request))
+        if run is None or decision in self.decided or not self._is_known(run, request):
             return web.json_response({"code": "approval_answered"}, status=409)
         is_wrong = not isinstance(body.get("value", ""), str)
         if is_wrong and self.has("a wrong answer ends its question"):
@@ -339,14 +359,13 @@ class FaultyService:
             if self.deciding > 1:
                 self.two_decide.set()
             await self.two_decide.wait()
-        if not self.has("approvals are taken again later"):
+        if self.has("processes decide once each"):
+            self.decided.add(decision)
+        elif not self.has("approvals are taken again later"):
             self.approvals.pop(approval, None)
-        text = body.get("arguments", {"text": "It is paid back."})["text"]
-        after = self._new(run.owner, run.thread, ASKED_TEXT if self.has("edits are ignored") else text)
+        text = body.get("arguments", {"text": body.get("value", "It is paid back.")})["text"]
+        after = self._goes_on(run, ASKED_TEXT if self.has("edits are ignored") else str(text))
         after.is_edited = "arguments" in body
-        thread = self.threads[run.owner, run.thread]
-        thread.runs.append(after)
-        self._work(thread)
         return self._shown(after)
 
     async def _delete(self, request: web.Request) -> web.Response:
@@ -378,8 +397,3 @@ def _owner(request: web.Request) -> str:
 
 def _entry(kind: str, text: str) -> dict[str, Any]:
     return {"type": kind, "messages": [{"role": "user", "contents": [{"$type": "text", "text": text}]}]}
-
-
-async def _until(is_so: Callable[[], bool]) -> None:
-    while not is_so():  # noqa: ASYNC110 - one way to wait for all that happens here
-        await asyncio.sleep(REST_SECONDS)

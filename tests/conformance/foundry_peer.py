@@ -6,10 +6,10 @@ from agent_framework import Agent
 from agent_framework_foundry_hosting import ResponsesHostServer
 from azure.ai.agentserver.responses import ResponsesServerOptions
 
-from tests.conformance.model import Client, refund
+from tests.conformance.model import Client, refund, step
 from tests.conformance.serving import serve
 
-agent = Agent(Client(), "Answer.", name="Assistant", tools=[refund])
+agent = Agent(Client(), "Answer.", name="Assistant", tools=[refund, step])
 app = ResponsesHostServer(agent, options=ResponsesServerOptions(default_model="agent"))
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""The model of the agents to be tried: `slow` takes 3 s, five words call tools, the rest is an echo."""
+"""The model of the agents to be tried: `slow` takes 3 s, eight words call tools, the rest is an echo."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agent_framework import (
@@ -18,6 +20,17 @@ from agent_framework import (
 )
 
 WORDS, WORD_SECONDS = 30, 0.1
+STEPS, STEP_SECONDS = 8, 0.4
+CALLED = {
+    "refund": ("refund", {}),
+    "ask": ("send", {}),
+    "default": ("send_soon", {}),
+    "edit": ("write", {"text": "a word"}),
+    "work": ("work", {}),
+    "lookup": ("conformance_lookup", {"subject": "x"}),
+    "behalf": ("letters", {}),
+}
+"""The tool that the first word of a message calls, with its arguments."""
 
 
 class Model(BaseChatClient[Any]):
@@ -29,28 +42,28 @@ class Model(BaseChatClient[Any]):
         return self._build_response_stream(self._updates(messages)) if stream else self._whole(messages)
 
     async def _whole(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        contents = [content async for content in self._contents(messages[-1])]
+        contents = [content async for content in self._contents(messages)]
         if contents[0].type == "text":
             contents = [Content.from_text("".join(content.text or "" for content in contents))]
         return ChatResponse(messages=Message("assistant", contents))
 
     async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        async for content in self._contents(messages[-1]):
+        async for content in self._contents(messages):
             yield ChatResponseUpdate(role="assistant", contents=[content], message_id=str(len(messages)))
 
-    async def _contents(self, newest: Message) -> AsyncIterator[Content]:
-        if newest.role == "tool":
+    async def _contents(self, messages: Sequence[Message]) -> AsyncIterator[Content]:
+        newest = messages[-1]
+        asked = next((message.text for message in reversed(messages) if message.role == "user"), "")
+        made = len([message for message in messages if message.role == "tool"])
+        word = newest.text.partition(" ")[0]
+        if asked.startswith("long") and made < STEPS:
+            arguments = {"run": asked.partition("(")[2].rstrip(")"), "number": made + 1}
+            yield Content.from_function_call(call_id=f"call-{made + 1}", name="step", arguments=arguments)
+        elif newest.role == "tool":
             yield Content.from_text(f"It is done: {newest.contents[-1].result}")
-        elif newest.text.startswith("refund"):
-            yield Content.from_function_call(call_id="call-1", name="refund", arguments={})
-        elif newest.text.startswith("ask"):
-            yield Content.from_function_call(call_id="call-1", name="send", arguments={})
-        elif newest.text.startswith("edit"):
-            yield Content.from_function_call(call_id="call-1", name="write", arguments={"text": "a word"})
-        elif newest.text.startswith("work"):
-            yield Content.from_function_call(call_id="call-1", name="work", arguments={})
-        elif newest.text.startswith("lookup"):
-            yield Content.from_function_call(call_id="call-1", name="conformance_lookup", arguments={"subject": "x"})
+        elif word in CALLED:
+            name, given = CALLED[word]
+            yield Content.from_function_call(call_id="call-1", name=name, arguments=given)
         elif newest.text.startswith("slow"):
             for number in range(WORDS):
                 await asyncio.sleep(WORD_SECONDS)
@@ -81,3 +94,13 @@ async def work() -> str:
     """Work for a second."""
     await asyncio.sleep(1)
     return "worked"
+
+
+@tool
+async def step(run: str, number: int) -> str:
+    """Make one step of a run, and return all that were made."""
+    await asyncio.sleep(STEP_SECONDS)
+    made = Path(os.environ.get("STEPS", ".")) / f"steps-{run}.txt"
+    with made.open("a", encoding="utf-8") as file:
+        file.write(f"step-{number} ")
+    return made.read_text(encoding="utf-8")

@@ -10,17 +10,46 @@ import pytest
 from conformance.__main__ import ALL_CHECKS
 from conformance.adapters.ours import OurService
 from conformance.trial import Check, Result, Trial, result_of
-from tests.conformance.faulty_service import FAULTS, FaultyService
+from tests.conformance.faults import FAULTS
+from tests.conformance.faulty_service import FaultyService
 
 NAMED = {check.name: check for check in ALL_CHECKS}
 
 
+def trial_of(service: FaultyService, client: OurService, beside: httpx.AsyncClient) -> Trial:
+    """Return what a trial of the service has: all that the command can be given."""
+
+    async def stored() -> str:
+        return service.stored()
+
+    owners = [
+        {"x-user": name, "authorization": f"Bearer token.{name}.signed-by-the-post-for-{name}"}
+        for name in ("ada", "bob")
+    ]
+    own = partial(Trial, client, "hello", "slow", "refund", owners, service.killed, patience=5.0, open_seconds=0.05)
+    return own(
+        tool="lookup",
+        ask="ask",
+        edit="edit",
+        default="default",
+        long="long",
+        limit=0.15,
+        closed="closed",
+        behalf="behalf",
+        says=("For ada", "For bob"),
+        stored=stored,
+        beside=client.beside(beside),
+    )
+
+
 async def tried(check: Check, service: FaultyService) -> Result:
     """Make one check of a service."""
-    async with service.served() as url, httpx.AsyncClient(base_url=url, timeout=5.0) as http:
-        owners = [{"x-user": "ada"}, {"x-user": "bob"}]
-        own = partial(Trial, OurService(http, "a"), "hello", "slow", "refund", owners, service.killed)
-        return await result_of(check, own(patience=5.0, open_seconds=0.05, tool="lookup", ask="ask", edit="edit"))
+    async with (
+        service.served() as url,
+        httpx.AsyncClient(base_url=url, timeout=5.0) as http,
+        httpx.AsyncClient(base_url=service.beside, timeout=5.0) as beside,
+    ):
+        return await result_of(check, trial_of(service, OurService(http, "a"), beside))
 
 
 @pytest.mark.behaviour("conformance.finds")

@@ -11,15 +11,16 @@ import pytest
 from aiohttp import web
 
 from conformance import __name__ as CONFORMANCE
-from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main, tried
+from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main, stored_by, tried
 from conformance.adapters.ours import OurService
 from conformance.port import Service
-from conformance.trial import Trial, result_of
+from conformance.trial import NotTried, Trial, result_of
 from tests.conformance.faulty_service import FaultyService
 from tests.support.pages import ROOT
 from tests.support.running_host import host_environment
 
 NOWHERE = "http://127.0.0.1:9/api"
+BYTES = "import sys; sys.stdout.buffer.write(b'kept\\xff')"
 KILL = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], data=b'')"
 
 
@@ -82,6 +83,9 @@ async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
         ([NOWHERE, "--owner", "x-user: ada", "--owner", "x-name: bob"], "--owner is 'x-user: ada' and 'x-name: bob'"),
         ([NOWHERE], "http://127.0.0.1:9/api does not answer in a readable form: ConnectError"),
         ([NOWHERE, "--patience", "nan"], "--patience is nan: give seconds above 0"),
+        ([NOWHERE, "--limit", "-1"], "--limit is -1: give seconds above 0"),
+        ([NOWHERE, "--says", "Ada"], "--says is given 1 times: give a word for each of the two callers"),
+        ([NOWHERE, "--beside", "localhost:7072"], "--beside is 'localhost:7072': give the base URL of another process"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_with_its_value(
@@ -128,6 +132,30 @@ async def test_the_first_of_two_owners_asks_the_rest_too(headers: list[str], cal
 
     assert [result.outcome for result in results] == ["passed"] * 2
     assert service.callers == callers
+
+
+@pytest.mark.behaviour("conformance.command")
+async def test_the_options_give_the_checks_what_they_need() -> None:
+    """Another process, another agent, a long run, and callers with tokens."""
+    service = FaultyService()
+    names = ["client-tool.refused", "user-token.apart", "long.once", "beside.approval", "ask.default"]
+    given = ["--closed", "closed", "--behalf", "behalf", "--says", "For ada", "--says", "For bob", "--long", "long"]
+    given += ["--owner", "authorization: x.ada.y", "--owner", "authorization: x.bob.y", "--limit", "0.15"]
+    async with service.served() as url:
+        given += ["--beside", service.beside, "--approval", "refund", "--default", "default"]
+        results = await tried(command_line().parse_args([url, *given]), names)
+
+    assert {result.check.name: result.outcome for result in results} == dict.fromkeys(names, "passed")
+
+
+@pytest.mark.behaviour("conformance.command")
+async def test_what_is_stored_is_what_a_command_prints() -> None:
+    """Bytes that are no text do no harm; a command that fails proves nothing."""
+    printing, failing = (f'{sys.executable} -c "{code}"' for code in (BYTES, "raise SystemExit(3)"))
+
+    assert await stored_by(printing)() == "kept\ufffd"
+    with pytest.raises(NotTried, match="the command of --stored ended with 3"):
+        await stored_by(failing)()
 
 
 @pytest.mark.behaviour("conformance.command")
@@ -219,7 +247,18 @@ async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
             "client-tool.once",
             "ask.once",
             "ask.schema",
+            "ask.default",
             "approval.edited",
+            "steer.order",
+            "client-tool.refused",
+            "user-token.own",
+            "user-token.apart",
+            "user-token.kept",
+            "long.once",
+            "beside.order",
+            "beside.stream",
+            "beside.approval",
+            "beside.ask",
         ),
         *(check.name for check in ALL_CHECKS if check.name.startswith("kill.")),
     }

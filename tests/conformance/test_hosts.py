@@ -17,7 +17,11 @@ from tests.conformance.kept import UPSTREAM
 from tests.support.running_host import RunningHost
 
 HERE = Path(__file__).resolve().parent
-ENVIRON = {"LEASE_SECONDS": "1"}
+LIMIT_SECONDS = 2
+ENVIRON = {"LEASE_SECONDS": "1", "AGENT_WAIT_SECONDS": str(LIMIT_SECONDS), "AGENT_ATTEMPT_SECONDS": "1"}
+OWNERS = [
+    {"x-user": name, "authorization": f"Bearer token.{name}.signed-by-the-post-for-{name}"} for name in ("ada", "bob")
+]
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,11 +30,15 @@ pytestmark = [
 
 
 class KilledHost:
-    """An app on a local host that is killed, and started again at its port."""
+    """An app on a local host that is killed, and started again at its port; a second one has the same log."""
 
     def __init__(self, app: Path, folder: Path) -> None:
         self.folder = shutil.copytree(app, folder / "app")
-        self.host = RunningHost(self.folder, environ=ENVIRON)
+        self.log = folder / "log"
+        self.log.mkdir()
+        self.environ = {**ENVIRON, "AGENT_LOG": f"sqlite:{self.log / 'log.sqlite'}", "STEPS": str(folder)}
+        self.host = RunningHost(self.folder, environ=self.environ)
+        self.other = RunningHost(shutil.copytree(app, folder / "other"), environ=self.environ)
 
     async def kill(self) -> None:
         """SIGKILL, and a start."""
@@ -39,38 +47,61 @@ class KilledHost:
     def _kill(self) -> None:
         port = self.host.origin.rpartition(":")[2]
         self.host.__exit__()
-        self.host = RunningHost(self.folder, "--port", port, environ=ENVIRON)
+        self.host = RunningHost(self.folder, "--port", port, environ=self.environ)
+
+    def stop(self) -> None:
+        """Both."""
+        self.host.__exit__()
+        self.other.__exit__()
+
+    async def stored(self) -> str:
+        """All files of the app, but for its code."""
+        files = [path for path in self.folder.parent.rglob("*") if path.is_file() and path.suffix != ".py"]
+        return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
-async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]:
-    """Make every check of an app through an adapter."""
+async def tried(app: str, folder: Path, adapter: str, path: str, *, has_two: bool = True) -> list[Result]:
+    """Make every check of an app through an adapter. Without `has_two` its processes share nothing."""
     killed = await asyncio.to_thread(KilledHost, HERE / app, folder)
     try:
-        async with httpx.AsyncClient(base_url=f"{killed.host.origin}{path}", timeout=30.0) as http:
+        async with (
+            httpx.AsyncClient(base_url=f"{killed.host.origin}{path}", timeout=30.0) as http,
+            httpx.AsyncClient(base_url=f"{killed.other.origin}{path}", timeout=30.0) as other,
+        ):
             service = ADAPTERS[adapter](http, "Assistant")
-            owners = [{"x-user": "ada"}, {"x-user": "bob"}]
             trial = Trial(
                 service,
                 "hello",
                 "slow",
                 "refund",
-                owners,
+                OWNERS,
                 killed.kill,
                 work="work",
                 tool="lookup",
                 ask="ask",
                 edit="edit",
+                default="default",
+                long="long",
+                limit=LIMIT_SECONDS,
+                closed="Closed",
+                behalf="behalf",
+                says=("for ada", "for bob"),
+                stored=killed.stored,
+                beside=service.beside(other) if has_two else None,
             )
             return [await result_of(check, trial) for check in ALL_CHECKS]
     finally:
-        await asyncio.to_thread(killed.host.__exit__)
+        await asyncio.to_thread(killed.stop)
 
 
 KEYS = {"key.again", "key.at-once", "key.reused", "key.broken", "kill.key"}
-STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
-OURS = {"steer.once", "client-tool.once", "kill.client-tool"}
-EDITS = {"approval.edited", "kill.edited", "ask.schema"}
-ASKS = {"ask.once", "kill.ask"}
+STREAMS = {"stream.resumed", "stream.again", "beside.stream", "kill.stream"}
+STEERS = {"steer.once", "steer.order", "kill.steer"}
+CLIENT_TOOLS = {"client-tool.once", "client-tool.refused", "kill.client-tool"}
+EDITS = {"approval.edited", "kill.edited", "ask.schema", "ask.default", "kill.default"}
+ASKS = {"ask.once", "kill.ask", "beside.ask"}
+APPROVALS = {"approval.once", "kill.approval", "beside.approval"}
+TOKENS = {"user-token.own", "user-token.apart"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
 
@@ -79,12 +110,12 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, "steer.once", "state.version"}),
-        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *OURS, "state.version"}),
+        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, *STEERS, "state.version"}),
+        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *STEERS, *CLIENT_TOOLS, "state.version"}),
         (
             "ag-ui",
             "/api/ag-ui/Assistant",
-            {check.name for check in ALL_CHECKS} - {*ASKS, "approval.once", "kill.approval"},
+            {check.name for check in ALL_CHECKS} - {*ASKS, *APPROVALS, *TOKENS},
         ),
     ],
 )
@@ -106,7 +137,7 @@ async def test_the_app_passes_every_check_that_its_protocol_has(
 )
 async def test_upstreams_package_fails_nothing_that_it_offers(tmp_path: Path) -> None:
     """It keeps a session's order and document, and a kill ends no run of it."""
-    results = await tried("upstream_app", tmp_path, "upstream", "")
+    results = await tried("upstream_app", tmp_path, "upstream", "", has_two=False)
     offered = {result.check.name: result.outcome for result in results if result.outcome != "not offered"}
 
     assert offered == UPSTREAM

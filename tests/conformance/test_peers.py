@@ -20,35 +20,11 @@ from conformance.trial import Trial, result_of
 from tests.conformance.kept import FOUNDRY, FOUNDRY_KILLS, LANGGRAPH
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.pages import ROOT
-from tests.support.python_packages import CHAT_CLIENT, installed
+from tests.support.python_packages import CHAT_CLIENT, FOUNDRY_HOSTING, LANGGRAPHS_SERVER, installed
 from tests.support.running_host import RunningHost
 
-FOUNDRY_HOSTING = (
-    "agent-framework-foundry-hosting==1.0.0b261022",
-    "azure-ai-agentserver-core==2.3.0b2",
-    "azure-ai-agentserver-responses==2.4.0b1",
-    "azure-ai-agentserver-invocations==1.2.0",
-)
-
-LANGGRAPHS_SERVER = (
-    *("langgraph-api==0.16.7", "langgraph-runtime-inmem==0.36.7", "langgraph-sdk==0.4.14", "langgraph==1.2.24"),
-    *(
-        "langgraph-checkpoint==4.3.2",
-        "langgraph-prebuilt==1.1.3",
-        "langchain-core==1.8.3",
-        "langchain-protocol==0.0.20",
-    ),
-    *("langsmith==0.15.1", "blockbuster==1.5.29", "cloudpickle==3.1.3", "croniter==7.0.0", "distro==1.9.0"),
-    *("forbiddenfruit==0.1.4", "grpcio-health-checking==1.81.1", "jsonpatch==1.48", "jsonpointer==3.12"),
-    *("jsonschema-rs==0.44.1", "orjson==3.13.0", "ormsgpack==1.13.1", "prometheus-client==0.26.0"),
-    *("opentelemetry-exporter-http-transport==0.66b2", "opentelemetry-exporter-otlp-common==0.66b2"),
-    *("opentelemetry-exporter-otlp-proto-common==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2"),
-    *("opentelemetry-exporter-prometheus==0.66b2", "opentelemetry-proto==1.45.2", "requests-toolbelt==1.0.0"),
-    *("structlog==25.5.0", "uuid-utils==0.19.0", "watchfiles==1.3.0", "websockets==17.4", "xxhash==4.1.0"),
-    "zstandard==0.25.0",
-)
-
 HERE = Path(__file__).parent
+SAYS = ("for ada", "for bob")
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
 
@@ -60,7 +36,7 @@ class Peer:
         self._module = module
         self._folder = folder
         path = os.pathsep.join([str(packages), str(ROOT)])
-        self._environ = {"PYTHONPATH": path, "AGENTSERVER_STATE_ROOT": str(folder / "state")}
+        self._environ = {"PYTHONPATH": path, "STEPS": str(folder), "AGENTSERVER_STATE_ROOT": str(folder / "state")}
         self.host = self._started("0")
 
     def _started(self, port: str) -> RunningHost:
@@ -74,16 +50,23 @@ class Peer:
         self.host.__exit__()
         self.host = self._started(self.host.origin.rpartition(":")[2])
 
-    async def offered(self, adapter: str, owner_header: str, kept: Collection[str] = ()) -> Mapping[str, str]:
-        """Make every check, and return the outcomes of what is offered. `kept` are those for which it is killed."""
-        owners = [{owner_header: "ada"}, {owner_header: "bob"}]
+    async def offered(
+        self, adapter: str, owner_header: str, kept: Collection[str] = (), *, tool: str = "", behalf: str = ""
+    ) -> Mapping[str, str]:
+        """Make every check, and return the outcomes of what is offered. `kept` are those for which it is killed.
+
+        `tool` and `behalf` are messages of peers that have a way for it.
+        """
+        tokens = {name: f"Bearer token.{name}.signed-by-the-post-for-{name}" for name in ("ada", "bob")}
+        owners = [{owner_header: name, "authorization": token} for name, token in tokens.items()]
         outcomes = {}
         try:
             async with httpx.AsyncClient(base_url=self.host.origin, timeout=30.0) as http:
                 service = ADAPTERS[adapter](http, "Assistant")
                 for check in ALL_CHECKS:
                     kill = self.kill if check.name in kept else None
-                    trial = Trial(service, "hello", "slow", "refund", owners, kill, ask="ask")
+                    given = {"ask": "ask", "long": "long", "limit": 2.0, "tool": tool, "behalf": behalf}
+                    trial = Trial(service, "hello", "slow", "refund", owners, kill, says=SAYS, **given)
                     result = await result_of(check, trial)
                     outcomes[check.name] = result.outcome
                     print(f"{check.name}: {result.outcome}, {result.evidence}")  # shown where the test fails
@@ -100,29 +83,34 @@ async def test_agent_frameworks_endpoint_of_ag_ui_fails_nothing_that_it_offers(
     peer = await asyncio.to_thread(Peer, "tests.conformance.ag_ui_peer", packages, tmp_path)
 
     assert await peer.offered("ag-ui", "x-user") == {
-        **dict.fromkeys(("approval.once", "owners.read"), "passed"),
+        **dict.fromkeys(("approval.once", "owners.read", "long.once"), "passed"),
+        **dict.fromkeys(("beside.order", "beside.approval", "beside.ask"), "not tried"),
+        **dict.fromkeys(("user-token.own", "user-token.apart", "user-token.kept"), "not tried"),
         **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval", "ask.once", "kill.ask"), "not tried"),
     }
 
 
-async def test_foundrys_hosting_keeps_what_it_offers_but_one_decision(
+async def test_foundrys_hosting_keeps_what_it_offers_but_one_answer_to_a_call(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    """It takes a second decision on a call. It says that it recovers no agent's run, so none is killed."""
+    """It takes a second decision on a call, and a second result. It says that it recovers no run, so none is killed."""
     packages = installed(Path(pytestconfig.cache.mkdir("foundry-hosting")), *FOUNDRY_HOSTING)
     peer = await asyncio.to_thread(Peer, "tests.conformance.foundry_peer", packages, tmp_path)
 
-    assert await peer.offered("foundry", "x-agent-user-id", FOUNDRY_KILLS) == FOUNDRY
+    assert await peer.offered("foundry", "x-agent-user-id", FOUNDRY_KILLS, tool="lookup") == FOUNDRY
 
 
-async def test_langgraphs_server_keeps_what_it_offers_while_it_lives(
+async def test_langgraphs_server_keeps_what_it_offers_while_it_lives_but_a_token_for_itself(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    """With an auth handler threads are their owner's. It calls itself in-memory, so it is never killed."""
+    """With an auth handler threads are their owner's, and what that returns of a user is shown with each run.
+
+    It calls itself in-memory, so it is never killed.
+    """
     packages = installed(Path(pytestconfig.cache.mkdir("langgraph")), *LANGGRAPHS_SERVER)
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_peer", packages, tmp_path)
 
-    assert await peer.offered("langgraph", "x-user") == LANGGRAPH
+    assert await peer.offered("langgraph", "x-user", behalf="behalf") == LANGGRAPH
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the process becomes another one")
@@ -136,4 +124,4 @@ async def test_langgraphs_server_of_npm_keeps_the_same(pytestconfig: pytest.Conf
     (tmp_path / "node_modules").symlink_to(packages / "node_modules")
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_js_peer", packages, tmp_path)
 
-    assert await peer.offered("langgraph", "x-user") == LANGGRAPH
+    assert await peer.offered("langgraph", "x-user", behalf="behalf") == LANGGRAPH

@@ -3,6 +3,6 @@
 from agent_framework import Agent
 from agent_framework_azurefunctions import AgentFunctionApp
 
-from tests.conformance.model import Client
+from tests.conformance.model import Client, step
 
-app = AgentFunctionApp(agents=[Agent(Client(), "Answer.", name="Assistant")])
+app = AgentFunctionApp(agents=[Agent(Client(), "Answer.", name="Assistant", tools=[step])])
