@@ -34,6 +34,9 @@ from hosting.features.metadata.feature import MetadataFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
+from hosting.features.pausing.feature import PausingFeature
+from hosting.features.pausing.pausing import Pausing
+from hosting.features.progress.feature import ProgressFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.search.feature import SearchFeature
@@ -65,6 +68,8 @@ FEATURES: Sequence[type[Feature]] = (
     WebhooksFeature,
     OverviewFeature,
     MetadataFeature,
+    ProgressFeature,
+    PausingFeature,
     SearchFeature,
     ApprovalsFeature,
     McpFeature,
@@ -171,6 +176,7 @@ def make_features(
     state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores, options.search)
     uploads = UploadsFeature(services, own(UploadsFeature.settings))
     overview = _overview(services, plan, feedback, search, most_bytes)
+    pausing = Pausing(runs, services.promised, log)
     approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
     parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
@@ -183,6 +189,8 @@ def make_features(
         webhooks,
         overview,
         MetadataFeature(threads, log, most_bytes),
+        ProgressFeature(),
+        PausingFeature(pausing),
         search,
         ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, options.principal),
@@ -194,7 +202,7 @@ def make_features(
         uploads,
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
-        TriggersFeature(services, plan),
+        TriggersFeature(services, plan, pausing),
         *_wires(services, plan, options.wires, parts),
         _health(services, plan, options),
     )

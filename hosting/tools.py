@@ -37,6 +37,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
 from hosting.ports import ClockClient, OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
+from hosting.progress import report_progress
 
 if TYPE_CHECKING:
     from hosting.user_tokens import UserToken
@@ -138,6 +139,17 @@ class ToolCall:
         from hosting.user_tokens import token_for
 
         return await token_for(self, audience, or_app=or_app)
+
+    def progress(self, share: float, text: str = "") -> Awaitable[None]:
+        """Report to the readers of the run how far it is: a share from 0 to 1, and a text of at most 200 characters.
+
+        They have it on streams, with the run's status and on the page; the model does not get it. It returns at once,
+        so call it as often as you like: of what comes within a second the newest is kept. Code that is not asynchronous
+        calls it without `await`. Within an attempt of the run the share does not fall.
+
+        Raises `ValueError` for a share or a text that is none, and `LookupError` outside of a run, or after its end.
+        """
+        return report_progress(share, text)
 
     @property
     def may_pause(self) -> bool:

@@ -140,6 +140,7 @@ _ASCII_ENCODER: Final = json.JSONEncoder(
 )
 
 
+_MOST_LEVELS: Final = 200  # each takes three frames of the thousand that a stack may have
 _DEEPEST: Final = MAX_DEPTH // 2  # leaves room for what a document puts around a value
 _MARK: Final = "$python"
 
@@ -147,28 +148,36 @@ _MARK: Final = "$python"
 def to_json_value(value: Any) -> Any:
     """Return `value` as a JSON value. Total: nothing is refused, and the result can be read in any document.
 
-    What nests deeper than a document may is kept as JSON text, what contains itself as its `repr`.
+    What nests deeper than a document may is kept as JSON text, and as its `repr` what contains itself, or nests more
+    than `_MOST_LEVELS` deep.
     """
     try:
-        written = _write(value)
-        return _marked("json", dump(written)) if is_deeper_than(written, _DEEPEST) else written
-    except RecursionError:
+        written = _write(value, 0)
+    except (_EndlessError, RecursionError):  # the second of a class that writes itself
         return repr(value)
+    return _marked("json", dump(written)) if is_deeper_than(written, _DEEPEST) else written
 
 
-def _write(value: Any) -> Any:
+class _EndlessError(Exception):
+    """The value has too many levels: the stack would end, for whatever else runs at that depth too."""
+
+
+def _write(value: Any, level: int) -> Any:
     if type(value) is str:
         return portable_text(value)
     if type(value) in _SCALARS:
         return value
+    if level > _MOST_LEVELS:
+        raise _EndlessError
     plain = _PLAIN.get(type(value))
     if plain is not None:
-        return plain(value)
+        return plain(value, level)
     for kind, write in _WRITERS.items():
         if isinstance(value, kind):
-            return write(value)
+            return write(value, level)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _write(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _write_mapping(fields, level)
     return portable_text(str(value))
 
 
@@ -204,17 +213,17 @@ def _marked_value(value: dict[str, Any]) -> Any:
         return value  # another writer's object in our form
 
 
-def _write_float(value: float) -> Any:
+def _write_float(value: float, _: int) -> Any:
     return value if math.isfinite(value) else _marked("float", repr(value))
 
 
-def _write_mapping(value: Mapping[Any, Any]) -> Any:
-    written = {portable_text(str(key)): _write(item) for key, item in value.items()}
+def _write_mapping(value: Mapping[Any, Any], level: int) -> Any:
+    written = {portable_text(str(key)): _write(item, level + 1) for key, item in value.items()}
     return {_MARK: "dict", "value": list(map(list, written.items()))} if _MARK in written else written
 
 
-def _write_sequence(value: Any) -> list[Any]:
-    return [_write(item) for item in value]
+def _write_sequence(value: Any, level: int) -> list[Any]:
+    return [_write(item, level + 1) for item in value]
 
 
 def _marked(kind: str, text: str) -> dict[str, str]:
@@ -222,7 +231,7 @@ def _marked(kind: str, text: str) -> dict[str, str]:
 
 
 _SCALARS: Final = frozenset({int, bool, type(None)})
-_PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
+_PLAIN: Final[dict[type, Callable[[Any, int], Any]]] = {
     float: _write_float,
     dict: _write_mapping,
     list: _write_sequence,
@@ -231,25 +240,25 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
 
 
 # The order counts: a datetime is a date, an enum may be a str, a subclass of dict is a mapping.
-_WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
-    enum.Enum: lambda value: _write(value.value),
-    bytes: lambda value: _marked("bytes", base64.b64encode(value).decode()),
-    bytearray: lambda value: _marked("bytes", base64.b64encode(value).decode()),
-    decimal.Decimal: lambda value: _marked("decimal", str(value)),
-    dt.datetime: lambda value: _marked("datetime", value.isoformat()),
-    dt.date: lambda value: _marked("date", value.isoformat()),
-    dt.time: lambda value: _marked("time", value.isoformat()),
-    dt.timedelta: lambda value: _marked("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
-    uuid.UUID: lambda value: _marked("uuid", str(value)),
-    WrittenNumber: lambda value: value,
-    str: lambda value: portable_text(str.__str__(value)),
-    int: int.__int__,
-    float: lambda value: _write_float(float(value)),
-    BaseModel: lambda value: _write(value.model_dump()),
+_WRITERS: Final[dict[type, Callable[[Any, int], Any]]] = {
+    enum.Enum: lambda value, level: _write(value.value, level),
+    bytes: lambda value, _: _marked("bytes", base64.b64encode(value).decode()),
+    bytearray: lambda value, _: _marked("bytes", base64.b64encode(value).decode()),
+    decimal.Decimal: lambda value, _: _marked("decimal", str(value)),
+    dt.datetime: lambda value, _: _marked("datetime", value.isoformat()),
+    dt.date: lambda value, _: _marked("date", value.isoformat()),
+    dt.time: lambda value, _: _marked("time", value.isoformat()),
+    dt.timedelta: lambda value, _: _marked("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
+    uuid.UUID: lambda value, _: _marked("uuid", str(value)),
+    WrittenNumber: lambda value, _: value,
+    str: lambda value, _: portable_text(str.__str__(value)),
+    int: lambda value, _: int.__int__(value),
+    float: lambda value, level: _write_float(float(value), level),
+    BaseModel: lambda value, level: _write(value.model_dump(), level),
     Mapping: _write_mapping,
     list: _write_sequence,
     tuple: _write_sequence,
-    Set: lambda value: sorted(_write_sequence(value), key=repr),  # sets have no order, documents must
+    Set: lambda value, level: sorted(_write_sequence(value, level), key=repr),  # sets have no order, documents must
 }
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {

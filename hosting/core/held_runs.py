@@ -260,7 +260,7 @@ class HeldRuns:
             if signal is None or await self._is_signalled(held, signal):
                 await self._end(held, await self._run(held, read, epoch))
         except (EngineUnavailableError, AttachmentsUnavailableError, DrainingError) as error:
-            logger.info("Run %s is released, and its entity continues it: %s", held.run_id, error)
+            logger.info("Run %s is released: %s", held.run_id, error)
             held.lost_by = error
             await self._release(held)
         except StaleTokenError as error:

@@ -120,6 +120,10 @@ Listen = Callable[[Run], UpdateListener | None]
 """Returns the listener of a new attempt of a run. One with a listener streams, whatever its caller asked for."""
 
 
+Report = Callable[[Any, int, float, str], None]
+"""Takes the progress that the code of a `core.agent.held_run.HeldRun` reports in that attempt, from any thread."""
+
+
 class AgentHooks(Struct, frozen=True):
     """What the core asks of features about the runs of one agent: nothing by default.
 
@@ -131,6 +135,7 @@ class AgentHooks(Struct, frozen=True):
     meter: Meter | None = None
     balance: Balance | None = None
     listen: Listen | None = None
+    report: Report | None = None
     on_end: Sequence[OnEnd] = ()
 
 

@@ -179,6 +179,7 @@ class Services:
             reasoning=planned.options.reasoning,
             meter=hooks.meter,
             listen=hooks.listen,
+            report=hooks.report,
         )
 
     def rotation(self, work: str) -> Rotation:

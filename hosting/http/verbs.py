@@ -180,6 +180,22 @@ class AnswersApprovals(Protocol):
         """
 
 
+class PausesRuns(Protocol):
+    """The runs that a person has stand still, and go on later."""
+
+    async def pause(self, address: Address, run_id: str, client: EntityClient) -> Run:
+        """Have the run stop at its next step, and return it as it stands; one that ends or has ended stays so.
+
+        Raises as `Runs.find` does, and `AttachmentsUnavailableError` if the pause could not be marked.
+        """
+
+    async def resume(self, address: Address, run_id: str, client: EntityClient) -> Run:
+        """Have a paused run go on, and return it as it stands; a run that is not paused goes on as before.
+
+        Raises as `Runs.find` does.
+        """
+
+
 class ContinuesRuns(Protocol):
     """The runs that others may continue: a protocol's client names the answer that its next request goes on from."""
 

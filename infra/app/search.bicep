@@ -6,8 +6,6 @@ param zoneRedundant bool
 param isPrivate bool
 
 resource service 'Microsoft.Search/searchServices@2025-05-01' = {
-  // checkov:skip=CKV_AZURE_124: closed with vnetEnabled; without, identities alone are let in, for keys are off
-  // checkov:skip=CKV_AZURE_207: the service reads nothing by itself, so it needs no identity of its own
   // checkov:skip=CKV_AZURE_208: two replicas are for zoneRedundant; an index that is away for a while loses nothing
   // checkov:skip=CKV_AZURE_209: the same, for searches
   name: name

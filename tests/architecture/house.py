@@ -96,6 +96,7 @@ HOSTING = House(
                 "metadata",
                 "page_context",
                 "run_context",
+                "progress",
                 "shared_state",
                 "embeddings",
                 "citations",

@@ -12,6 +12,7 @@ BEHAVIOURS = {
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.steering": "A message that is sent while a run goes on joins it, if its sender chooses that or the agent's "
     "own `busy` says so, which stands as the choice; a reload shows it with the run that took it (issue 87).",
+    "page.pausing": "The page says how far a run is, and has one button that pauses and resumes it.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and an answer is copied.",

@@ -521,7 +521,11 @@ PARSERS: Mapping[str, Parser] = {
         runs("a/b", "audio/", "text/"),
         ("hosting.features.uploads.names._MEDIA_TYPE", "hosting.features.uploads.names._HARMLESS"),
     ),
-    "a file's name": Parser(lambda text: disposition(read_name("It", text)), runs("a", "a.")),
+    "a file's name": Parser(
+        lambda text: disposition(read_name("It", text)),
+        runs("a", "a.", ". "),
+        ("hosting.features.uploads.names._NAMED",),
+    ),
     "a range of a file": Parser(
         lambda text: read_range(text, 9),
         runs("bytes=", "bytes=0", "bytes=0-"),

@@ -69,7 +69,7 @@ def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
         ),
         (
             {"FILE_INDEX": "search", "CUSTOMER_MANAGED_KEY": "true"},
-            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true, and the texts in Azure AI Search would not be "
+            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true: the texts in Azure AI Search would not be "
             "under that key. Leave FILE_INDEX out, which keeps the index in the storage account.",
         ),
         (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from hosting.core.agent.agent_loop import Stop
@@ -95,6 +95,8 @@ class HeldRun:
 
     `superstep` is that of a workflow which is under way, and `on_superstep` is called with it whenever it has changed.
 
+    `reporter` writes the progress of the run, once its code has reported any, and `loop` is that of the log.
+
     `is_over` is set when the run is held no more; `lost_by` is then what it was let go of for, if it did not end.
     """
 
@@ -129,12 +131,14 @@ class HeldRun:
         self.checked_at = asyncio.get_running_loop().time()
         self.is_draining = False
         self.is_unwatched = False
+        self.is_paused = False
         self.is_over = asyncio.Event()
         self.lost_by: Exception | None = None
         self.take_deltas: Callable[[], tuple[Step, ...]] = tuple
         self.streamed: Callable[[], str]
         self.counted: Callable[[], TokenTotals] = lambda: NOTHING
         self.unlogged: tuple[Step, ...] = ()
+        self.reporter: Any = None
         self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
         self._log = log
         self._on_append = on_append
@@ -142,7 +146,7 @@ class HeldRun:
         self._renewed_at = began_at
         self._tokens = {claim.token}
         self._at_work: set[str] = set()
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._appending = asyncio.Lock()
         self._replay()
 
@@ -166,7 +170,7 @@ class HeldRun:
 
     def note(self, superstep: Superstep) -> None:
         """Publish the progress of a workflow's executors; from the agent's loop. It is not stored."""
-        self._loop.call_soon_threadsafe(self._note, superstep)
+        self.loop.call_soon_threadsafe(self._note, superstep)
 
     def _note(self, superstep: Superstep) -> None:
         self._superstep = superstep
@@ -193,7 +197,14 @@ class HeldRun:
         """Return this run as the head has it; the queued runs there that may join it do so at its next model call."""
         if self.is_held_in(head):
             self._steering = tuple(run for run in head.joining if run.id not in self._considered)
-        return head.run(self.run_id)
+        run = head.run(self.run_id)
+        self.is_paused = run is not None and run.paused > 0
+        return run
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the run is to be released at its next step boundary."""
+        return self.is_draining or self.is_unwatched or self.is_paused
 
     def hand_over(self) -> None:
         """Stop the run and release it, wherever it is; a repeat changes nothing."""
@@ -243,28 +254,35 @@ class HeldRun:
 
     async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of the work on the log's loop; from the agent's."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def append_on_loop(self, *steps: Step) -> None:
         """Append waiting deltas, then the steps; raises as `append` does. On the log's loop.
 
         Without either it returns at once, unless the lease was not renewed in time. So before a model or tool call this
         finds out whether the run was taken over. While the run is to be handed on (`is_draining`, `is_unwatched`), the
-        next tool result is the last step if no other tool is at work: its append raises `DrainingError`.
+        next tool result is the last step if no other tool is at work: its append raises `DrainingError`. While it is to
+        pause (`is_paused`), no tool call begins either.
         """
+        begun = [step.key for step in steps if isinstance(step, ToolStarted)]
+        is_stopped = self.is_paused and bool(begun) and self._at_work == self._around(begun)
+        if is_stopped:
+            steps = tuple(step for step in steps if not isinstance(step, ToolStarted))
         async with self._appending:
             deltas = self.unlogged = (*self.unlogged, *self.take_deltas())
             if deltas or steps or not self.has_lease:  # an append proves a lease that may have been lost
                 await self._execute(RecordSteps(self.token, (*deltas, *steps)))
             self.unlogged = self.unlogged[len(deltas) :]
         ended = [step.key for step in steps if isinstance(step, ToolResult)]
-        is_between = any(isinstance(step, Checkpointed) for step in steps)
-        self._at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
+        is_between = is_stopped or bool(ended) or any(isinstance(step, Checkpointed) for step in steps)
+        self._at_work.update([] if is_stopped else begun)
         self._at_work.difference_update(ended)
-        # An agent that is a tool may be cut short, because its own steps are replayed.
-        around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
-        if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
-            raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
+        if self.is_leaving and is_between and self._at_work == self._around([*ended, *begun]):
+            raise DrainingError("It was paused." if self.is_paused else "Another process goes on after this step.")
+
+    def _around(self, keys: Iterable[str]) -> set[str]:
+        """Return the tools at work around these calls: agents, which may be cut short, for their steps are replayed."""
+        return {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in keys)}
 
     async def take_steering(self, number: int) -> None:
         """Have the runs that may join this one do so before its model call of that number. From the agent's loop.

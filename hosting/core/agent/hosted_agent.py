@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from functools import partial
 
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from hosting.core.agent.history import thread_messages
 from hosting.core.agent.recorded import drop_thoughts
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
-from hosting.core.hooks import Listen, Meter
+from hosting.core.hooks import Listen, Meter, Report
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Step, Terminal
 from hosting.core.thread.events import encode as encode_event
@@ -44,6 +45,7 @@ from hosting.errors import (
 from hosting.names import new_id
 from hosting.options import Reasoning, Retry
 from hosting.ports import iso
+from hosting.progress import REPORT
 from hosting.settings import Settings
 from hosting.tools import AT_WORK, RunAtWork
 from state.attachments import external_bytes
@@ -73,6 +75,7 @@ class HostedAgent:
         reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
+        report: Report | None = None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
         self.name = runner.name
@@ -84,6 +87,7 @@ class HostedAgent:
         self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
         self._listen = listen
+        self._report = report
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -102,11 +106,13 @@ class HostedAgent:
                 accepted, address = held.run.accepted, held.address
                 ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
                 token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
+                reporting = REPORT.set(self._report and partial(self._report, held, held.run.attempts))
                 try:
                     limit = self.run_timeout_seconds
                     outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
                 finally:
                     AT_WORK.reset(token)
+                    REPORT.reset(reporting)
                     if attempt.listener is not None:
                         attempt.listener.finish()
                     if attempt.recorder is not None and attempt.recorder.meter is not None:

@@ -160,6 +160,20 @@ class CancelRun(Command, frozen=True):
     reason: CancelReason = "asked"
 
 
+class PauseRun(Command, frozen=True):
+    """Have the run stop at its next step, and be claimed by nobody until it is resumed."""
+
+    at: float
+    run_id: str
+
+
+class ResumeRun(Command, frozen=True):
+    """Have a paused run go on, and be sure that it will end."""
+
+    at: float
+    run_id: str
+
+
 class ExpireRun(Command, frozen=True):
     """End a run with a lost holder; `idle_append` as in `ClaimRun`, for as long as the claim could last.
 

@@ -137,6 +137,9 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
         if not is_taken_over:
             return commands.Unchanged(run.id)
     ending = end_without_agent(run)
+    if ending is None and run.paused:  # a holder that was lost has its claim no more, and no other has it
+        released = events.Released(at=command.at, run_id=run.id, signalled=True)
+        return Draft(head).add(released).change(run.id) if is_taken_over else commands.Unchanged(run.id)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
         crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not retried.")
         ending = crashed if run.cancelled is None else cancellation(run.cancelled)
@@ -218,7 +221,8 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
         draft.row(RowChange(ApprovalRow.name_of(approval.id), first, row))
     draft.end_in_turn(terminal.at)
     following = draft.head.next_run
-    if following is not None and end_without_agent(following) is None and following.id in command.callers:
+    is_free = following is not None and end_without_agent(following) is None and not following.paused
+    if following is not None and is_free and following.id in command.callers:
         draft.claim(terminal.at, command.callers[following.id])
     return draft.change(terminal.run_id)
 
@@ -235,8 +239,27 @@ def _cancel(head: Head, command: commands.CancelRun) -> commands.Outcome:
     if run.cancelled is None:
         draft.add(events.CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
     draft.end_in_turn(command.at)
-    signal = needs_signal(head, run, command.at)
+    signal = head.is_paused or needs_signal(head, run, command.at)
     return commands.Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
+
+
+def _pause(head: Head, command: commands.PauseRun) -> commands.Outcome:
+    """Pause the run. One that is to end is not paused."""
+    run = head.run(command.run_id)
+    if run is None:
+        return already_ended(head, command.run_id)
+    if run.paused or run.cancelled is not None:
+        return commands.Unchanged(run.id)
+    at_work = head.claim is not None and head.claim.run_id == run.id
+    return Draft(head).add(events.Paused(at=command.at, run_id=run.id, at_work=at_work)).change(run.id)
+
+
+def _resume(head: Head, command: commands.ResumeRun) -> commands.Outcome:
+    """Resume the run. A repeat has the signal sent that the first one may have died before."""
+    run = head.run(command.run_id)
+    if run is None or not run.paused:
+        return attach(head, commands.AttachToRun(command.at, command.run_id))
+    return Draft(head).add(events.Resumed(at=command.at, run_id=run.id)).change(run.id, signal=True)
 
 
 def _expire(head: Head, command: commands.ExpireRun) -> commands.Outcome:
@@ -294,6 +317,8 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ReleaseRun: _release,
     commands.EndRun: _end,
     commands.CancelRun: _cancel,
+    commands.PauseRun: _pause,
+    commands.ResumeRun: _resume,
     commands.ExpireRun: _expire,
     commands.SignalFailed: signal_failed,
     commands.AnswerApproval: _answer,

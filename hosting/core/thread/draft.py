@@ -223,8 +223,11 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
 def needs_signal(head: Head, run: OpenRun, now: float) -> bool:
     """Return whether the log proves no signal for the run, or its signal had no effect.
 
-    It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since.
+    It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since. A thread
+    that stands still needs none: whatever ends the pause signals.
     """
+    if head.is_paused:
+        return False
     since = head.changed_at if head.claim is None else max(head.changed_at, head.claim.deadline)
     return not run.signalled or now > since + SIGNAL_SECONDS
 

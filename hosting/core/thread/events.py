@@ -107,6 +107,21 @@ class Released(RunEvent):
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 
+class Paused(RunEvent):
+    """A person paused the run: no process claims it before it is resumed. `at_work`: a holder is at its step still."""
+
+    v: int = 12
+    kind: Literal["paused"] = "paused"
+    at_work: bool
+
+
+class Resumed(RunEvent):
+    """A person resumed the run, and it goes on from its recorded steps."""
+
+    v: int = 12
+    kind: Literal["resumed"] = "resumed"
+
+
 class Delta(RunEvent):
     """The agent continued its text: `text` replaces everything after `offset`, in characters of the answer so far."""
 
@@ -189,6 +204,15 @@ class Checkpointed(RunEvent):
     updates: list[dict[str, Any]]
     values: list[Any]
     calls: tuple[parts.ExecutorCall, ...] = ()
+
+
+class Progressed(RunEvent):
+    """The run's own code says how far it is: the newest `share`, from 0 to 1, and a `text`. The model gets neither."""
+
+    v: int = 12
+    kind: Literal["progressed"] = "progressed"
+    share: float
+    text: str
 
 
 class CancelRequested(RunEvent):
@@ -281,12 +305,12 @@ class ApprovalAnswered(RunEvent):
     principal: Principal | None = None
 
 
-Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed
+Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed | Progressed
 """The events that a holder appends while the agent runs."""
 
 NoAnswer = Failed | TimedOut | Cancelled | Joined
 Terminal = Completed | NoAnswer
-OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
+OfRun = Accepted | Attached | Claimed | Released | Paused | Resumed | CancelRequested | ApprovalAnswered
 OfConversation = Reset | Rewound | StandingWithdrawn | Imported | MessagesPut | SessionWritten
 OfThread = (
     OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed

@@ -15,7 +15,17 @@ from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.request.fields import THREAD_METADATA
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, RunEvent, Terminal
+from hosting.core.thread.events import (
+    Accepted,
+    Cancelled,
+    Claimed,
+    Completed,
+    Event,
+    Joined,
+    Progressed,
+    RunEvent,
+    Terminal,
+)
 from hosting.core.thread.run import Run
 from hosting.core.thread.thread_events import Deleted, Imported, MessagesPut, Reset, Rewound
 from hosting.core.transcript import Transcript
@@ -162,6 +172,8 @@ class TaskFold:
             return [self.snapshot()]
         if isinstance(event, Claimed):
             return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
+        if isinstance(event, Progressed):
+            return self._turn(WORKING, event.at, objects.progress_message(self.run, position, self.id, event))
         return self._grow()
 
     def _continue(self, position: int, event: Accepted) -> list[Payload]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from hosting.core.outcome import approval_fields, completed_value
 from hosting.core.request.contents import ModelInputs
-from hosting.core.thread.events import Accepted, Completed, Terminal
+from hosting.core.thread.events import Accepted, Completed, Progressed, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
 from hosting.core.thread.thread_events import MessagesPut
@@ -90,6 +90,12 @@ def status_message(
     """Return the agent's message about a task's status, under an id made of run and position."""
     message = _message(run.accepted, f"{run.run_id}.{position}", task_id, "ROLE_AGENT", parts)
     return {**message, "metadata": dict(metadata)}
+
+
+def progress_message(run: Run, position: int, task_id: str, progress: Progressed) -> dict[str, Any]:
+    """Return the agent's message about how far a task is: the text of its code, and the share as metadata."""
+    text = progress.text or f"{progress.share:.0%}"
+    return status_message(run, position, task_id, [{"text": text}], {"progress": progress.share})
 
 
 def _message(

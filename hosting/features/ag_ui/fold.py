@@ -29,6 +29,7 @@ from hosting.core.thread.events import (
     Joined,
     ModelResult,
     NoAnswer,
+    Progressed,
     Terminal,
     TimedOut,
     ToolResult,
@@ -179,6 +180,9 @@ class RunFold(ItemFold[WireEvent]):
                 unknown = [asked_message(*each) for each in zip(names, item.messages, strict=True)]
                 self._shown += [{**message} for message in self._asked.get(item.run_id, unknown)]
                 self._restate()
+
+    def _report(self, progress: Progressed) -> None:
+        self._send("CUSTOM", name="progress", value={"share": progress.share, "text": progress.text})
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields})

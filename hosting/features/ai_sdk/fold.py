@@ -25,6 +25,7 @@ from hosting.core.thread.events import (
     Failed,
     Joined,
     ModelResult,
+    Progressed,
     TimedOut,
 )
 from hosting.core.thread.finish import finish_reason, is_incomplete
@@ -98,6 +99,11 @@ class AnswerFold(ItemFold[Chunk]):
             case Joined() if item.run_id != self.run.run_id:
                 parts = [part for message in item.messages for part in message_parts(message)]
                 self._send("steering-message", id=item.run_id, parts=parts)
+
+    def _report(self, progress: Progressed) -> None:
+        """Send a progress, which no message keeps."""
+        shown = {"share": progress.share, "text": progress.text}
+        self._events.append({"type": "data-progress", "data": shown, "transient": True})
 
     def _send(self, kind: str, **fields: Any) -> None:
         chunk = {"type": kind, **fields}

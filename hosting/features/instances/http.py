@@ -35,7 +35,7 @@ from hosting.http.verbs import APPROVAL_ID, GOING_ON, AnswersApprovals
 from hosting.ports import iso
 from hosting.settings import Settings
 
-RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
+RuntimeStatus = Literal["Pending", "Running", "Suspended", "Completed", "Failed", "Terminated"]
 
 
 class StartedInstance(TypedDict):
@@ -250,6 +250,8 @@ def responded_reply(asked: Run, request_id: str) -> Reply:
 def runtime_status(run: Run) -> RuntimeStatus:
     """Return how the run stands, in the words of Durable Functions."""
     match run.end:
+        case None if run.paused == "paused":
+            return "Suspended"
         case None:
             return "Running" if run.claim else "Pending"
         case Completed() | Joined():

@@ -168,6 +168,8 @@ class FileHandlers:
                 f"The field 'media_type' has {len(media_type)} characters. Send at most {LONGEST_MEDIA_TYPE}."
             )
         size = fields.get("bytes")
+        if isinstance(size, float) and size.is_integer():  # to JSON 7.0 is the integer 7
+            size = int(size)
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise InvalidFieldError("The field 'bytes' must be how many bytes the whole file has.")
         return NewFile(name, read_media_type(media_type, name), _fitting(size, self._uploads.most_bytes))

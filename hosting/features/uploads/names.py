@@ -17,6 +17,7 @@ _HARMLESS = re.compile(
     r"(audio|video)/[a-z0-9.+-]+|image/(png|jpeg|gif|webp)|text/(plain|csv|markdown)|application/pdf"
 )
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
+_NAMED = re.compile(r"[^\s.]")
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """With these a name is shown in another order than it has: `gnp.exe` as `exe.png`."""
@@ -25,9 +26,11 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 def read_name(where: str, name: str) -> str:
     """Return the name of a file as it was given; raises `InvalidFieldError` that begins with `where` it stands."""
     shown = ascii(name[:80])
-    if not name.strip() or len(name) > LONGEST_NAME:
-        raise InvalidFieldError(f"{where} is {shown}. A file's name has 1 to {LONGEST_NAME} characters.")
-    if "/" in name or "\\" in name or name in (".", ".."):
+    if not _NAMED.search(name) or len(name) > LONGEST_NAME:
+        raise InvalidFieldError(
+            f"{where} is {shown}. A file's name has 1 to {LONGEST_NAME} characters, and more than dots and spaces."
+        )
+    if "/" in name or "\\" in name:
         raise InvalidFieldError(f"{where} is {shown}, which is a path. Send the file's name alone.")
     if any(character in _DIRECTIONS or unicodedata.category(character) in _CONTROLS for character in name):
         raise InvalidFieldError(f"{where} is {shown}, which has characters that cannot be seen. Send a name without.")

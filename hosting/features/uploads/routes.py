@@ -26,6 +26,11 @@ from hosting.names import MAX_STORED_ID_LENGTH
 from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
+_UNNAMED = r"/\\\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+"""Separators of paths, controls, and marks with which a name is shown in another order than it has."""
+NAME_PATTERN = rf"^[^{_UNNAMED}]*[^{_UNNAMED}\s.][^{_UNNAMED}]*$"
+"""A name has more than dots and spaces."""
+_NAME_SCHEMA: Schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": NAME_PATTERN}
 LONGEST_MEDIA_TYPE = 127
 FILE_ID_PATTERN = "[0-9a-f]{32}"
 PART_ID_PATTERN = "[0-9a-f]{12}"
@@ -88,9 +93,14 @@ class FileBody:
     def described(self, agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
         """Return the body as the OpenAPI document has it."""
         binary: Schema = {"type": "string", "format": "binary"}
-        form: Schema = {"type": "object", "properties": {"file": binary}, "required": ["file"]}
+        form: Schema = {
+            "type": "object",
+            "properties": {"file": binary},
+            "required": ["file"],
+            "additionalProperties": False,
+        }
         content = {"multipart/form-data": {"schema": form}, "application/octet-stream": {"schema": binary}}
-        return {"required": True, "content": content}
+        return {"required": False, "content": content}  # a file may be empty
 
 
 _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
@@ -102,7 +112,7 @@ NAME = Parameter(
     "name",
     "query",
     "The file's name; without it that of the form.",
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    _NAME_SCHEMA,
 )
 RANGE = Parameter("range", "header", "bytes=FIRST-LAST: some of the bytes.", {"type": "string"}, refusals=())
 _CONTENT_HEADERS = (
@@ -117,7 +127,7 @@ _CONTENT = (
     ),
 )
 UPLOAD_FIELDS: Mapping[str, Schema] = {
-    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
+    "name": {**_NAME_SCHEMA, "description": "The file's name."},
     "bytes": {"type": "integer", "minimum": 1, "description": "How many bytes all parts have together."},
     "media_type": {"type": "string", "maxLength": LONGEST_MEDIA_TYPE, "description": "The file's media type."},
     "agent": {"type": "string", "description": "The agent of the thread whose file it is."},

@@ -9,6 +9,7 @@ import { FOCUSABLE, announce, button, byId, dismiss, el, plain, plural } from ".
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
 import { callNode } from "./modelcall.js"
+import { OPEN } from "./timeline.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
 
 const PAGE = 40
@@ -18,7 +19,6 @@ const POLL_MS = 2000
 const NO_THREAD = "unknown_thread"
 const WAITS = "approvals_pending"
 const ANSWERED = new Set(["approval_answered", "approval_expired"])
-const OPEN = new Set(["accepted", "running", "cancelling"])
 const EVENTS = { Accept: "text/event-stream" }
 
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
@@ -376,6 +376,13 @@ export class Conversation {
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again
+    turn.byHand = async (verb) => {
+      try {
+        await checked(await send("POST", this._run(turn.runId, verb)))
+      } catch (problem) {
+        this.hooks.failed(problem)
+      }
+    }
     if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     turn.openCall = (step, steps) => callNode(this.agent, this._run(turn.runId, `/step?${new URLSearchParams({ id: step.id })}`), step, steps)

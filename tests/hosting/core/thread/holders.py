@@ -45,6 +45,9 @@ class Holders:
         if state.faults.failures and held.signalled and held.token != STALE:
             tried = self._world.decide(state.head, "retry", held.token, held.run)
             yield from self._append(state.suffering("failures"), held, tried, "go", is_fair=False)
+        if held.run in history.paused and held.signalled:
+            decided = self._world.decide(state.head, "release", held.token, True)
+            yield from self._append(state, held, decided, None)
         if held.run in history.cancelled:
             yield from self._end(state, held, None)
         elif not held.signalled:

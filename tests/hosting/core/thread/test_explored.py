@@ -77,6 +77,16 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("open", "r2", busy="steer"), b("cancel", "r2")), Faults(), TOOL),
         "a run joins another that is to be cancelled",
     ),
+    "a paused run is claimed": (
+        weakened.paused_is_claimed,
+        World((b("pause", "r1"),), Faults(), calls=("r1",)),
+        "a run is claimed that is paused",
+    ),
+    "whoever resumes a run needs no signal": (
+        weakened.without_signals,
+        World((a("open", "r1"), b("pause", "r1"), b("resume", "r1")), Faults()),
+        STUCK,
+    ),
     "a message joins a run that was reset": (
         weakened.joins_what_was_reset,
         World((waits("A", "r1"), b("reset"), b("open", "r2", busy="steer")), Faults(), TOOL),

@@ -24,6 +24,7 @@ from hosting.core.thread.commands import (
     RecordSteps,
     ReleaseRun,
     ResetThread,
+    ResumeRun,
     RetryRun,
     SignalFailed,
     Stale,
@@ -94,7 +95,7 @@ def a_live_claim_is_proof(head: Head, command: Command) -> Outcome:
 def without_signals(head: Head, command: Command) -> Outcome:
     """Promise a cancel, a reset or a deletion without a signal."""
     outcome = decide(head, command)
-    is_promise = isinstance(command, AttachToRun | CancelRun | ResetThread | DeleteThread)
+    is_promise = isinstance(command, AttachToRun | CancelRun | ResumeRun | ResetThread | DeleteThread)
     return outcome if isinstance(outcome, Stale) or not is_promise else replace(outcome, signal=False)
 
 
@@ -110,6 +111,11 @@ def cancelled_at_once(head: Head, command: Command) -> Outcome:
 def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
     """Claim a run that is to be cancelled."""
     return decide(_with_runs(head, cancelled=None) if isinstance(command, ClaimRun | RetryRun) else head, command)
+
+
+def paused_is_claimed(head: Head, command: Command) -> Outcome:
+    """Claim a run that is paused."""
+    return decide(_with_runs(head, paused=0.0) if isinstance(command, ClaimRun) else head, command)
 
 
 def cancelled_joins(head: Head, command: Command) -> Outcome:

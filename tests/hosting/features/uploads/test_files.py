@@ -140,7 +140,7 @@ async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_
 @pytest.mark.behaviour("uploads.names")
 @pytest.mark.parametrize(
     "name",
-    ["", " ", "../etc/passwd", "a/b", "a\\b", "..", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256],
+    ["", " ", "../etc/passwd", "a/b", "a\\b", "..", ". .", "...", "a\x00b", "a\nb", "cod\u202egnp.exe", "x" * 256],
     ids=ascii,
 )
 async def test_a_name_that_is_a_path_or_cannot_be_seen_is_refused(owned: OwnedApp, name: str) -> None:

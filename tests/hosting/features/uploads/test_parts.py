@@ -154,7 +154,7 @@ async def test_an_upload_is_its_owners_alone(owned: OwnedApp) -> None:
         await owned.ask("bob", "POST", f"{url}/complete", json={"part_ids": [part]}),
         await owned.ask("bob", "POST", f"{url}/cancel"),
     ]
-    body = {"name": "h.txt", "bytes": 7}
+    body = {"name": "h.txt", "bytes": 7.0}  # to JSON 7.0 is the integer 7
     refused = await owned.ask("bob", "POST", "/api/agents/Clerk/uploads", json=body)
     created = await owned.ask("root", "POST", "/api/agents/Clerk/uploads", json=body)
     part = await sent(owned, created.headers["location"], LAST, "root")
