@@ -71,7 +71,7 @@ async def ask_schema(trial: Trial) -> None:
 async def ask_default(trial: Trial) -> None:
     """Answer one of two questions that have a default, wait until the other has its own, and answer both once more."""
     answered, left, text = await trial.service.new_thread(), await trial.service.new_thread(), uuid.uuid4().hex
-    early, _ = await trial.lapsing(answered)
+    early, unused = await trial.lapsing(answered)
     late, default = await trial.lapsing(left)
     end = await trial.end(await trial.service.answer(answered, early, text))
     turns = await trial.turns(answered)
@@ -84,6 +84,8 @@ async def ask_default(trial: Trial) -> None:
         _, next_end = await trial.service.ask(thread, message)
         later = await trial.turns(thread)
         expect(later == [*before, (message, next_end.text)], f"the conversation was {before}, and is {later}")
+    said = [said for _, said in await trial.turns(answered) if unused in said]
+    expect(said == [], f"the question that was answered has its default, too: {said}")
 
 
 async def kill_default(trial: Trial) -> None:
