@@ -77,18 +77,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kill", metavar="COMMAND", help="a command that kills the service with kill -9 and starts it again"
     )
-    parser.add_argument("--beside", metavar="URL", help="base URL of another process of the same service")
-    parser.add_argument("--stored", metavar="COMMAND", help="a command that prints all that the service stores")
-    parser.add_argument(
-        "--closed", default="", metavar="AGENT", help="an agent whose author lets callers bring no tools"
-    )
-    parser.add_argument(
-        "--limit",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="how long the service lets one request, or one attempt at a run, take",
-    )
+    _add_parts(parser)
     _add_messages(parser)
     _add_tokens(parser)
     parser.add_argument(
@@ -104,6 +93,22 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--list", action="store_true", help="list the checks and how each works")
     return parser
+
+
+def _add_parts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a part of the service, or its limit."""
+    parser.add_argument("--beside", metavar="URL", help="base URL of another process of the same service")
+    parser.add_argument("--stored", metavar="COMMAND", help="a command that prints all that the service stores")
+    parser.add_argument(
+        "--closed", default="", metavar="AGENT", help="an agent that takes no tools of callers, as its author chose"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long the service lets one request, or one attempt at a run, take",
+    )
 
 
 def _add_messages(parser: argparse.ArgumentParser) -> None:

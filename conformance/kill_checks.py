@@ -124,7 +124,7 @@ KILL_CHECKS = checks_of(
     ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
     ("kill.pause", "A run that is paused stands still over a kill.", kill_pause),
     ("kill.edited", "A tool call is made with the arguments that a person gave it over a kill.", kill_edit),
-    ("kill.default", "A question that nobody answers has its default over a kill.", kill_default),
+    ("kill.default", "A question without an answer gets its default over a kill.", kill_default),
     ("kill.steer", "A message that is to join the run at work is given once over a kill.", kill_steer),
     ("kill.long", "A long run goes on behind a kill, and makes no step again that was done.", kill_long),
     ("kill.client-tool", "A call of a tool that the caller runs waits over a kill.", kill_client_tool),

@@ -120,5 +120,9 @@ PAUSE_CHECKS = checks_of(
     ("approval.edited", "A tool call is made with the arguments that a person approved first.", edit_once),
     ("ask.once", "A tool's question to a person takes one answer.", ask_once),
     ("ask.schema", "An answer that a tool's question does not take is refused, and the question waits on.", ask_schema),
-    ("ask.default", "A question that nobody answers in its time has its default, once, and no other has.", ask_default),
+    (
+        "ask.default",
+        "A question without an answer in its time gets its default, once, and no other question does.",
+        ask_default,
+    ),
 )

@@ -145,15 +145,14 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         environ: Mapping[str, str] | None = None,
         **unknown: Any,
     ) -> None:
-        environ = os.environ if environ is None else environ
+        environ, most_bytes = os.environ if environ is None else environ, unknown.get("max_state_bytes")
         report_import()
         quiet_libraries()
         take_options("AgentFunctionApp", unknown, APP_OPTIONS)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
         all_settings, hosted = AllSettings(environ, SETTINGS), workflows_of(workflow, workflows)
-        settings, most_bytes = all_settings.of(Settings), unknown.get("max_state_bytes")
-        self._settings = with_options(settings, max_poll_retries, poll_interval_seconds, most_bytes)
+        self._settings = with_options(all_settings.of(Settings), max_poll_retries, poll_interval_seconds, most_bytes)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()

@@ -1,13 +1,16 @@
 """The wheels, built once for all test processes, and environments that have nothing else."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from packages.durable_agent_host.skill import SKILL
 from tests.packages.hosted_apps import new
+from tests.packages.recipes import Follower, environment
 from tests.support.interpreters import PROGRAMS, install, new_environment
 from tests.support.made_once import made_once
 
@@ -64,3 +67,28 @@ def made(both_installed: Path, where_wheels_are: pytest.MonkeyPatch, tmp_path_fa
     assert ended.returncode == 0, ended.stderr
     assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
     return parent / "My_Agents"
+
+
+@pytest.fixture(scope="session")
+def environ(wheels: dict[str, Path]) -> dict[str, str]:
+    return environment(wheels["durable_agent_host"].parent, Path(sys.executable).parent)
+
+
+@pytest.fixture(scope="session")
+def started(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The app that `SKILL.md` has one start with; made once for all test processes."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        Follower(folder, environ).follow((SKILL / "SKILL.md").read_text(encoding="utf-8"))
+
+    return made_once(tmp_path_factory, "skill", make) / "my-agents"
+
+
+@pytest.fixture
+def fresh(started: Path, tmp_path: Path) -> Path:
+    """A new app with the same packages, which stay where they were installed."""
+    ignored = shutil.ignore_patterns(".venv", ".devhost", ".agents", "__pycache__")
+    folder = Path(shutil.copytree(started, tmp_path / "my-agents", ignore=ignored))
+    (folder / ".venv").symlink_to(started / ".venv", target_is_directory=True)
+    return folder

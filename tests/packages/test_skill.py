@@ -1,9 +1,7 @@
 """The skill of the wheel and the AGENTS.md of a new app: found, copied, and followed word by word in a fresh app."""
 
 import re
-import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,40 +11,14 @@ from agent_framework import Agent, FileSkillsSource, SkillsSourceContext
 from hosting.offline.model import OfflineChatClient
 from packages.build import ROOT
 from packages.durable_agent_host.skill import SKILL, main
-from tests.packages.recipes import Follower, environment
+from tests.packages.recipes import Follower
 from tests.support.console_blocks import Step
-from tests.support.made_once import made_once
 
 pytestmark = pytest.mark.behaviour("packages.skill")
 RECIPES = sorted((SKILL / "references").glob("*.md"))
 AGENTS = ROOT / "packages" / "new_app" / "AGENTS.md"
 FROM_ABOVE = ("from-agent-framework-azurefunctions",)
 """Recipes that begin in the folder above an app."""
-
-
-@pytest.fixture(scope="module")
-def environ(wheels: dict[str, Path]) -> dict[str, str]:
-    return environment(wheels["durable_agent_host"].parent, Path(sys.executable).parent)
-
-
-@pytest.fixture(scope="module")
-def started(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app that `SKILL.md` has one start with; made once for all test processes."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir(exist_ok=True)
-        Follower(folder, environ).follow((SKILL / "SKILL.md").read_text(encoding="utf-8"))
-
-    return made_once(tmp_path_factory, "skill", make) / "my-agents"
-
-
-@pytest.fixture
-def fresh(started: Path, tmp_path: Path) -> Path:
-    """A new app with the same packages, which stay where they were installed."""
-    ignored = shutil.ignore_patterns(".venv", ".devhost", ".agents", "__pycache__")
-    folder = Path(shutil.copytree(started, tmp_path / "my-agents", ignore=ignored))
-    (folder / ".venv").symlink_to(started / ".venv", target_is_directory=True)
-    return folder
 
 
 @pytest.mark.slow
