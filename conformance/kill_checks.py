@@ -9,7 +9,7 @@ import httpx
 
 from conformance.caller_checks import kill_steer
 from conformance.expectations import expect, expect_in_order, expect_one, unanswered
-from conformance.long_checks import kill_long
+from conformance.long_checks import kill_long, kill_pause
 from conformance.pause_checks import expect_edited, kill_default
 from conformance.port import Refused
 from conformance.trial import Reader, Trial, checks_of
@@ -122,6 +122,7 @@ KILL_CHECKS = checks_of(
     ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
     ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
     ("kill.ask", "A tool's question to a person waits over a kill.", kill_ask),
+    ("kill.pause", "A run that is paused stands still over a kill.", kill_pause),
     ("kill.edited", "A tool call is made with the arguments that a person gave it over a kill.", kill_edit),
     ("kill.default", "A question without an answer gets its default over a kill.", kill_default),
     ("kill.steer", "A message that is to join the run at work is given once over a kill.", kill_steer),

@@ -73,6 +73,14 @@ class Pending:
     """The answer by which the run goes on after some time without one; None if it has no such answer."""
 
 
+@dataclass(frozen=True)
+class State:
+    """An open run: whether it stands still because it was paused, and how far it is, as far as that was said."""
+
+    is_paused: bool
+    share: float | None = None
+
+
 class Service:
     """A running agent service. Every method raises Refused where the service refuses."""
 
@@ -141,6 +149,18 @@ class Service:
     async def start_long(self, thread: str, message: str) -> Run:
         """Start a run of several steps, each of which the service records by itself."""
         raise NotOffered("runs whose steps are recorded one by one")
+
+    async def state(self, run: Run) -> State | None:
+        """Return how an open run is; None for one that has ended."""
+        raise NotOffered("how far a run is, to be read")
+
+    async def pause(self, run: Run) -> None:
+        """Ask for a run to stand still behind the step that is at work."""
+        raise NotOffered("pausing a run by hand")
+
+    async def resume(self, run: Run) -> None:
+        """Have a paused run go on."""
+        raise NotOffered("pausing a run by hand")
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Return the messages of a thread, oldest first, without those of tools."""

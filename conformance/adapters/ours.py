@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from conformance.events import events_of
-from conformance.port import End, Entry, Pending, Piece, Run, Service
+from conformance.port import End, Entry, Pending, Piece, Run, Service, State
 
 POLL_SECONDS = 0.1
 
@@ -58,6 +58,22 @@ class OurService(Service):
                 state = answer.json()
                 return await self.end(Run(run.thread, state["joined"])) if "joined" in state else _end(state)
             await asyncio.sleep(POLL_SECONDS)
+
+    async def state(self, run: Run) -> State | None:
+        """202 as long as it is open; `progress` is there once the run's code has said some."""
+        answer = await self.call("GET", f"{self._thread(run.thread)}/runs/{run.id}")
+        if answer.status_code != 202:
+            return None
+        state = answer.json()
+        return State(state["status"] == "paused", state.get("progress", {}).get("share"))
+
+    async def pause(self, run: Run) -> None:
+        """202."""
+        await self.call("POST", f"{self._thread(run.thread)}/runs/{run.id}/pause")
+
+    async def resume(self, run: Run) -> None:
+        """202."""
+        await self.call("POST", f"{self._thread(run.thread)}/runs/{run.id}/resume")
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Entries with their messages, of which the texts count."""

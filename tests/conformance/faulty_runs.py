@@ -25,6 +25,7 @@ class Run:
     joined: str = ""
     words: list[str] = field(default_factory=list)
     is_edited: bool = False
+    is_paused: bool = False
     is_beside: bool = False
     """It began at the other process."""
     token: str = ""

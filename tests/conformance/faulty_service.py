@@ -14,34 +14,25 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.conformance.faults import FAULTS, TWICE
+from tests.conformance.faulty_pauses import ASKED_TEXT, Pauses
 from tests.conformance.faulty_runs import Run, Thread, until
 
 PIECES, PIECE_SECONDS = 8, 0.04
 OPEN = ("queued", "running")
 PAUSES = ("refund", "lookup", "ask", "edit", "default")
-ASKED_TEXT = "as the model asked for it"
-DEFAULT_SECONDS, DEFAULT_TEXT = 0.3, "the depot"
 LIMIT_PIECES = 4
 
 
-class FaultyService:
+class FaultyService(Pauses):
     """The service, and its process: `killed()` is a kill -9 and the start behind it."""
 
     def __init__(self, fault: str = "") -> None:
-        self.fault = fault
-        self.threads: dict[tuple[str, str], Thread] = {}
+        super().__init__(fault)
         self.runs: dict[str, Run] = {}
         self.keys: dict[tuple[str, str], tuple[str, str]] = {}
-        self.approvals: dict[str, Run] = {}
-        self.deciding, self.two_decide = 0, asyncio.Event()
         self.handlers: set[asyncio.Task[Any]] = set()
         self.workers: set[asyncio.Task[None]] = set()
-        self.timers: set[asyncio.Task[None]] = set()
-        self.decided: set[tuple[str, bool]] = set()
         self.newest_token = ""
-        self.beside = ""
-        """The base URL of its other process."""
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[str]:
@@ -60,6 +51,8 @@ class FaultyService:
                 web.get(f"{thread}/runs/{{run}}/timeline", self._status),
                 web.get(f"{thread}/runs/{{run}}/events", self._events),
                 web.post(f"{thread}/runs/{{run}}/cancel", self._cancel),
+                web.post(f"{thread}/runs/{{run}}/pause", self._pause),
+                web.post(f"{thread}/runs/{{run}}/resume", self._resume),
                 web.get(f"{thread}/approvals", self._waiting),
                 web.post(f"{thread}/approvals/{{approval}}", self._decide),
                 web.post("/kill", self._kill),
@@ -76,11 +69,6 @@ class FaultyService:
             for task in (*self.workers, *self.timers):
                 task.cancel()
             await runner.cleanup()
-
-    def has(self, fault: str) -> bool:
-        """Return whether that is the fault."""
-        assert fault in FAULTS
-        return self.fault == fault
 
     async def killed(self) -> None:
         """Break every connection and stop all work; then go on with what is stored."""
@@ -112,6 +100,8 @@ class FaultyService:
             run.status = "failed"
         if self.has("a kill forgets messages that join"):
             run.words.clear()
+        if self.has("a kill ends pauses"):
+            run.is_paused = False
         if self.has("a kill begins long runs anew"):
             run.begun_anew = len(run.pieces)
         if self.has("a kill begins streams anew"):
@@ -158,6 +148,7 @@ class FaultyService:
                 run.status = "failed"
                 return
             await asyncio.sleep(PIECE_SECONDS if len(words) > 1 else 0)
+            await until(lambda: not run.is_paused)
             if run.status == "cancelled" and not self.has("cancelling does nothing"):
                 return
             run.pieces.append(word)
@@ -165,9 +156,7 @@ class FaultyService:
             run.approval = uuid.uuid4().hex
             self.approvals[run.approval] = run
         if run.message.startswith("default") and not self.has("defaults never come"):
-            timer = asyncio.ensure_future(self._by_default(run))
-            self.timers.add(timer)
-            timer.add_done_callback(self.timers.discard)
+            self.start_timer(run)
         if self.has("runs bring their thread back"):
             self.threads.setdefault((run.owner, run.thread), thread)
         thread.entries += [("request", "".join([run.message, *run.words])), ("response", run.text)]
@@ -186,38 +175,10 @@ class FaultyService:
             return ["For nobody: " if self.has("tokens do not reach tools") else f"For {token.split('.')[1]}: "]
         return ["You wrote: "]
 
-    async def _by_default(self, run: Run) -> None:
-        await asyncio.sleep(DEFAULT_SECONDS)
-        is_answered = self.approvals.pop(run.approval, None) is None
-        if not is_answered or self.has("defaults come behind an answer"):
-            for _ in range(2 if self.has("defaults come twice") else 1):
-                self._goes_on(run, DEFAULT_TEXT)
-
-    def _goes_on(self, run: Run, text: str) -> Run:
-        after = self._new(run.owner, run.thread, text)
-        thread = self.threads[run.owner, run.thread]
-        thread.runs.append(after)
-        self._work(thread)
-        return after
-
     def stored(self) -> str:
         """Return all that the service stores, as a text."""
         tokens = [run.token for run in self.runs.values() if self.has("tokens are stored")]
         return repr([tokens, *(thread.entries for thread in self.threads.values())])
-
-    def _is_beside(self, request: web.Request) -> bool:
-        """Whether the request came to the other process."""
-        assert request.transport is not None
-        return self.beside.endswith(f":{request.transport.get_extra_info('sockname')[1]}/api")
-
-    def _is_known(self, run: Run, request: web.Request) -> bool:
-        """Whether the process that is asked knows what a run waits for: with two faults, only where that began."""
-        alone = (
-            ("refund", "processes know their own approvals alone"),
-            ("ask", "processes know their own questions alone"),
-        )
-        is_alone = any(run.message.startswith(word) and self.has(fault) for word, fault in alone)
-        return run.is_beside == self._is_beside(request) or not is_alone
 
     async def _agents(self, request: web.Request) -> web.Response:
         return web.json_response({"agents": [{"name": "a"}]})
@@ -264,6 +225,22 @@ class FaultyService:
             run.status = "cancelled" if request.transport is None and ends_with_it else run.status
         return self._shown(run)
 
+    def _progress(self, run: Run) -> dict[str, Any]:
+        share = len(run.pieces) / (PIECES + 1)
+        return {"progress": {"share": 1 - share if self.has("progress falls") else share}}
+
+    async def _pause(self, request: web.Request) -> web.Response:
+        run = self._found(request, changes=True)
+        run.is_paused = run.status in OPEN and not self.has("pausing does nothing")
+        return web.json_response({}, status=202)
+
+    async def _resume(self, request: web.Request) -> web.Response:
+        run = self._found(request, changes=True)
+        if run.is_paused and self.has("resuming begins anew"):
+            run.pieces += run.pieces
+        run.is_paused = False
+        return web.json_response({}, status=202)
+
     def _refuses(self, thread: Thread, message: str) -> bool:
         """Whether a tool of the caller is refused, which is to leave nothing of its message."""
         if self.has("a refused tool leaves its message"):
@@ -273,7 +250,9 @@ class FaultyService:
     def _shown(self, run: Run) -> web.Response:
         waiting = [{"id": run.approval}] if run.approval in self.approvals else []
         joined = {"joined": run.joined} if run.joined else {}
-        shown = {**joined, "thread_id": run.thread, "run_id": run.id, "status": run.status, "response": run.text}
+        status = "paused" if run.is_paused else run.status
+        shown = {**joined, "thread_id": run.thread, "run_id": run.id, "status": status, "response": run.text}
+        shown |= self._progress(run)
         return web.json_response(
             {**shown, "error": "", "pending_approvals": waiting}, status=202 if run.status in OPEN else 200
         )
@@ -339,34 +318,6 @@ class FaultyService:
         if (run.status in OPEN and not is_queued) or self.has("cancelling reaches ended runs"):
             run.status = "running" if self.has("cancelling does nothing") else "cancelled"
         return web.json_response({}, status=202)
-
-    async def _waiting(self, request: web.Request) -> web.Response:
-        waiting = {"arguments": {"text": ASKED_TEXT}, "answer_schema": {"type": "string"}, "default": DEFAULT_TEXT}
-        return web.json_response({"approvals": [{"id": approval, **waiting} for approval in self.approvals]})
-
-    async def _decide(self, request: web.Request) -> web.Response:
-        approval, body = request.match_info["approval"], await request.json()
-        run, decision = self.approvals.get(approval), (approval, self._is_beside(request))
-        if run is None or decision in self.decided or not self._is_known(run, request):
-            return web.json_response({"code": "approval_answered"}, status=409)
-        is_wrong = not isinstance(body.get("value", ""), str)
-        if is_wrong and self.has("a wrong answer ends its question"):
-            self.approvals.pop(approval)
-        if is_wrong and not self.has("answers are not checked"):
-            return web.json_response({"code": "invalid_input"}, status=400)
-        if self.fault in TWICE:
-            self.deciding += 1
-            if self.deciding > 1:
-                self.two_decide.set()
-            await self.two_decide.wait()
-        if self.has("processes decide once each"):
-            self.decided.add(decision)
-        elif not self.has("approvals are taken again later"):
-            self.approvals.pop(approval, None)
-        text = body.get("arguments", {"text": body.get("value", "It is paid back.")})["text"]
-        after = self._goes_on(run, ASKED_TEXT if self.has("edits are ignored") else str(text))
-        after.is_edited = "arguments" in body
-        return self._shown(after)
 
     async def _delete(self, request: web.Request) -> web.Response:
         owner, name = _owner(request), request.match_info["thread"]

@@ -255,6 +255,8 @@ async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
             "user-token.apart",
             "user-token.kept",
             "long.once",
+            "long.progress",
+            "pause.once",
             "beside.order",
             "beside.stream",
             "beside.approval",

@@ -20,7 +20,7 @@ SUBJECTS = {
     "Approvals and questions are answered once": "approval ask",
     "A message joins the run at work once": "steer",
     "Tools and tokens of a caller are used once, and not kept": "client-tool user-token",
-    "A run longer than a request has one answer": "long",
+    "A long run has one answer, says how far it is, and can be paused": "long pause",
     "A deleted thread stays deleted": "delete",
     "Other owners cannot read or change a thread": "owners",
     "Work survives `kill -9`": "kill",

@@ -101,6 +101,7 @@ CLIENT_TOOLS = {"client-tool.once", "client-tool.refused", "kill.client-tool"}
 EDITS = {"approval.edited", "kill.edited", "ask.schema", "ask.default", "kill.default"}
 ASKS = {"ask.once", "kill.ask", "beside.ask"}
 APPROVALS = {"approval.once", "kill.approval", "beside.approval"}
+PAUSES = {"long.progress", "pause.once", "kill.pause"}
 TOKENS = {"user-token.own", "user-token.apart"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
@@ -110,8 +111,8 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, *STEERS, "state.version"}),
-        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *STEERS, *CLIENT_TOOLS, "state.version"}),
+        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, *STEERS, *PAUSES, "state.version"}),
+        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *STEERS, *CLIENT_TOOLS, *PAUSES, "state.version"}),
         (
             "ag-ui",
             "/api/ag-ui/Assistant",

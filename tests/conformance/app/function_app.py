@@ -16,7 +16,7 @@ import hosting.app
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
 from hosting.tools import current, idempotent
 from hosting.user_tokens import UserToken, on_behalf_of
-from tests.conformance.model import Client, refund, step, work, write
+from tests.conformance.model import STEPS, Client, refund, step, work, write
 
 TOKEN_SECONDS = 3_600.0
 
@@ -41,6 +41,14 @@ async def letters() -> str:
     """Count the letters of the caller, with a token of theirs."""
     token = await current().user_token("https://post.example")
     return f"2 letters for {token.value.partition(' of ')[2]}."
+
+
+@idempotent
+@tool(name="step")
+async def step_of(run: str, number: int) -> str:
+    """Make one step of a run, and say how far it is."""
+    await current().progress((number - 1) / STEPS, f"step {number}")
+    return str(await step.func(run, number))
 
 
 class Exchange:
@@ -68,7 +76,7 @@ def who(request: PrincipalRequest) -> Principal:
 
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
-tools = [refund, idempotent(write), send, send_soon, idempotent(work), idempotent(step), letters]
+tools = [refund, idempotent(write), send, send_soon, idempotent(work), step_of, letters]
 assistant = Agent(Client(), "Answer.", name="Assistant", tools=tools)
 app = AgentFunctionApp(
     agents=[assistant],
