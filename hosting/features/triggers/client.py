@@ -87,7 +87,7 @@ class AppClient:
 
     def __init__(self, services: Services, plan: Plan) -> None:
         self._services, self._plan = services, plan
-        self._streams = Streams(services.following, names_causes=services.loop.names_causes)
+        self._streams = Streams(services.following, services.clocks.wall, names_causes=services.loop.names_causes)
 
     async def run(
         self,
