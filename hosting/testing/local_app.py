@@ -44,6 +44,7 @@ class LocalApp:
         self._folder, self._environ = folder, environ
         self._command = [sys.executable, "-m", *program, "start", "--port"]
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._last_of_ended: tuple[str, ...] = ()
         self._addresses: Queue[str | None] = Queue()
         self._process: subprocess.Popen[str] | None = None
         self._ends = threading.Event()
@@ -53,6 +54,11 @@ class LocalApp:
     def printed(self) -> Sequence[str]:
         """The last lines that the host printed."""
         return tuple(self._last)
+
+    @property
+    def printed_before(self) -> Sequence[str]:
+        """The last lines of the host that ran before this one and ended by itself or was killed; none at first."""
+        return self._last_of_ended
 
     def kill(self) -> None:
         """End the process of the host without a chance to clean up; another one is started."""
@@ -107,7 +113,7 @@ class LocalApp:
             [*self._command, port],
             cwd=self._folder,
             env=None if self._environ is None else dict(self._environ),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # which ends with this process, however that ends
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -115,6 +121,8 @@ class LocalApp:
             errors="replace",
         ) as process:
             self._process = process
+            self._last_of_ended = tuple(self._last)
+            self._last.clear()
             if self._ends.is_set():  # its end came while this process began
                 process.kill()
             for line in process.stdout or ():
