@@ -13,7 +13,7 @@ from msgspec import Struct
 from hosting.client.connection import app_address
 from hosting.testing.asking import AppRequests, RunAnswer, waited_for
 from hosting.testing.case import CLOCK_FILE, AppCase, CallMade, begin_case
-from hosting.testing.local_app import LocalApp, LocalAppError
+from hosting.testing.local_app import LocalApp, LocalAppError, StartHost, start_host
 from hosting.testing.this_process import CASES, AppHere, Variables
 
 Environ = Callable[[], Mapping[str, str]]
@@ -56,8 +56,8 @@ class _Running(Struct, frozen=True):
 class AppHosts:
     """The local hosts of one session of pytest: one in a process of its own, and one in this process."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._numbers = folder, itertools.count(1)
+    def __init__(self, folder: Path, start: StartHost = start_host) -> None:
+        self._folder, self._numbers, self._start = folder, itertools.count(1), start
         self._running: dict[bool, _Running] = {}
 
     def run(self, root: Path, environ: Mapping[str, str], *, in_process: bool) -> _Running:
@@ -81,8 +81,14 @@ class AppHosts:
         begin_case(cases, "none")
         (state / "function_app.py").write_text(_SCRIPT.format(path=str(root / "function_app.py")), encoding="utf-8")
         shutil.copy(root / "host.json", state)
-        begin = _begun_here if in_process else _begun_apart
-        running = self._running[in_process] = begin(root, dict(environ), state, cases)
+        host: AppHere | LocalApp
+        if in_process:
+            host = AppHere(root, state, cases)
+            url, end = host.start(), host.end
+        else:
+            host = LocalApp(state, (_MODULE, str(cases)), environ, self._start)
+            url, end = host.__enter__(), host.stop_at_once
+        running = self._running[in_process] = _Running(root, dict(environ), url, cases, host, end)
         return running
 
     def end(self, in_process: bool) -> None:
@@ -95,16 +101,6 @@ class AppHosts:
         """End both."""
         for in_process in (False, True):
             self.end(in_process)
-
-
-def _begun_here(root: Path, environ: Mapping[str, str], state: Path, cases: Path) -> _Running:
-    host = AppHere(root, state, cases)
-    return _Running(root, environ, host.start(), cases, host, host.end)
-
-
-def _begun_apart(root: Path, environ: Mapping[str, str], state: Path, cases: Path) -> _Running:
-    host = LocalApp(state, (_MODULE, str(cases)), environ)
-    return _Running(root, environ, host.__enter__(), cases, host, host.stop_at_once)
 
 
 class AgentApp:

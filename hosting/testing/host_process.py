@@ -6,7 +6,9 @@ watched, and its time can be moved, by the files of the folder CASES.
 
 from __future__ import annotations
 
+import os
 import runpy
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -33,9 +35,10 @@ def main() -> None:
 
 
 def _end_with_the_tests() -> None:
-    """End this process when its input ends, as it does with the process of the tests, on Windows too."""
-    sys.stdin.buffer.read()
-    end_process()
+    """End this process when its input ends, as a pipe does with the process of the tests, on Windows too."""
+    if stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        sys.stdin.buffer.read()
+        end_process()
 
 
 if __name__ == "__main__":
