@@ -244,7 +244,7 @@ class Host:
         serving.add_done_callback(lambda _: stop.ask())
         await self._server.ready.wait()
         if not serving.done():
-            process.settle()
+            process.spare_what_stays()
             announce()
             self._timers.start()
             if self._listeners is not None:
@@ -293,7 +293,7 @@ class OwnProcess:
         stop.install()
         return stop
 
-    def settle(self) -> None:
+    def spare_what_stays(self) -> None:
         """Keep the garbage collector from walking, amid requests, what start-up made and nothing will free.
 
         With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms.

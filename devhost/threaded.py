@@ -96,7 +96,7 @@ class _OthersProcess(OwnProcess):
         self._stop = StopRequest()
         return self._stop
 
-    def settle(self) -> None:
+    def spare_what_stays(self) -> None:
         """Leave the garbage collector as it is."""
 
     def say_that_it_stops(self, *, is_removed: bool) -> None:
