@@ -18,12 +18,13 @@ from devhost.bindings import HttpTrigger
 from devhost.durable.unkind import VARIABLE as UNKIND_VARIABLE
 from devhost.errors import AppLoadError, HostError, SettingsError
 from devhost.forwarding import AppLog
-from devhost.host import Address, Host, address_of, end_process_soon
+from devhost.host import Address, Host, address_of, end_process_soon, variables_of_worker
 from devhost.http.keys import Keys, describe_keys, load_keys, read_master
 from devhost.http.server import bind_sockets
 from devhost.http.sign_in import ENABLED, principal_name
 from devhost.listing import describe_doors, describe_functions
 from devhost.loader import HostedApp, load_hosted_app
+from devhost.moved_clock import MovedClock
 from devhost.sending import read_body, read_metadata, send
 from devhost.settings import (
     GROUP_VARIABLE,
@@ -37,8 +38,6 @@ from devhost.watching import NOT_BY_EDITS, end_with, keep_running
 DEFAULT_PORT = 7071
 WORKERS_PORT = 4001
 """Where workers of the Durable Task SDK look by themselves."""
-_ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
-"""What the real worker does where these settings ask for it, this host does anyway; an app may want to know."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,6 +84,7 @@ def command_line() -> argparse.ArgumentParser:
         help="longest time between two polls for durable messages of other processes (default: 1)",
     )
     start.add_argument("--watched-by", type=int, help=argparse.SUPPRESS)
+    start.add_argument("--time-ahead", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     commands.add_parser("functions", help="list the app's functions without running them")
     message = commands.add_parser("send", help="deliver a message to a function of Service Bus, Event Grid and so on")
     message.add_argument("function", help="the function's name")
@@ -161,7 +161,7 @@ def _start(options: argparse.Namespace) -> None:
     app_log = _set_up_logging(settings, verbose=options.verbose)
     sockets = bind_sockets(options.host, _first(options.port, local.port, DEFAULT_PORT))
     address = address_of(options.host, sockets)
-    _describe_host_to_app(address)
+    os.environ.update(variables_of_worker(address, folder, os.environ))
     app = load_hosted_app(settings, os.environ)
     if any(function.http_style == "fastapi" for function in app.index.functions):
         from devhost.http.fastapi_mode import set_up_access_log
@@ -176,6 +176,7 @@ def _start(options: argparse.Namespace) -> None:
         cors=local.cors,
         queue_poll_seconds=options.queue_poll,
         principal=options.principal,
+        clock=None if options.time_ahead is None else MovedClock(options.time_ahead),
     )
     try:
         _run(host.run(sockets, lambda: _announce(app, address, keys, options)))
@@ -223,16 +224,6 @@ def _set_up_logging(settings: HostSettings, *, verbose: bool) -> AppLog:
     )
     logging.getLogger("uvicorn.error").setLevel(logging.INFO if verbose else logging.WARNING)
     return app_log
-
-
-def _describe_host_to_app(address: Address) -> None:
-    """Set the variables that the real host sets for its worker."""
-    host_name = address.origin.removeprefix("http://")
-    os.environ.update({"WEBSITE_HOSTNAME": host_name, "AzureWebJobsScriptRoot": str(Path.cwd())})
-    os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
-    os.environ.setdefault("FUNCTIONS_CORETOOLS_ENVIRONMENT", "true")
-    for name in _ALWAYS_DONE:
-        os.environ[name] = os.environ.get(name) or "1"
 
 
 def _announce(app: HostedApp, address: Address, keys: Keys | None, options: argparse.Namespace) -> None:

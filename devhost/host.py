@@ -13,9 +13,10 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10.0
 INTERRUPTED_EXIT_CODE = 130
+_ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
+"""What the real worker does where these settings ask for it, this host does anyway; an app may want to know."""
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGBREAK")
 _EXIT_SECONDS = 2.0
 _COLLECTOR_THRESHOLDS = (20_000, 20, 20)
@@ -75,6 +78,14 @@ class Address:
 def address_of(host: str, sockets: Sequence[socket.socket]) -> Address:
     """Return the address of bound sockets."""
     return Address(host, port_of(sockets[0]))
+
+
+def variables_of_worker(address: Address, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the real host sets for its worker, where the app is in the folder."""
+    of_place = {"WEBSITE_HOSTNAME": address.origin.removeprefix("http://"), "AzureWebJobsScriptRoot": str(folder)}
+    defaults = {"AZURE_FUNCTIONS_ENVIRONMENT": "Development", "FUNCTIONS_CORETOOLS_ENVIRONMENT": "true"}
+    unset = {name: value for name, value in defaults.items() if name not in environ}
+    return {**of_place, **unset, **{name: environ.get(name) or "1" for name in _ALWAYS_DONE}}
 
 
 class Host:
@@ -205,8 +216,12 @@ class Host:
             keys=self._keys,
         )
 
-    async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
-        """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.
+    async def run(
+        self, sockets: Sequence[socket.socket], announce: Callable[[], None], process: OwnProcess | None = None
+    ) -> None:
+        """Serve until the process asks to stop, then drain; `announce` is called once requests are answered.
+
+        `process` None is a process of the host's own, which signals ask.
 
         Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder, and at
         the end of a run under which the folder was removed: its work is not kept, and is given no time.
@@ -216,12 +231,11 @@ class Host:
                 from devhost.durable.management.own_client import answered_here
 
                 stack.enter_context(answered_here(self._rpc, self._address.rpc_base_url))
-            await self._run(sockets, announce)
+            await self._run(sockets, announce, process or OwnProcess())
 
-    async def _run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
+    async def _run(self, sockets: Sequence[socket.socket], announce: Callable[[], None], process: OwnProcess) -> None:
         asyncio.get_running_loop().set_task_factory(make_task)
-        stop = StopRequest()
-        stop.install()
+        stop = process.begin()
         if self._engine is not None and self._clients is not None:
             self._client_text = self._engine.client_binding(self._address.origin, await self._clients.start())
         if self._engine is not None:
@@ -230,7 +244,7 @@ class Host:
         serving.add_done_callback(lambda _: stop.ask())
         await self._server.ready.wait()
         if not serving.done():
-            _spare_what_stays()
+            process.spare_what_stays()
             announce()
             self._timers.start()
             if self._listeners is not None:
@@ -240,9 +254,8 @@ class Host:
             removal.add_done_callback(lambda _: stop.ask())
         await stop.wait()
         removed = removal.result() if removal and removal.done() else None
-        grace_seconds = 0.0 if removed else GRACE_SECONDS
-        rest = "running work is not kept" if removed else f"running work has {GRACE_SECONDS:.0f} s"
-        print(f"Stopping: {rest}. Press Ctrl-C again to stop at once.", flush=True)
+        grace_seconds = 0.0 if removed else process.grace_seconds
+        process.say_that_it_stops(is_removed=removed is not None)
         if removal is not None:
             removal.cancel()
         await asyncio.gather(
@@ -269,15 +282,31 @@ class Host:
             await self._clients.stop()
 
 
-def _spare_what_stays() -> None:
-    """Keep the garbage collector from walking, in the middle of requests, what start-up made and nothing will free.
+class OwnProcess:
+    """The process that has nothing else to do than to be this host: signals end it, and memory is its own."""
 
-    With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms. While
-    they are made it is off (`__main__`), which is a tenth of a start.
-    """
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+    grace_seconds = GRACE_SECONDS
+
+    def begin(self) -> StopRequest:
+        """Return what asks the host to stop, on the running event loop."""
+        stop = StopRequest()
+        stop.install()
+        return stop
+
+    def spare_what_stays(self) -> None:
+        """Keep the garbage collector from walking, amid requests, what start-up made and nothing will free.
+
+        With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms.
+        While they are made it is off (`__main__`), which is a tenth of a start.
+        """
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+    def say_that_it_stops(self, *, is_removed: bool) -> None:
+        """Print that the host stops, and what becomes of running work."""
+        rest = "running work is not kept" if is_removed else f"running work has {self.grace_seconds:.0f} s"
+        print(f"Stopping: {rest}. Press Ctrl-C again to stop at once.", flush=True)
 
 
 class StopRequest:
@@ -308,6 +337,11 @@ class StopRequest:
     def ask(self) -> None:
         """Ask for the stop, as the first signal does."""
         self._asked.set()
+
+    def ask_from_another_thread(self) -> None:
+        """Ask for the stop in any thread; nothing where the event loop has ended."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.ask)
 
     async def wait(self) -> None:
         """Return when a stop was asked for."""

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +78,14 @@ class HostedApp:
 
 def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
-    declared, introduction = _load_declared_functions(settings.folder, settings.script)
+    return load_imported_app(lambda: _imported(settings.folder, settings.script), settings, environ)
+
+
+def load_imported_app(
+    imported: Callable[[], ModuleType], settings: HostSettings, environ: Mapping[str, str]
+) -> HostedApp:
+    """Return the app of the module that `imported` returns; raises as `load_hosted_app` does."""
+    declared, introduction = _declared_functions(imported, settings.folder, settings.script)
     try:
         return _indexed(declared, introduction, settings, environ)
     except FunctionLoadError as error:
@@ -108,21 +115,30 @@ def _indexed(
     )
 
 
-def _load_declared_functions(folder: Path, script: str) -> tuple[Sequence[DeclaredFunction], Introduction]:
-    """Return the functions that the app declares, with the folder as current folder and first on `sys.path`.
+def _imported(folder: Path, script: str) -> ModuleType:
+    """Return the app's module, with the folder as current folder and first on `sys.path`.
 
-    And what the app says of itself. One app per process: the module stays imported, and asking the app for its
-    functions works once only. Raises `AppLoadError` with the file, the line and what to do.
+    One app per process: the module stays imported.
+    """
+    os.chdir(folder)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return importlib.import_module(Path(script).stem)
+
+
+def _declared_functions(
+    imported: Callable[[], ModuleType], folder: Path, script: str
+) -> tuple[Sequence[DeclaredFunction], Introduction]:
+    """Return the functions that the app declares, and what it says of itself.
+
+    Asking an app for its functions works once only. Raises `AppLoadError` with the file, the line and what to do.
     """
     if not _SCRIPT_NAME.fullmatch(script):
         raise AppLoadError(f"PYTHON_SCRIPT_FILE_NAME must be the name of a Python file, but is {script!r}.")
     if not (folder / script).is_file():
         raise AppLoadError(f"There is no {script} in {folder}. Run the host in the folder of a Functions app.")
-    os.chdir(folder)
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     with _explained(folder, script):
-        module = importlib.import_module(Path(script).stem)
+        module = imported()
     app = _find_app(module, script)
     with _explained(folder, script):
         return list(app.get_functions()), Introduction.of(app)

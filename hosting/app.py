@@ -166,7 +166,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
         self._services = self._make_services(folder, environ)
         features = FeatureOptions(principal, wires, search, enable_health_check, health_lists_agents)
         self._served = self._make_served(all_settings, features)
-        self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
+        self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self.shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._add_all(agents or (), hosted)
 
@@ -179,13 +179,13 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             names_code=not is_production(environ),
             names_causes=is_developers(environ),
         )
-        self._shutdown = Shutdown(self._loop.close, self._drain)
+        self.shutdown = Shutdown(self._loop.close, self._drain)
         return Services(
             choose_stores(settings, folder, environ, task_hub(folder, environ)),
             settings,
             self._loop,
-            admits=(self._shutdown.admit, self._loop.admit),
-            turn=self._shutdown.turn,
+            admits=(self.shutdown.admit, self._loop.admit),
+            turn=self.shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
             attempts=self._time_limit.attempts,
             route_prefix=route_prefix(folder, environ),
@@ -194,8 +194,8 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
     def _make_served(self, settings: AllSettings, options: FeatureOptions) -> Served:
         workflows: list[str] = []
         features = make_features(self._services, self._plan, settings, options, workflows)
-        entities = FeatureEntities(self._shutdown.turn, self._services.clocks.wall)
-        return Served(self, self._plan, access_of(features), entities, workflows, self._shutdown.watch, features)
+        entities = FeatureEntities(self.shutdown.turn, self._services.clocks.wall)
+        return Served(self, self._plan, access_of(features), entities, workflows, self.shutdown.watch, features)
 
     def _register_shared(self) -> None:
         """Register the functions that all agents and workflows share, once the app has them all: one for each route."""

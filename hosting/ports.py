@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
@@ -215,6 +216,8 @@ class Clocks(Struct, frozen=True):
 
 
 SYSTEM_CLOCKS = Clocks()
+APP_CLOCKS: ContextVar[Clocks] = ContextVar("app_clocks", default=SYSTEM_CLOCKS)
+"""The clocks of an app that is made in this context: whoever hosts it may give it others, as tests of an app do."""
 
 AHEAD_SECONDS = 5400.0
 """A stored moment that is so far ahead of one's own clock is of a clock that was wrong. Two machines' may be an hour

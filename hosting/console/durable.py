@@ -26,8 +26,8 @@ from hosting.core.entity.called_run import AgentCall
 from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import NewerVersionError, StoreUnavailableError
+from hosting.orchestrations import ENGINE, Engine
 from hosting.task_hub import AgentTask, PlainJson, TaskHubClient
-from hosting.tools import ENGINE, Engine
 
 logger = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ from hosting.core.thread_operations import ThreadOperations
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.plan import AgentPlan
-from hosting.ports import SYSTEM_CLOCKS, Clocks
+from hosting.ports import APP_CLOCKS, Clocks
 from hosting.settings import Settings
 
 
@@ -72,7 +72,7 @@ class Services:
     look_seconds: float = LOOK_SECONDS
     route_prefix: str = "api"
     quiet_seconds: Mapping[EntityState, float] = field(default_factory=lambda: QUIET_SECONDS)
-    clocks: Clocks = SYSTEM_CLOCKS
+    clocks: Clocks = field(default_factory=APP_CLOCKS.get)
     ttls: dict[str, float] = field(default_factory=dict, init=False)
     """Agents' times to live in seconds, by their names in lower case."""
     hooks: dict[str, AgentHooks] = field(default_factory=dict, init=False)

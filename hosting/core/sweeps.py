@@ -317,4 +317,4 @@ def sweeps_of(
     log, attachments, hub = services.log, services.stores.attachments, services.stores.hub
     instances = InstanceSweep(log, services.purging, attachments, hub, absent=services.absent)
     tombstones = TombstoneSweep(log, attachments, hub, services.settings.receipt_days)
-    return UploadSweep(attachments, hub, agents), instances, tombstones
+    return UploadSweep(attachments, hub, agents, clocks=services.clocks), instances, tombstones

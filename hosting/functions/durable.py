@@ -17,8 +17,8 @@ import azure.functions as func
 
 from hosting.core.entity.called_run import AgentCall
 from hosting.invocation import begin_invocation
+from hosting.orchestrations import ENGINE, Engine
 from hosting.ports import ClockClient
-from hosting.tools import ENGINE, Engine
 
 if TYPE_CHECKING or not hasattr(df, "DurableFunctionsClient"):  # which 2.x has
     from hosting.functions.durable_1.agent_task import AgentTask, is_over, result_of

@@ -1,7 +1,7 @@
 """The durable client of an invocation for functions of the user's own, which declare nothing for it.
 
 Each asynchronous function of the user's gets one more input binding. What it calls finds the client by
-`hosting.tools.ENGINE`. A synchronous function cannot await what it would call with it, and gets none.
+`hosting.orchestrations.ENGINE`. A synchronous function cannot await what it would call with it, and gets none.
 """
 
 from __future__ import annotations

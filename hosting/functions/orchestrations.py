@@ -34,10 +34,10 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import ResponseSpec, Route
 from hosting.http.routes import PENDING_HEADERS
 from hosting.names import APP, is_id, new_id
+from hosting.orchestrations import begin_orchestration
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
 from hosting.start_up import warn
-from hosting.tools import begin_orchestration
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0

@@ -91,6 +91,11 @@ class Shutdown:
                 self._turns -= 1
                 self._changed.notify_all()
 
+    def close(self) -> None:
+        """End the app and not its process, which has other things to do: running turns are left to redelivery."""
+        self.is_ending = True
+        self._close()
+
     def _watch(self) -> None:
         """Take the signals over. Only a process's main thread can, and hosts call async functions there."""
         if threading.current_thread() is not threading.main_thread():

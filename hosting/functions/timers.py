@@ -35,7 +35,13 @@ def register_timers(served: Served, services: Services) -> None:
         from hosting.core.sweeps import Sweep, sweeps_of
 
         seconds, rotation = services.settings.log_days * DAY_SECONDS, services.rotation("trim")
-        trimming = Sweep("trim", lambda: dict.fromkeys(agents(), seconds), services.purging, rotation)
+        trimming = Sweep(
+            "trim",
+            lambda: dict.fromkeys(agents(), seconds),
+            services.purging,
+            rotation,
+            clocks=services.clocks,
+        )
         of_features = (work for feature in served.features for work in feature.upkeep())
         return (trimming, *sweeps_of(services, agents), *of_features)
 
@@ -49,7 +55,8 @@ def register_expiry(app: df.DFApp, services: Services, ages: Mapping[str, float]
     def expiry() -> Sequence[Upkeep]:
         from hosting.core.sweeps import Sweep
 
-        return (Sweep("expire", lambda: ages, services.purging, services.rotation("expire")),)
+        rotation = services.rotation("expire")
+        return (Sweep("expire", lambda: ages, services.purging, rotation, clocks=services.clocks),)
 
     _register(app, SWEEP_FUNCTION, services.settings.sweep_schedule, expiry)
 

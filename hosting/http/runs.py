@@ -166,4 +166,4 @@ class RunHandlers:
 
 def streams_of(services: Services) -> Streams:
     """Return the streams of runs; on the developer's machine they have the tools' exceptions."""
-    return Streams(services.following, names_causes=services.loop.names_causes)
+    return Streams(services.following, services.clocks.wall, names_causes=services.loop.names_causes)

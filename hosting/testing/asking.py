@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -78,6 +78,30 @@ class AppRequests:
                 path = f"{_path(waiting.agent)}/threads/{quote(waiting.thread_id, safe='')}/approvals"
                 answer = await app.send("POST", f"{path}/{approval['id']}", body=dict(decision))
             return await _ended(app, waiting.agent, answer)
+
+    async def send(self, method: str, path: str, body: object, key: str | None) -> Any:
+        """Return the JSON of a route's answer; raise `RemoteAgentError` for a refusal."""
+        async with self._connected() as app:
+            return (await app.send(method, path, body=body, headers=_run_headers(key))).fields
+
+    async def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
+        """Return the JSON of a route once that holds of it; raise `RemoteAgentError` when the patience is over."""
+        async with self._connected() as app:
+            while not holds(fields := (await app.read(path)).fields):
+                await app.wait(_PAUSE_SECONDS)
+            return fields
+
+    async def run_after(self, waiting: RunAnswer) -> RunAnswer:
+        """Return the end of the thread's next run after one; raise as `ask` does."""
+        where = f"{_path(waiting.agent)}/threads/{quote(waiting.thread_id, safe='')}/runs"
+
+        def later(fields: Any) -> list[str]:
+            ids = [str(run["run_id"]) for run in reversed(fields["runs"])]
+            return ids[ids.index(waiting.run_id) + 1 :] if waiting.run_id in ids else []
+
+        next_run, *_ = later(await self.until(where, lambda fields: bool(later(fields))))
+        async with self._connected() as app:
+            return await _ended(app, waiting.agent, await app.read(f"{where}/{next_run}"))
 
     def _connected(self) -> Any:
         return connected_app(self._address, self._headers, PATIENCE_SECONDS)

@@ -2,13 +2,13 @@
 
 Theory. The app's process is killed between any two lines, so nothing of a test may be in its memory alone. Each fact is
 one line at the end of a file, written whole before the app goes on, and a later process reads all lines again. One
-process of the app runs at a time. A folder has the cases of one app, and its file `case` names the present one.
+process of the app runs at a time. A folder has the cases of one app, and the last line of its file `case` names the
+present one. Files only grow: so a process may read one while another writes, on Windows too.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -18,6 +18,8 @@ from msgspec import Struct
 T = TypeVar("T")
 Side = Literal["before", "after"]
 Kind = Literal["says", "calls", "fails"]
+CLOCK_FILE = "clock.jsonl"
+"""By how many seconds the time of the app is ahead, in its folder of cases."""
 _SUBJECTS = {
     "accepted": "the request",
     "tool_started": "the call of {!r}",
@@ -30,6 +32,8 @@ _SUBJECTS = {
     "timed_out": "the time-out of the run",
     "cancelled": "the cancellation of the run",
 }
+WORDS = ("killed", "before", "after", *_SUBJECTS.values())
+"""The words of moments, but for the names of tools."""
 KINDS = tuple(_SUBJECTS)
 """The events of a log that are steps of a test. Others come when they come: text of a stream, a lease, an archive."""
 
@@ -60,15 +64,30 @@ class Kill(Struct, frozen=True):
         return f"{self.side} {self.step.record} was recorded"
 
 
+class ScriptedCall(Struct, frozen=True):
+    """The call of a tool that an answer of the model asks for."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
 class ScriptedAnswer(Struct, frozen=True):
-    """An answer of the model, for any agent or for one: a text, the call of a tool, or an error, after some seconds."""
+    """An answer of the model, for any agent or for one, after some seconds: a text and calls of tools, or an error.
+
+    The text comes in `pieces`. One that `goes_on` is no answer of its own: it adds its calls to the one before it.
+    """
 
     kind: Kind
     agent: str = ""
-    text: str = ""
-    tool: str = ""
-    arguments: Mapping[str, Any] = {}
+    pieces: Sequence[str] = ()
+    calls: Sequence[ScriptedCall] = ()
     seconds: float = 0.0
+    goes_on: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.pieces)
 
 
 class AnswerGiven(Struct, frozen=True):
@@ -114,17 +133,23 @@ class AppCase:
         return next((kill for kill in self.kills.read() if kill not in done), None)
 
 
-def present_case(folder: Path) -> AppCase:
-    """Return the case that the file in the folder of cases names."""
-    return AppCase(folder / (folder / "case").read_text(encoding="utf-8"))
+class Cases:
+    """The cases of the app that runs in this process, as far as there is one; a test of the app makes them."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+
+    @property
+    def present(self) -> AppCase | None:
+        """The case of the test that uses the app now."""
+        names = [] if self.folder is None else Lines(self.folder / "case", str).read()
+        return AppCase(self.folder / names[-1]) if self.folder is not None and names else None
 
 
 def begin_case(folder: Path, name: str) -> AppCase:
     """Make a case the present one, for the app as well."""
     case = AppCase(folder / name)
-    new = folder / "case.new"
-    new.write_text(name, encoding="utf-8")
-    os.replace(new, folder / "case")
+    Lines(folder / "case", str).add(name)
     return case
 
 

@@ -8,9 +8,11 @@ besides: that the kill came, and that no call of a tool that is not idempotent w
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -26,9 +28,45 @@ MEANING = (
 EACH_STEP = "each step"
 APP: pytest.StashKey[AgentApp] = pytest.StashKey()
 FAILED: pytest.StashKey[bool] = pytest.StashKey()
+_NAMED = re.compile(r"(?P<test>.+)\[killed (?P<moment>(?:before|after) .+ was recorded)\]")
+_RECORDED, _OF = " was recorded", " of "
 _KILL: pytest.StashKey[Kill | None] = pytest.StashKey()
-_CASES: pytest.StashKey[list[pytest.Function]] = pytest.StashKey()
+_CASES: pytest.StashKey[list[pytest.Item]] = pytest.StashKey()
 """The kill of a test (None: its first run), and the tests that follow the first run."""
+
+
+def add_kill_options(group: pytest.OptionGroup) -> None:
+    """Add the options by which some of the kills are chosen."""
+    group.addoption(
+        "--killed-at",
+        action="append",
+        default=[],
+        metavar="MOMENT",
+        help="of tests that are marked killed_at, kill at this moment alone; may be repeated",
+    )
+    group.addoption(
+        "--killed-at-most",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of each test that is marked killed_at, take N kills, spread over its run (default: all)",
+    )
+
+
+def take_named(config: pytest.Config) -> None:
+    """Have pytest collect the test of each kill that the command line names, and take these kills of it alone."""
+    for place, argument in enumerate(config.args):
+        if named := _NAMED.fullmatch(argument):
+            config.args[place] = named["test"]
+            config.option.killed_at.append(f"{named['moment']}{_OF}{named['test'].replace(os.sep, '/')}")
+
+
+def add_keywords(item: pytest.Item) -> None:
+    """Give a marked test the words of its kills, where `-k` asks for words: its kills are chosen by them later."""
+    if item.config.getoption("keyword") and item.get_closest_marker(MARK) is not None:
+        from hosting.testing.case import WORDS
+
+        item.extra_keyword_matches.update(WORDS)
 
 
 class _Following(pytest.Item):
@@ -92,8 +130,10 @@ def checked(item: pytest.Function) -> Iterator[None]:
     except BaseException as error:
         item.stash[FAILED] = True
         app = item.stash.get(APP, None)
-        if app is not None and app.printed:
-            item.add_report_section("call", "agent_app", "\n".join(app.printed))
+        if app is not None:
+            for title, lines in (("the process that ended", app.printed_before), ("the process", app.printed)):
+                if lines:
+                    item.add_report_section("call", f"agent_app, {title}", "\n".join(lines))
         if app is not None and app.case is not None and isinstance(error, Exception):
             _check_script(app.case)
         raise
@@ -123,7 +163,11 @@ def _check_kill(item: pytest.Function, case: AppCase | None) -> None:
             pytest.fail(sentence, pytrace=False)
     kill = item.stash[_KILL]
     if kill is None:
-        item.stash[_CASES] = [_case(item, each) for each in _kills(item, case)]
+        cases: list[pytest.Item] = [_case(item, each) for each in _kills(item, case)]
+        marks = item.config.pluginmanager.get_plugin("mark")
+        if marks is not None:  # by -k and -m, which pytest has asked of the first run already
+            marks.pytest_collection_modifyitems(cases, item.config)
+        item.stash[_CASES] = cases
     elif kill not in case.killed.read():
         pytest.fail(f"The app was not killed {kill.moment}: in this run that record did not come.", pytrace=False)
 
@@ -137,9 +181,29 @@ def _kills(item: pytest.Function, case: AppCase) -> Sequence[Kill]:
     wanted = EACH_STEP if mark is None or not mark.args else str(mark.args[0])
     chosen = [kill for kill in found if wanted in (EACH_STEP, kill.moment)]
     if not chosen:
-        moments = "".join(f"\n  {kill.moment}" for kill in found)
-        pytest.fail(f"{MARK}({wanted!r}) is no moment of this test. It has these:{moments or ' none'}", pytrace=False)
-    return chosen
+        _refuse([wanted], found)
+    return _chosen(item, chosen)
+
+
+def _refuse(wanted: Sequence[str], kills: Sequence[Kill]) -> NoReturn:
+    moments = "".join(f"\n  {kill.moment}" for kill in kills) or " none"
+    words = ", ".join(map(repr, wanted))
+    pytest.fail(f"{MARK}({words}) is no moment of this test. It has these:{moments}", pytrace=False)
+
+
+def _chosen(item: pytest.Function, kills: Sequence[Kill]) -> Sequence[Kill]:
+    """Return the kills that the command line takes of those: by its names of moments and tests, and as many."""
+    named, moments = list(kills), []
+    for wanted in item.config.getoption("killed_at"):
+        moment, _, test = str(wanted).partition(_RECORDED + _OF)
+        if item.nodeid.endswith(test.rpartition("/")[2]):
+            moments.append(moment.removesuffix(_RECORDED) + _RECORDED)
+    if moments:
+        named = [kill for kill in kills if kill.moment in moments]
+        if not named:
+            _refuse(moments, kills)
+    most = item.config.getoption("killed_at_most") or len(named)
+    return named if most >= len(named) else [named[number * len(named) // most] for number in range(most)]
 
 
 def _case(item: pytest.Function, kill: Kill) -> pytest.Function:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from hosting import store_choice
 from hosting.core.stores.contract import Append, Appended, AppendOutcome, StoredHead, ThreadStore
 from hosting.names import Address
-from hosting.testing.case import KINDS, AppCase, RecordedStep, Side, present_case
+from hosting.testing.case import KINDS, AppCase, Cases, RecordedStep, Side
 
 _RANKS = ("tool_result", "completed", "failed", "timed_out", "cancelled", "approval_answered", "tool_started")
 """An append with several records is the step of the first of these kinds."""
@@ -26,7 +26,7 @@ _RANKS = ("tool_result", "completed", "failed", "timed_out", "cancelled", "appro
 class KillingStore:
     """A store that notes each step of the present case, and ends this process around the one that is to be killed."""
 
-    def __init__(self, store: ThreadStore, cases: Path) -> None:
+    def __init__(self, store: ThreadStore, cases: Cases) -> None:
         self._store, self._cases = store, cases
         self._passed: dict[Path, Counter[tuple[str, str]]] = {}
         self._tools: dict[tuple[str, str], str] = {}
@@ -36,10 +36,9 @@ class KillingStore:
 
     async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
         """Append as the real store does; this process may end before or after."""
-        records = list(self._records(append.events))
-        if not records:
+        records, case = list(self._records(append.events)), self._cases.present
+        if not records or case is None:
             return await self._store.append(address, base, append)
-        case = present_case(self._cases)
         passed = self._passed.setdefault(case.folder, Counter())
         steps = list(_numbered(records, passed))
         _die_at("before", steps, case)
@@ -89,7 +88,7 @@ def end_process() -> NoReturn:
     raise AssertionError("The process outlived its end.")
 
 
-def watch_steps(cases: Path) -> None:
+def watch_steps(cases: Cases) -> None:
     """Have each store of threads that this process opens be a `KillingStore`."""
     module: Any = store_choice
     choose = module.choose_thread_store

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any, Protocol
 
 _ADDRESS = re.compile(r"development only: (http://\S+)")
 LOCAL_HOST = "devhost.__main__"
@@ -19,8 +20,41 @@ _START_SECONDS, _STOP_SECONDS = 120.0, 20.0
 _LINES_KEPT = 12
 
 
+class HostProcess(Protocol):
+    """The process of a host: the part of `subprocess.Popen` that is used here."""
+
+    stdout: Any
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+StartHost = Callable[[Sequence[str], Path, Mapping[str, str] | None], HostProcess]
+"""Starts Python with a module and its arguments, in a folder, with variables (None: those of this process)."""
+
+
 class LocalAppError(Exception):
     """The app cannot be started, as a sentence."""
+
+
+def start_host(program: Sequence[str], folder: Path, environ: Mapping[str, str] | None) -> HostProcess:
+    """Start a Python; its input ends with this process, however that ends."""
+    return subprocess.Popen(
+        [sys.executable, "-m", *program],
+        cwd=folder,
+        env=None if environ is None else dict(environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
 class LocalApp:
@@ -31,7 +65,11 @@ class LocalApp:
     """
 
     def __init__(
-        self, folder: Path, program: Sequence[str] = (LOCAL_HOST,), environ: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        program: Sequence[str] = (LOCAL_HOST,),
+        environ: Mapping[str, str] | None = None,
+        start: StartHost = start_host,
     ) -> None:
         """Start nothing yet; raises `LocalAppError` for a folder without an app, and without the local host."""
         if not (folder / "host.json").is_file():
@@ -42,10 +80,11 @@ class LocalApp:
             sentence = "The local host is not installed. Install functions-local-host, or name a running app."
             raise LocalAppError(sentence) from None
         self._folder, self._environ = folder, environ
-        self._command = [sys.executable, "-m", *program, "start", "--port"]
+        self._program, self._start = [*program, "start", "--port"], start
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._last_of_ended: tuple[str, ...] = ()
         self._addresses: Queue[str | None] = Queue()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: HostProcess | None = None
         self._ends = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
@@ -53,6 +92,11 @@ class LocalApp:
     def printed(self) -> Sequence[str]:
         """The last lines that the host printed."""
         return tuple(self._last)
+
+    @property
+    def printed_before(self) -> Sequence[str]:
+        """The last lines of the host that ran before this one and ended by itself or was killed; none at first."""
+        return self._last_of_ended
 
     def kill(self) -> None:
         """End the process of the host without a chance to clean up; another one is started."""
@@ -103,23 +147,16 @@ class LocalApp:
     def _run(self, port: str) -> str | None:
         """Run one host to its end; return the address that it printed, None without one."""
         address: str | None = None
-        with subprocess.Popen(
-            [*self._command, port],
-            cwd=self._folder,
-            env=None if self._environ is None else dict(self._environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        ) as process:
-            self._process = process
-            if self._ends.is_set():  # its end came while this process began
-                process.kill()
-            for line in process.stdout or ():
-                self._last.append(line.rstrip())
-                if address is None and (printed := _ADDRESS.search(line)):
-                    address = printed[1]
-                    self._addresses.put(address)
+        self._last_of_ended = tuple(self._last)
+        self._last.clear()
+        self._process = process = self._start([*self._program, port], self._folder, self._environ)
+        if self._ends.is_set():  # its end came while this process began
+            process.kill()
+        for line in process.stdout:
+            self._last.append(line.rstrip())
+            if address is None and (printed := _ADDRESS.search(line)):
+                address = printed[1]
+                self._addresses.put(address)
+        process.stdout.close()
+        process.wait()
         return address

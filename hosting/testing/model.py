@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hosting.testing.case import AppCase, ScriptedAnswer
+from msgspec.structs import replace
+
+from hosting.testing.case import AppCase, ScriptedAnswer, ScriptedCall
 
 
 class ScriptedModel:
@@ -16,18 +18,28 @@ class ScriptedModel:
 
     def __init__(self, write: Callable[[ScriptedAnswer], None], agent: str = "") -> None:
         self._write, self._agent, self._seconds = write, agent, 0.0
+        self._may_go_on = False
 
-    def says(self, text: str) -> ScriptedModel:
-        """Have the next answer be this text."""
-        return self._add(ScriptedAnswer("says", text=text))
+    def says(self, *pieces: str) -> ScriptedModel:
+        """Have the next answer be this text; a stream has it in these pieces, and a single one word by word."""
+        return self._add(ScriptedAnswer("says", pieces=pieces))
 
     def calls(self, tool: str, /, **arguments: Any) -> ScriptedModel:
         """Have the next answer be a call of the tool; the answer after that follows its result."""
-        return self._add(ScriptedAnswer("calls", tool=tool, arguments=arguments))
+        return self._add(ScriptedAnswer("calls", calls=(ScriptedCall(tool, arguments),)))
+
+    def also_calls(self, tool: str, /, **arguments: Any) -> ScriptedModel:
+        """Have the answer that was written last call this tool, too: a model may ask for several calls at once.
+
+        Raises `ValueError` where no text and no call was written before.
+        """
+        if not self._may_go_on:
+            raise ValueError(f"also_calls({tool!r}) adds to an answer that says or calls something: write that before.")
+        return self._add(ScriptedAnswer("calls", calls=(ScriptedCall(tool, arguments),), goes_on=True))
 
     def fails(self, text: str = "The model is not there.") -> ScriptedModel:
         """Have the next call of the model fail with this error; asked again, it gives the answer after that."""
-        return self._add(ScriptedAnswer("fails", text=text))
+        return self._add(ScriptedAnswer("fails", pieces=(text,)))
 
     def is_slow(self, seconds: float) -> ScriptedModel:
         """Have each answer that is written from here on come after so many seconds."""
@@ -39,7 +51,8 @@ class ScriptedModel:
         return ScriptedModel(self._write, agent)
 
     def _add(self, answer: ScriptedAnswer) -> ScriptedModel:
-        self._write(ScriptedAnswer(answer.kind, self._agent, answer.text, answer.tool, answer.arguments, self._seconds))
+        self._write(replace(answer, agent=self._agent, seconds=self._seconds))
+        self._may_go_on = answer.kind != "fails"
         return self
 
 

@@ -17,20 +17,34 @@ from hosting.testing import kill_cases
 if TYPE_CHECKING:
     from hosting.testing.agent_app import AgentApp, AppHosts
     from hosting.testing.asking import RunAnswer, StreamedRun
+    from hosting.testing.clock import AppClock
     from hosting.testing.model import Script, ScriptedModel
 
 _MODEL_SETTINGS = ("OPENAI_", "AZURE_OPENAI_")
 _APP_FOLDER = "agent_app_folder"
+_IN_PROCESS = "agent_app_in_process"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting that names the app's folder."""
+    """Add the settings of the app, and the choice of kills."""
     parser.addini(_APP_FOLDER, "the folder of the app that the fixture agent_app runs (default: the root of the tests)")
+    parser.addini(_IN_PROCESS, "run the app in the process of its tests (default: false)", type="bool", default=False)
+    kill_cases.add_kill_options(parser.getgroup("agent_app", "tests of agents"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the mark."""
+    """Add the mark; watch this process before the app is imported into it; take kills that are named as tests."""
     config.addinivalue_line("markers", f"{kill_cases.MARK}(moment): {kill_cases.MEANING}")
+    kill_cases.take_named(config)
+    if config.getini(_IN_PROCESS):
+        from hosting.testing.this_process import watch_this_process
+
+        watch_this_process()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` choose marked tests by the words of their kills."""
+    kill_cases.add_keywords(item)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,7 +65,7 @@ def _agent_app_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppHo
 
     hosts = AppHosts(tmp_path_factory.mktemp("agent-app"))
     yield hosts
-    hosts.end()
+    hosts.end_all()
 
 
 @pytest.fixture
@@ -64,6 +78,15 @@ def agent_app_folder(pytestconfig: pytest.Config) -> Path:
 def agent_app_settings() -> Mapping[str, str]:
     """The settings of the app in these tests. Override this fixture to have some."""
     return {}
+
+
+@pytest.fixture
+def agent_app_in_process(pytestconfig: pytest.Config) -> bool:
+    """Whether the app runs in the process of its tests. Override this fixture, or set it in pytest's settings.
+
+    A test that is marked `killed_at` has an app in a process of its own all the same.
+    """
+    return bool(pytestconfig.getini(_IN_PROCESS))
 
 
 @pytest.fixture
@@ -89,8 +112,9 @@ def agent_app(
     _agent_app_script: Script,
     agent_app_folder: Path,
     agent_app_settings: Mapping[str, str],
+    agent_app_in_process: bool,
 ) -> Iterator[AgentApp]:
-    """The app, on a local host of its own: `url`, `tool_calls`, `kill()`. It is started when a test first uses it."""
+    """The app, on a local host: `url`, `read`, `tool_calls`, `kill()`. It is started when a test first uses it."""
     from hosting.names import new_id
     from hosting.testing.agent_app import AgentApp
     from hosting.testing.case import AppCase
@@ -105,11 +129,19 @@ def agent_app(
         _agent_app_script.begin(case)
         kill_cases.prepare_kill(request.node, case)
 
-    app = AgentApp(_agent_app_hosts, agent_app_folder, new_id(), prepare, environ)
+    here = agent_app_in_process and request.node.get_closest_marker(kill_cases.MARK) is None
+    app = AgentApp(_agent_app_hosts, agent_app_folder, new_id(), prepare, environ, in_process=here)
     request.node.stash[kill_cases.APP] = app
     yield app
-    if request.node.stash.get(kill_cases.FAILED, False):
-        _agent_app_hosts.end()  # what it left undone is not for the next test
+    app.leave(has_failed=request.node.stash.get(kill_cases.FAILED, False))
+
+
+@pytest.fixture
+def clock(agent_app: AgentApp) -> AppClock:
+    """The app's time, which the test sets ahead: `clock.advance(hours=2)`. It never goes back."""
+    from hosting.testing.clock import AppClock
+
+    return AppClock(lambda: agent_app.clock_file)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import json
 import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from agent_framework import (
@@ -33,14 +32,15 @@ from agent_framework import (
 )
 from agent_framework.exceptions import ChatClientException
 from agent_framework.observability import ChatTelemetryLayer
+from msgspec.structs import replace
 
 from hosting.core.agent.framework import agent_of_tool, is_idempotent
 from hosting.core.agent.steps import WITHIN
-from hosting.testing.case import AnswerGiven, AppCase, CallMade, ScriptedAnswer, present_case
+from hosting.testing.case import AnswerGiven, AppCase, CallMade, Cases, ScriptedAnswer
 from hosting.tools import current
 
 _WORD = re.compile(r"\s*\S+")
-_MADE_AGAIN = re.compile(r"(?<=\.call_\d{3})\.\d+$")
+_MADE_AGAIN = re.compile(r"(\.call_\d{3}(?:_\d+)?)\.\d+$")
 """What the key of a call has where the app's code makes the call a second time."""
 _COPIED = ("STORES_BY_DEFAULT", "compaction_strategy", "function_invocation_configuration", "tokenizer")
 _answering = threading.Lock()
@@ -51,7 +51,7 @@ class _ScriptedModel(BaseChatClient[Any]):
 
     OTEL_PROVIDER_NAME = "scripted"
 
-    def __init__(self, own: BaseChatClient[Any], cases: Path, **named: Any) -> None:
+    def __init__(self, own: BaseChatClient[Any], cases: Cases, **named: Any) -> None:
         super().__init__(**named)
         self._own, self._cases = own, cases
         self.agent_name = ""
@@ -64,8 +64,8 @@ class _ScriptedModel(BaseChatClient[Any]):
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        case = present_case(self._cases)
-        if not case.script.is_there:
+        case = self._cases.present
+        if case is None or not case.script.is_there:
             return self._own._inner_get_response(messages=messages, stream=stream, options=options, **kwargs)
         if stream:
             return self._build_response_stream(self._updates(case, messages))
@@ -73,20 +73,20 @@ class _ScriptedModel(BaseChatClient[Any]):
 
     async def _answer(self, case: AppCase, messages: Sequence[Message]) -> ChatResponse[Any]:
         contents = await self._contents(case, messages)
-        return ChatResponse(
-            messages=Message("assistant", contents), model="scripted", finish_reason=_finish_reason(contents)
-        )
+        text = "".join(content.text or "" for content in contents if content.type == "text")
+        calls = [content for content in contents if content.type != "text"]
+        message = Message("assistant", [*([Content.from_text(text)] if text or not calls else []), *calls])
+        return ChatResponse(messages=message, model="scripted", finish_reason=_finish_reason(contents))
 
     async def _updates(self, case: AppCase, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
         contents = await self._contents(case, messages)
-        reason = _finish_reason(contents)
-        if contents[0].type == "text":
-            contents = [Content.from_text(word) for word in _WORD.findall(contents[0].text or "")]
         for content in contents:
             yield ChatResponseUpdate(role="assistant", contents=[content], model="scripted")
+        reason = _finish_reason(contents)
         yield ChatResponseUpdate(role="assistant", contents=[], model="scripted", finish_reason=reason)
 
     async def _contents(self, case: AppCase, messages: Sequence[Message]) -> list[Content]:
+        """Return the pieces of the next answer; raise `ChatClientException` for one that fails."""
         question = _question(self.agent_name, messages)
         place, answer = _answer_to(case, question, self.agent_name)
         if answer.seconds:
@@ -94,9 +94,12 @@ class _ScriptedModel(BaseChatClient[Any]):
         if answer.kind == "fails":
             case.answers.add(AnswerGiven(question, self.agent_name, place, is_over=True))
             raise ChatClientException(answer.text)
-        if answer.kind == "calls":
-            return [Content.from_function_call(f"call_{place:03}", answer.tool, arguments=dict(answer.arguments))]
-        return [Content.from_text(answer.text)]
+        pieces = answer.pieces if len(answer.pieces) != 1 else _WORD.findall(answer.text)
+        calls = [
+            Content.from_function_call(_call_id(place, number), call.tool, arguments=dict(call.arguments))
+            for number, call in enumerate(answer.calls)
+        ]
+        return [*(Content.from_text(piece) for piece in pieces), *calls] or [Content.from_text("")]
 
 
 class ScriptedChatClient(
@@ -111,7 +114,7 @@ def _answer_to(case: AppCase, question: str, agent: str) -> tuple[int, ScriptedA
     Raises `ChatClientException` where none is left for the agent, and notes that for the test.
     """
     with _answering:
-        script, given = case.script.read(), case.answers.read()
+        script, given = _whole(case.script.read()), case.answers.read()
         over = {answer.place for answer in given if answer.is_over}
         for answer in given:
             if answer.question == question and answer.place is not None and answer.place not in over:
@@ -123,6 +126,23 @@ def _answer_to(case: AppCase, question: str, agent: str) -> tuple[int, ScriptedA
                 return place, scripted
         case.answers.add(AnswerGiven(question, agent, None))
     raise ChatClientException("The script of the model has no answer left.")
+
+
+def _whole(lines: Sequence[ScriptedAnswer]) -> list[ScriptedAnswer]:
+    """Return the answers, each with the calls that the lines which go on with it add."""
+    answers: list[ScriptedAnswer] = []
+    for line in lines:
+        if not line.goes_on:
+            answers.append(line)
+            continue
+        place = max(place for place, answer in enumerate(answers) if answer.agent == line.agent)
+        answers[place] = replace(answers[place], calls=(*answers[place].calls, *line.calls))
+    return answers
+
+
+def _call_id(place: int, number: int) -> str:
+    """Return the id of a call by the place of its answer in the script, and its number in that, if not the first."""
+    return f"call_{place:03}_{number}" if number else f"call_{place:03}"
 
 
 def _question(agent: str, messages: Sequence[Message]) -> str:
@@ -146,10 +166,10 @@ def _question(agent: str, messages: Sequence[Message]) -> str:
 
 
 def _finish_reason(contents: Sequence[Content]) -> FinishReason:
-    return FinishReason("tool_calls" if contents[0].type == "function_call" else "stop")
+    return FinishReason("tool_calls" if contents[-1].type == "function_call" else "stop")
 
 
-def script_models(cases: Path) -> None:
+def script_models(cases: Cases) -> None:
     """Have each agent that is made from now on ask the scripted model, if its client is one of agent-framework."""
     begin = RawAgent.__init__
 
@@ -164,21 +184,22 @@ def script_models(cases: Path) -> None:
     RawAgent.__init__ = scripted  # type: ignore[method-assign]
 
 
-def _scripted_client(own: BaseChatClient[Any], cases: Path) -> ScriptedChatClient:
+def _scripted_client(own: BaseChatClient[Any], cases: Cases) -> ScriptedChatClient:
     client = ScriptedChatClient(own=own._own if isinstance(own, ScriptedChatClient) else own, cases=cases)
     for name in _COPIED:
         setattr(client, name, getattr(own, name))
     return client
 
 
-def count_calls(cases: Path) -> None:
+def count_calls(cases: Cases) -> None:
     """Note each call of a tool of an agent before it is made. An agent that is a tool is left out: it has steps."""
     invoke = FunctionTool.invoke
 
     @functools.wraps(invoke)
     async def counted(self: FunctionTool, **named: Any) -> Any:
-        if agent_of_tool(self) is None:
-            present_case(cases).calls.add(_call_made(self, named.get("arguments"), named.get("context")))
+        case = cases.present
+        if case is not None and agent_of_tool(self) is None:
+            case.calls.add(_call_made(self, named.get("arguments"), named.get("context")))
         return await invoke(self, **named)
 
     FunctionTool.invoke = counted  # type: ignore[method-assign]
@@ -188,7 +209,7 @@ def _call_made(tool: FunctionTool, arguments: Any, context: Any) -> CallMade:
     given: Any = arguments if arguments is not None else getattr(context, "arguments", None)
     values = dict(given or {})  # a model of pydantic is iterated over as pairs
     try:
-        key = _MADE_AGAIN.sub("", current().call_key)
+        key = _MADE_AGAIN.sub(r"\1", current().call_key)
     except LookupError:
         key = ""
     return CallMade(tool.name, json.dumps(values, default=str), key, is_idempotent(tool))

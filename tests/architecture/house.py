@@ -102,6 +102,7 @@ HOSTING = House(
                 "embeddings",
                 "citations",
                 "outside",
+                "orchestrations",
                 "words",
             ),
         ),

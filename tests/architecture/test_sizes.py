@@ -10,8 +10,8 @@ ENGINE = sorted(
     path for path in (ROOT / "devhost" / "durable").rglob("*.py") if not {"management", "grpc"} & {*path.parts}
 )
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 106
-MOST_LOCAL_HOST_LINES = 15_600
+MOST_LOCAL_HOST_FILES = 108
+MOST_LOCAL_HOST_LINES = 15_850
 MOST_ENGINE_FILES = 34
 MOST_ENGINE_LINES = 6_170
 LEAST_ENGINE_FILE_LINES = 40

@@ -5,33 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from hosting.client.connection import RemoteAgentError
 from hosting.names import new_id
+from hosting.testing.asking import RunAnswer
 from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
+from tests.faults.killing_app import SOURCE as KILLING
+from tests.faults.killing_app import ClerksApp
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, explored, kept_in
+from tests.support.kept_in import KINDS, explored, kept_in, over
+from tests.support.marked_app import Notes, cuts_off, source_of
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, then that run. A kill in
-# its middle would cut the tool off, which ends a run (tests/faults/test_killed_steps.py).
-POINTS = ["after 3", "after 2", "before 3", "after completed 2"]
+SOURCE = source_of("clerk", "clerk")
 MORE_OF_EDITS = ["before claimed 2", "after tool_result 1", "before completed 2"]
-
-
-async def ask_and_approve(http: httpx.AsyncClient, thread_id: str) -> None:
-    """Ask for what needs an approval, and give it."""
-    await http.post("/api/agents/Clerk/run", json={"message": "call refund 5", "thread_id": thread_id})
-    await approve_all(http, thread_id)
 
 
 async def approve_all(http: httpx.AsyncClient, thread_id: str, **changed: Any) -> None:
@@ -53,24 +50,41 @@ async def last_answer(http: httpx.AsyncClient, thread_id: str, **changed: Any) -
         await asyncio.sleep(0.02)
 
 
+def check_the_approval(ask: Callable[..., RunAnswer], approve: Callable[..., RunAnswer], notes: Notes) -> None:
+    """It is asked for once, and the tool is called once."""
+    waiting = ask("call refund 5")
+    assert [approval["tool"] for approval in waiting.pending_approvals] == ["refund"]
+
+    assert (approve(waiting).text, notes.tools) == ("told: refunded 5", ["refund"])
+
+
 @pytest.mark.behaviour("approvals.survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
-async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answer(
-    tmp_path: Path, point: str, stores: dict[str, str]
+@pytest.mark.killed_at("each step")
+def test_a_host_killed_around_an_approval_loses_neither_question_nor_answer(
+    ask: Callable[..., RunAnswer],
+    approve: Callable[..., RunAnswer],
+    notes: Notes,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """The run that is due is started by whoever looks, and the tool is called once."""
-    app, thread_id = ClerksApp(tmp_path, stores), new_id()
-    with app.host(KILL=point) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await ask_and_approve(http, thread_id)
-        assert await until_dead(host) != 0
+    """A tool that was cut off is not called again, and ends its run."""
+    if not cuts_off(request, "refund"):
+        check_the_approval(ask, approve, notes)
+        return
+    with pytest.raises(RemoteAgentError) as ended:
+        approve(ask("call refund 5"))
 
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
+    assert ended.value.code == "run_interrupted"
+    assert notes.tools in ([], ["refund"])
 
-    assert (answer, app.notes()) == ("told: refunded 5", ["refund"])
+
+@pytest.mark.behaviour("approvals.survives-kill")
+@pytest.mark.killed_at("after the decision was recorded")
+@over("kept", *KINDS[1:])
+def test_an_approval_outlives_a_kill_over_each_store(
+    ask: Callable[..., RunAnswer], approve: Callable[..., RunAnswer], notes: Notes
+) -> None:
+    """It is recorded with the run that goes on, which another process begins."""
+    check_the_approval(ask, approve, notes)
 
 
 @pytest.mark.behaviour("approvals.edited")
@@ -104,7 +118,7 @@ async def test_a_call_with_other_arguments_is_made_with_them_by_the_process_that
     assert {str(step["arguments"]) for step in steps if step["kind"] == "tool_call"} == {"{'n': '7'}"}
 
 
-STANDING = SOURCE.replace("clerk(note)", "clerk(note, ToolApprovalMiddleware())").replace(
+STANDING = KILLING.replace("clerk(note)", "clerk(note, ToolApprovalMiddleware())").replace(
     "import hosting.app\n", "import hosting.app\nfrom agent_framework import ToolApprovalMiddleware\n"
 )
 THREAD = "/api/agents/Clerk/threads/t"

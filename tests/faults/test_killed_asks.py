@@ -1,111 +1,63 @@
-"""A tool that asks a person, under SIGKILL: a real host killed around each record of it, over each log."""
+"""A tool that asks a person, under SIGKILL: its app killed around each record of it, and over each log."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-import httpx
 import pytest
 
-from hosting.names import new_id
-from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, kept_in
+from hosting.client.connection import RemoteAgentError
+from hosting.testing.asking import RunAnswer
+from tests.support.kept_in import KINDS, over
+from tests.support.marked_app import Notes, cuts_off, source_of
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("asks.survives-kill")]
 
-ASKER = SOURCE.replace("clerk(note)", "asker(note)").replace("support.clerk import clerk", "support.asker import asker")
-VALUES = {"Which street?": "Elm", "Which number in Elm?": 3}
-POINTS = [
-    "after 6",
-    "after 2",
-    "after 4",
-    "before 5",
-    "after 5",
-    "before 6",
-    "before 8",
-    "after 8",
-    "after 9",
-    "after 11",
-]
+SOURCE = source_of("asker", "asker")
+Asks = Callable[..., RunAnswer]
 
 
-async def answer_all(http: httpx.AsyncClient, thread_id: str) -> None:
-    """Answer whatever the thread asks."""
-    thread = f"/api/agents/Clerk/threads/{thread_id}"
-    for asked in (await http.get(f"{thread}/approvals")).json().get("approvals", []):
-        await http.post(f"{thread}/approvals/{asked['id']}", json={"value": VALUES[asked["question"]]})
+def check_both_questions(ask: Asks, approve: Asks, notes: Notes) -> None:
+    """Each is asked once, and the step before them is made once."""
+    number = approve(ask("call ship 5"), value="Elm")
+    assert [asked["question"] for asked in number.pending_approvals] == ["Which number in Elm?"]
+    answer = approve(number, value=3)
+
+    assert (answer.text, notes.lines) == ("told: 5 from shelf of 5 to Elm 3", ["reserve 5"])
 
 
-async def last_answer(http: httpx.AsyncClient, thread_id: str) -> str:
-    """Answer what is still asked, and return the answer of the run that went on."""
-    thread = f"/api/agents/Clerk/threads/{thread_id}"
-    while True:
-        await answer_all(http, thread_id)
-        for run in (await http.get(f"{thread}/runs")).json().get("runs", []):
-            answer: dict[str, Any] = (await http.get(f"{thread}/runs/{run['run_id']}")).json()
-            assert answer["status"] not in ("failed", "timed_out"), answer
-            if answer["status"] == "success" and "pending_approvals" not in answer:
-                return str(answer["response"])
-        await asyncio.sleep(0.02)
-
-
-async def code_of_end(http: httpx.AsyncClient, thread: str) -> str:
-    """Return why the thread's run failed, once it has."""
-    while True:
-        (run,) = (await http.get(f"{thread}/runs")).json()["runs"]
-        end = (await http.get(f"{thread}/runs/{run['run_id']}")).json()
-        if end["status"] == "failed":
-            return str(end["error"]["code"])
-        await asyncio.sleep(0.02)
-
-
-@pytest.mark.behaviour("asks.survives-kill")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=["stores"])
-async def test_a_step_that_was_cut_off_is_not_made_again_and_the_run_ends_by_it(
-    tmp_path: Path, stores: dict[str, str]
+@pytest.mark.killed_at("each step")
+def test_a_host_killed_around_a_question_asks_once_and_makes_the_step_once(
+    ask: Asks, approve: Asks, notes: Notes, request: pytest.FixtureRequest
 ) -> None:
-    """Append 4 has its result: nobody knows whether it did its work."""
-    app, thread_id = ClerksApp(tmp_path, stores, ASKER), new_id()
-    thread = f"/api/agents/Clerk/threads/{thread_id}"
-    with app.host(KILL="before 4") as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await http.post("/api/agents/Clerk/run", json={"message": "call ship 5", "thread_id": thread_id})
-        assert await until_dead(host) != 0
+    """A step that was cut off is not made again, and the run ends by it: nobody knows whether it did its work."""
+    if not cuts_off(request, "reserve"):
+        check_both_questions(ask, approve, notes)
+        return
+    with pytest.raises(RemoteAgentError) as ended:
+        ask("call ship 5")
 
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=4 * GUARD_SECONDS) as http:
-            code = await asyncio.wait_for(code_of_end(http, thread), 4 * GUARD_SECONDS)
-
-    assert (code, app.said()) == ("run_interrupted", ["reserve 5"])
+    assert ended.value.code == "run_interrupted"
+    assert notes.lines in ([], ["reserve 5"])
 
 
-@pytest.mark.behaviour("asks.survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
-async def test_a_host_killed_around_a_question_asks_once_and_makes_the_step_once(
-    tmp_path: Path, point: str, stores: dict[str, str]
+@pytest.mark.killed_at("after the decision was recorded")
+@over("kept", *KINDS[1:])
+def test_the_answer_to_a_question_outlives_a_kill_over_each_store(ask: Asks, approve: Asks, notes: Notes) -> None:
+    """The answer is recorded, and the run that goes on with it is begun by another process."""
+    check_both_questions(ask, approve, notes)
+
+
+@pytest.mark.killed_at("before the result of 'reserve' was recorded")
+@over("kept", "redis")
+def test_a_step_that_was_cut_off_ends_its_run_over_each_store(
+    ask: Asks, approve: Asks, notes: Notes, request: pytest.FixtureRequest
 ) -> None:
-    """Appends: 2 begins the call, 3 and 4 its step, 5 has the question, 6 the answer; the same again for the second."""
-    app, thread_id = ClerksApp(tmp_path, stores, ASKER), new_id()
-    with app.host(KILL=point) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await http.post("/api/agents/Clerk/run", json={"message": "call ship 5", "thread_id": thread_id})
-                await answer_all(http, thread_id)
-                await answer_all(http, thread_id)
-        assert await until_dead(host) != 0
+    """It did its work, and is not made again."""
+    if not cuts_off(request, "reserve"):
+        check_both_questions(ask, approve, notes)
+        return
+    with pytest.raises(RemoteAgentError) as ended:
+        ask("call ship 5")
 
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
-
-    assert (answer, app.said()) == ("told: 5 from shelf of 5 to Elm 3", ["reserve 5"])
+    assert (ended.value.code, notes.lines) == ("run_interrupted", ["reserve 5"])

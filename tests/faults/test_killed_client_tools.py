@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,17 @@ import httpx
 import openai
 import pytest
 
+from hosting.client.connection import RemoteAgentError
 from hosting.names import new_id
+from hosting.testing.agent_app import AgentApp
+from hosting.testing.asking import RunAnswer
 from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
+from tests.faults.killing_app import SOURCE as KILLING
+from tests.faults.killing_app import ClerksApp
 from tests.support.ag_ui import Events, events_of, folded, text_of, wanted
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, kept_in
+from tests.support.kept_in import KINDS, kept_in, over
+from tests.support.marked_app import Notes, cuts_off, source_of
 from tests.support.running_host import RunningHost
 
 pytestmark = [
@@ -25,7 +31,10 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-OPEN = SOURCE.replace("agents=[clerk(note)]", 'client_tools=True, wires=["responses", "ag-ui"], agents=[clerk(note)]')
+OPTIONS = 'client_tools=True, wires=["responses", "ag-ui"], agents=[clerk(note)]'
+SOURCE = source_of("clerk", "clerk", OPTIONS)
+OPEN = KILLING.replace("agents=[clerk(note)]", OPTIONS)
+Asks = Callable[..., RunAnswer]
 ASKED = "call where 1, look 2"
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
 
@@ -35,54 +44,39 @@ POINTS = ["after 3", "before 1", "after 1", "before 2", "after 2", "before 3", "
 SOME = ["after 2", "after 3"]
 
 
-async def call_and_answer(http: httpx.AsyncClient, thread_id: str) -> None:
-    """Ask for a call of the caller's tool beside one of the app's, and send its result."""
-    body = {"message": ASKED, "thread_id": thread_id, "client_tools": [WHERE]}
-    await http.post("/api/agents/Clerk/run", json=body, headers={"idempotency-key": thread_id})
-    await answer_all(http, thread_id)
+def check_the_result(ask: Asks, approve: Asks, agent_app: AgentApp, notes: Notes) -> None:
+    """The caller repeats what got no answer; the run that goes on has the result, and the app's tool runs once."""
+    answer = approve(ask(ASKED, client_tools=[WHERE]), value="here")
+    runs = agent_app.read(f"agents/Clerk/threads/{answer.thread_id}/runs")["runs"]
 
-
-async def answer_all(http: httpx.AsyncClient, thread_id: str) -> None:
-    """Send the result of whatever the thread waits for."""
-    thread = f"/api/agents/Clerk/threads/{thread_id}"
-    for call in (await http.get(f"{thread}/approvals")).json().get("approvals", []):
-        assert call["kind"] == "client_tool"
-        await http.post(f"{thread}/approvals/{call['id']}", json={"value": "here"})
-
-
-async def last_answer(http: httpx.AsyncClient, thread_id: str) -> dict[str, Any]:
-    """Do again what was cut off, and return the answer of the run that went on."""
-    thread = f"/api/agents/Clerk/threads/{thread_id}"
-    await call_and_answer(http, thread_id)
-    while True:
-        await answer_all(http, thread_id)
-        for run in (await http.get(f"{thread}/runs")).json().get("runs", []):
-            answer = (await http.get(f"{thread}/runs/{run['run_id']}")).json()
-            if answer["status"] == "success" and "pending_approvals" not in answer:
-                return dict(answer)
-        await asyncio.sleep(0.02)
+    assert (answer.text, notes.tools) == ("told: here | saw 2", ["look"])
+    assert [run["status"] for run in runs] == ["success", "success"]
 
 
 @pytest.mark.behaviour("client-tools.survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
-async def test_a_host_killed_around_a_callers_tool_loses_neither_call_nor_result(
-    tmp_path: Path, point: str, stores: dict[str, str]
+@pytest.mark.killed_at("each step")
+def test_a_host_killed_around_a_callers_tool_loses_neither_call_nor_result(
+    ask: Asks, approve: Asks, agent_app: AgentApp, notes: Notes, request: pytest.FixtureRequest
 ) -> None:
-    """The caller repeats what got no answer; another process goes on with the result, and the app's tool runs once."""
-    app, thread_id = ClerksApp(tmp_path, stores, OPEN), new_id()
-    with app.host(KILL=point) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await call_and_answer(http, thread_id)
-        assert await until_dead(host) != 0
+    """A tool of the app that was cut off ends its run."""
+    if not cuts_off(request, "look"):
+        check_the_result(ask, approve, agent_app, notes)
+        return
+    with pytest.raises(RemoteAgentError) as ended:
+        approve(ask(ASKED, client_tools=[WHERE]), value="here")
 
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(last_answer(http, thread_id), 4 * GUARD_SECONDS)
-            runs = (await http.get(f"/api/agents/Clerk/threads/{thread_id}/runs")).json()["runs"]
+    assert ended.value.code == "run_interrupted"
+    assert notes.tools in ([], ["look"])
 
-    assert (answer["response"], app.notes()) == ("told: here | saw 2", ["look"])
-    assert [run["status"] for run in runs] == ["success", "success"]
+
+@pytest.mark.behaviour("client-tools.survives-kill")
+@pytest.mark.killed_at("after the decision was recorded")
+@over("kept", *KINDS[1:])
+def test_the_result_of_a_callers_tool_outlives_a_kill_over_each_store(
+    ask: Asks, approve: Asks, agent_app: AgentApp, notes: Notes
+) -> None:
+    """It is recorded with the run that goes on, which another process begins."""
+    check_the_result(ask, approve, agent_app, notes)
 
 
 class ResponsesClient:

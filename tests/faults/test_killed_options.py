@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import httpx
 import pytest
 
 from hosting.names import new_id
+from hosting.testing.agent_app import AgentApp
+from hosting.testing.asking import RunAnswer
 from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
+from tests.faults.killing_app import SOURCE as KILLING
+from tests.faults.killing_app import ClerksApp
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import wanted
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.kept_in import KINDS, kept_in
+from tests.support.kept_in import KINDS, over
+from tests.support.marked_app import source_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,15 +31,17 @@ pytestmark = [
 ]
 
 DECLARED = '{"temperature": (0, 1), "reasoning_effort": ["low"], "tool_choice": ["required"]}'
+ADDED = f"app.add_agent(obedient(), options={DECLARED})\n"
+SOURCE = source_of("obedient", "obedient", "", ADDED)
 APP = (
-    SOURCE.replace("agents=[clerk(note)]", "").replace(
+    KILLING.replace("agents=[clerk(note)]", "").replace(
         "tests.support.clerk import clerk", "tests.support.obedient import obedient"
     )
-    + f"app.add_agent(obedient(), options={DECLARED})\n"
+    + ADDED
 )
 WIRED = APP.replace("AgentFunctionApp(", "AgentFunctionApp(wires=['ai-sdk', 'ag-ui', 'a2a', 'mcp'], ")
 HANGING = (
-    SOURCE.replace("agents=[clerk(note)]", "").replace(
+    KILLING.replace("agents=[clerk(note)]", "").replace(
         "from tests.support.clerk import clerk",
         "import asyncio\nfrom tests.support.obedient import ObedientClient, obedient",
     )
@@ -59,41 +66,38 @@ ASKED = {
 }
 PATH = "/api/agents/Joker"
 
-# Appends: 1 begins the run, 2 records the call of the tool with its result, 3 ends the run.
-POINTS = ["after 2", "before 1", "after 1", "before 2", "before 3", "after 3"]
 
+def check_the_options(ask: Callable[..., RunAnswer], agent_app: AgentApp) -> None:
+    """The run's model has them in both attempts, and they are in the key's fingerprint too."""
+    key = new_id()
+    answer = ask(thread=key, key=key, **ASKED)
+    url = f"{agent_app.url}{PATH}"
+    again, other = (
+        httpx.post(f"{url}/run", json={**ASKED, "thread_id": key, **more}, headers={"idempotency-key": key})
+        for more in ({}, {"options": {"temperature": 0.4}})
+    )
 
-async def asked(http: httpx.AsyncClient, key: str) -> httpx.Response:
-    """Ask with options, under a key by which the run is found again."""
-    return await http.post(f"{PATH}/run", json={**ASKED, "thread_id": key}, headers={"idempotency-key": key})
+    assert json.loads(answer.text) == {"temperature": 0.5, "reasoning_effort": "low"}
+    assert (again.json()["run_id"], again.headers["x-ms-ignored"]) == (answer.run_id, "options.seed")
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert len(agent_app.read(f"agents/Joker/threads/{key}/runs")["runs"]) == 1
 
 
 @pytest.mark.behaviour("options.survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
-async def test_the_process_that_takes_over_a_run_gives_its_model_the_same_options(
-    tmp_path: Path, point: str, stores: dict[str, str]
+@pytest.mark.killed_at("each step")
+def test_the_process_that_takes_over_a_run_gives_its_model_the_same_options(
+    ask: Callable[..., RunAnswer], agent_app: AgentApp
 ) -> None:
-    """The caller sends the request again, and gets the one run: its options are in the key's fingerprint too."""
-    app, key = ClerksApp(tmp_path, stores, APP), new_id()
-    with app.host(KILL=point) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await asked(http, key)
-        assert await until_dead(host) != 0
+    """Around each record of the run."""
+    check_the_options(ask, agent_app)
 
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=4 * GUARD_SECONDS) as http:
-            answer = await asyncio.wait_for(asked(http, key), 4 * GUARD_SECONDS)
-            other = await http.post(
-                f"{PATH}/run",
-                json={**ASKED, "thread_id": key, "options": {"temperature": 0.4}},
-                headers={"idempotency-key": key},
-            )
-            runs = (await http.get(f"{PATH}/threads/{key}/runs")).json()["runs"]
 
-    assert json.loads(answer.json()["response"]) == {"temperature": 0.5, "reasoning_effort": "low"}
-    assert answer.headers["x-ms-ignored"] == "options.seed"
-    assert (other.status_code, [run["status"] for run in runs]) == (409, ["success"])
+@pytest.mark.behaviour("options.survives-kill")
+@pytest.mark.killed_at("after the result of 'look' was recorded")
+@over("kept", *KINDS[1:])
+def test_the_options_are_the_same_over_each_store(ask: Callable[..., RunAnswer], agent_app: AgentApp) -> None:
+    """The process that takes over asks the model once more."""
+    check_the_options(ask, agent_app)
 
 
 SENT_OPTIONS = {"temperature": 0.5, "reasoning_effort": "low", "seed": 3}

@@ -289,6 +289,7 @@ WRONG_SETTINGS = [
     ("AGENT_MAX_BODY_BYTES", "1.5"),
     ("AGENT_MAX_DATA_BYTES", "1023"),
     ("AGENT_FILE_BYTES", "1023"),
+    ("AGENT_FILE_HOSTS", "https://example.com"),
     ("AGENT_FILE_INDEX", "search"),
     ("AGENT_FILES_QUOTA_BYTES", "1023"),
     ("AGENT_MODEL_INPUTS", "image"),

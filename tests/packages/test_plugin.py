@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,12 @@ def refund(order: str) -> str:
     return "paid"
 
 
+@tool(approval_mode="always_require")
+def delete(order: str) -> str:
+    \"\"\"Delete an order, if a person agrees.\"\"\"
+    return "deleted"
+
+
 @idempotent
 @tool
 def look(order: str) -> str:
@@ -33,7 +41,7 @@ def look(order: str) -> str:
 
 
 app = AgentFunctionApp(
-    agents=[Agent(OfflineChatClient(), name=f"agent{number}", tools=[refund, look]) for number in range(10)]
+    agents=[Agent(OfflineChatClient(), name=f"agent{number}", tools=[refund, look, delete]) for number in range(10)]
 )
 """
 LEDGER = """
@@ -54,6 +62,17 @@ def test_each_agent_looks_up_and_answers(ask, model, agent_app, number):
     assert [call.tool for call in agent_app.tool_calls] == ["look"]
 
 
+def test_a_person_decides(ask, approve, model):
+    model.calls("delete", order="A-17").says("Deleted.")
+    assert approve(ask("Delete A-17.", agent="agent1")).text == "Deleted."
+
+
+def test_a_stream_has_the_words(stream, model):
+    model.says("It is on its way.")
+    streamed = stream("Where is A-17?", agent="agent2")
+    assert "".join(fields["text"] for name, fields in streamed.events if name == "delta") == "It is on its way."
+
+
 @pytest.mark.killed_at("each step")
 def test_a_look_survives(ask, model):
     model.calls("look", order="A-17").says("It is on its way.")
@@ -71,18 +90,26 @@ def test_a_refund_is_paid_once(ask, model):
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("testing.new-app")
-def test_ten_agents_are_tested_and_a_refund_that_is_paid_twice_is_found(
-    made: Path, where_wheels_are: pytest.MonkeyPatch
+@pytest.mark.parametrize("in_process", ["false", "true"])
+def test_ten_agents_are_tested_in_a_minute_and_a_refund_that_is_paid_twice_is_found(
+    made: Path, where_wheels_are: pytest.MonkeyPatch, record_property: Callable[[str, object], None], in_process: str
 ) -> None:
-    """`dev.py test` of the app finds the plugin by itself: ten tests, two with eight kills each, and a red one."""
+    """`dev.py test` of the app finds the plugin by itself: twelve tests, two with eight kills each, and a red one."""
     for name, text in {"function_app.py": APP, "ledger.py": LEDGER, "tests/test_app.py": TESTS}.items():
         (made / name).write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, "dev.py", "test", "--version"], cwd=made, check=True)  # makes the environment
 
-    command = [sys.executable, "dev.py", "test", "-q", "-rf"]
+    command = [sys.executable, "dev.py", "test", "-q", "-rf", "-o", f"agent_app_in_process={in_process}"]
+    began, used = time.monotonic(), os.times()
     ended = subprocess.run(command, cwd=made, env=dict(os.environ), capture_output=True, text=True, check=False)
+    seconds, now = time.monotonic() - began, os.times()
+    busy = now.children_user + now.children_system - used.children_user - used.children_system
+    where = "in the process of the tests" if in_process == "true" else "in a process of its own"
+    record_property("measured", f"30 tests of ten agents {where}: {seconds:.1f} s, {busy:.1f} s of a processor")
 
     summary = [line for line in ended.stdout.splitlines() if line.startswith("FAILED")]
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    assert "1 failed, 27 passed" in ended.stdout
+    assert "1 failed, 29 passed" in ended.stdout
     (failed,) = summary
     assert "test_a_refund_is_paid_once[killed before the result of 'refund' was recorded]" in failed
+    assert busy < 2 * 60.0, "more than two cores have in a minute"

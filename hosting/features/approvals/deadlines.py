@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -38,7 +38,7 @@ from hosting.errors import (
 from hosting.feature import EntityOperation, Orchestration, OrchestrationContext
 from hosting.features.approvals.approvals import Approvals
 from hosting.names import Address
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, utc
 from hosting.principal import Caller
 
 CLOCK = "agents_pause"
@@ -49,6 +49,8 @@ RECORD, CLOCK_PREFIX = "pause-", "pause!"
 """How the names of records begin, and the ids of clocks. Stored too."""
 AGAIN_SECONDS = 30.0
 """After this a clock asks again where its entity could not answer."""
+LEAST_SECONDS = 1.0
+"""A clock sleeps at least so long before it asks again."""
 _FOR_EVER = 1e11
 _TOO_LATE = (
     ApprovalAnsweredError,
@@ -140,13 +142,12 @@ class Deadlines:
         run = await read_run(self._log, pause.address, pause.run_id)
         if not isinstance(run, Run) or (next_at := _next_at(run)) is None:
             return
-        seconds = max(next_at - self._log.clocks.wall(), 0.0)
         store_key = epoch_store_key(self._stores.hub, pause.address, run.epoch)
         await self._stores.attachments.put(store_key, {RECORD + pause.run_id: b"{}"})
-        await start_clock(CLOCK, pause.instance, {**pause.fields(), "seconds": seconds}, client)
+        await start_clock(CLOCK, pause.instance, {**pause.fields(), "wake_at": utc(next_at)}, client)
 
-    async def _due(self, fields: Any, client: ClockClient) -> float | None:
-        """Answer what is due, and return the seconds until there is more; None where nothing is to come."""
+    async def _due(self, fields: Any, client: ClockClient) -> str | None:
+        """Answer what is due, and return the time at which there is more; None where nothing is to come."""
         pause = AskingRun.of(fields)
         run = await read_run(self._log, pause.address, pause.run_id)
         if not isinstance(run, Run):
@@ -161,7 +162,7 @@ class Deadlines:
                 except _TOO_LATE:
                     continue
         next_at = _next_at(run, after=now)
-        return None if next_at is None else next_at - now
+        return None if next_at is None else utc(next_at)
 
     async def _forget(self, fields: Any, client: ClockClient) -> None:
         pause = AskingRun.of(fields)
@@ -195,16 +196,18 @@ def _open(run: Run) -> list[PendingApproval]:
 def _sleep(context: OrchestrationContext) -> Generator[Any, Any, None]:
     """Sleep, have the entity answer what is due, and begin anew or have the clock removed.
 
-    Whichever version of the app runs then replays this, so it decides nothing.
+    Whichever version of the app runs then replays this, so it decides nothing. It sleeps until a time and not for one:
+    the engine may begin it late, and the default is not late for that.
     """
     given = context.get_input()
     pause = AskingRun.of(given)
-    yield context.create_timer(context.current_utc_datetime + timedelta(seconds=given["seconds"]))
+    yield context.create_timer(datetime.fromisoformat(given["wake_at"]))
+    now = context.current_utc_datetime.timestamp()
     try:
-        seconds = yield context.call_entity(pause.key(DUE), DUE, pause.fields())
+        wake_at = yield context.call_entity(pause.key(DUE), DUE, pause.fields())
     except Exception:  # the entity ran out of the platform's time
-        seconds = AGAIN_SECONDS
-    if seconds is None:
+        wake_at = utc(now + AGAIN_SECONDS)
+    if wake_at is None:
         context.signal_entity(pause.key(FORGET), FORGET, pause.fields())
-    else:
-        context.continue_as_new({**given, "seconds": seconds})
+    else:  # the engine's clock may be ahead of the entity's
+        context.continue_as_new({**given, "wake_at": max(str(wake_at), utc(now + LEAST_SECONDS))})

@@ -25,9 +25,9 @@ from hosting.features.background.names import hosted_name
 from hosting.features.background.tasks import LINK, BackgroundTasks
 from hosting.features.background.usage import UsageOfTasks
 from hosting.names import Address
+from hosting.orchestrations import ENGINE
 from hosting.plan import AgentPlan, Plan, WithinPlan
 from hosting.ports import ClockClient
-from hosting.tools import ENGINE
 
 _PROVIDER = "agent_framework._harness._background_agents"
 """The module of `BackgroundAgentsProvider`: an agent that has one has imported it."""

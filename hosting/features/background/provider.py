@@ -36,8 +36,9 @@ from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
 from hosting.features.background.tasks import BackgroundTasks, TaskRun, key_of_call
 from hosting.http.timeline import TASK
+from hosting.orchestrations import ENGINE
 from hosting.ports import EntityClient
-from hosting.tools import ENGINE, current, idempotent
+from hosting.tools import current, idempotent
 from state.convert import agent_response
 from state.models import ResponseEntry
 

@@ -60,7 +60,7 @@ class OverviewFeature(Feature):
     def _overview(self) -> Overview:
         from hosting.features.overview.overview import Overview
 
-        return Overview(self._cells, self._log)
+        return Overview(self._cells, self._log, self._log.clocks.wall)
 
     async def newest(self, agent: str, wanted: ThreadQuery, caller: Caller) -> FoundThreads:
         """Return the caller's threads with the agent, the newest change first; see `NewestThreads`."""

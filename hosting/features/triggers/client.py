@@ -1,7 +1,7 @@
 """`app.client`: runs from a function of the user's own, with the fields of a request over HTTP.
 
 Theory. A run is begun here as over HTTP, by the same rules and limits: it is sure to end before `run` returns. The
-durable client of the invocation comes with it (`functions.lent_client`), and is found by `hosting.tools.ENGINE`, so the
+durable client of the invocation comes with it (`functions.lent_client`), and is found by `hosting.orchestrations.ENGINE`, so the
 tools of agents have it too. They run on a loop of their own: what is asked is done on the client's loop.
 """
 
@@ -30,10 +30,10 @@ from hosting.metadata import Metadata, Value
 from hosting.model_options import OPTIONS, ignored_names
 from hosting.names import BUSY, Address, Busy, check_thread_id
 from hosting.options import Retry
+from hosting.orchestrations import ENGINE
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import ClockClient, EntityClient, Wait
 from hosting.principal import Caller, Principal, owner_of
-from hosting.tools import ENGINE
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class AppClient:
 
     def __init__(self, services: Services, plan: Plan, pausing: PausesRuns) -> None:
         self._services, self._plan, self._pausing = services, plan, pausing
-        self._streams = Streams(services.following, names_causes=services.loop.names_causes)
+        self._streams = Streams(services.following, services.clocks.wall, names_causes=services.loop.names_causes)
 
     async def run(
         self,

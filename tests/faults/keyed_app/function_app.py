@@ -14,7 +14,7 @@ import azure.functions as func
 from scripted import scripted_agent
 
 import hosting.app
-from hosting.tools import ENGINE
+from hosting.orchestrations import ENGINE
 from tests.faults.stepped import stepped
 from tests.support.deliveries import Out, queued
 

@@ -15,8 +15,8 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run import Run
 from hosting.invocation import TASK_MARK, begin_invocation, current_invocation
+from hosting.orchestrations import ENGINE, Engine, Orchestrations
 from hosting.ports import OrchestrationStatus
-from hosting.tools import ENGINE, Engine, Orchestrations
 from tests.support.process import EchoAgent, Process, call
 from tests.support.process import Engine as DurableEngine
 

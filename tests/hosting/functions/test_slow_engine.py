@@ -16,7 +16,7 @@ from azure.durable_functions import OrchestrationRuntimeStatus
 
 from hosting.errors import EngineUnavailableError
 from hosting.functions.durable import DurableClient
-from hosting.tools import Engine, Orchestrations
+from hosting.orchestrations import Engine, Orchestrations
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of
 

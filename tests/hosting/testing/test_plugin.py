@@ -19,27 +19,83 @@ pytestmark = pytest.mark.slow
 APP = Path(__file__).resolve().parent / "app"
 
 
-def ran(pytester: pytest.Pytester, file: str, *arguments: str) -> pytest.RunResult:
+IN_PROCESS = ("-o", "agent_app_in_process=true")
+
+
+def ran(pytester: pytest.Pytester, file: str, *arguments: str, apart: bool = False) -> pytest.RunResult:
     """Run a file of the app's tests in a copy of the app."""
     for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py", file: file}.items():
         shutil.copy(APP / source, pytester.path / name)
     shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
-    return run_pytest(pytester, "-v", file, *arguments)
+    return run_pytest(pytester, "-v", file, *arguments, apart=apart)
 
 
 @pytest.mark.behaviour("testing.fixtures")
+@pytest.mark.behaviour("testing.time")
+@pytest.mark.parametrize("process", [(), IN_PROCESS], ids=["apart", "in-process"])
+def test_the_fixtures_do_the_same_in_either_process(pytester: pytest.Pytester, process: tuple[str, ...]) -> None:
+    """Answers, tools, streams, a person, and the time that is moved."""
+    ran(pytester, "checks_that_pass.py", *process, apart=True).assert_outcomes(passed=15)
+
+
+@pytest.mark.behaviour("testing.in-process")
+def test_an_app_in_the_process_of_its_tests_shares_it_and_leaves_it_as_it_was(pytester: pytest.Pytester) -> None:
+    """Its code may be replaced, its variables are of one test, and only a marked test has a process that dies."""
+    ran(pytester, "checks_in_process.py", *IN_PROCESS, apart=True).assert_outcomes(passed=3 + 2 + 2)
+
+
 @pytest.mark.behaviour("testing.kills")
 def test_a_sound_app_passes_its_tests_at_each_kill(pytester: pytest.Pytester) -> None:
-    """Eleven tests, and one more for each of the ten kills."""
-    ended = ran(pytester, "checks_that_pass.py")
+    """Five tests, and one more for each of the ten kills."""
+    ended = ran(pytester, "checks_of_kills.py")
 
-    ended.assert_outcomes(passed=11 + 8 + 1 + 1)
+    ended.assert_outcomes(passed=5 + 8 + 1 + 1)
     ended.stdout.fnmatch_lines(
         [
             "*::test_a_safe_tool_pays_once[[]killed before the result of 'refund' was recorded[]] PASSED*",
             "*::test_a_safe_tool_pays_once[[]killed after the result of 'refund' was recorded[]] PASSED*",
         ]
     )
+
+
+PAYS = "checks_of_kills.py::test_a_safe_tool_pays_once"
+BEFORE, AFTER = (f"{side} the result of 'refund' was recorded" for side in ("before", "after"))
+
+
+@pytest.mark.behaviour("testing.kills")
+@pytest.mark.parametrize(
+    ("chosen", "kills"),
+    [
+        ((f"{PAYS}[killed {BEFORE}]",), [BEFORE]),
+        ((PAYS, "--killed-at", AFTER), [AFTER]),
+        (("-k", "pays and result"), [BEFORE, AFTER]),
+        ((PAYS, "--killed-at-most", "2"), ["before the request was recorded", BEFORE]),
+        ((PAYS, "--killed-at-most", "1", "-p", IN_WORKERS, "-n", "1"), ["before the request was recorded"]),
+        ((f"{PAYS}[killed {BEFORE}]", "-p", IN_WORKERS, "-n", "1"), [BEFORE]),
+    ],
+    ids=["by-its-name", "by-its-moment", "by-words", "at-most", "at-most-in-a-worker", "by-its-name-in-a-worker"],
+)
+def test_some_of_the_kills_are_chosen(pytester: pytest.Pytester, chosen: tuple[str, ...], kills: list[str]) -> None:
+    """After the first run, which shows what there is to choose from."""
+    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
+        shutil.copy(APP / source, pytester.path / name)
+    shutil.copy(APP / "checks_of_kills.py", pytester.path)
+    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
+    files = () if any("::" in argument for argument in chosen) else ("checks_of_kills.py",)
+    ended = run_pytest(pytester, "-v", *files, *chosen)
+
+    ended.assert_outcomes(passed=1 + len(kills), deselected=ended.parseoutcomes().get("deselected", 0))
+    named = re.findall(r"pays_once\[killed (.*?)\] ", ended.stdout.str())
+    assert list(dict.fromkeys(named)) == kills
+
+
+@pytest.mark.behaviour("testing.kills")
+def test_a_moment_that_is_chosen_and_does_not_come_fails(pytester: pytest.Pytester) -> None:
+    """A green run that killed nothing would say too much."""
+    ended = ran(pytester, "checks_of_kills.py", "-k", "pays_once", "--killed-at", "before lunch")
+
+    ended.assert_outcomes(failed=1, deselected=4)
+    ended.stdout.fnmatch_lines(["killed_at('before lunch was recorded') is no moment of this test. It has these:"])
 
 
 @pytest.mark.behaviour("testing.kills")
@@ -73,15 +129,16 @@ def test_a_planted_fault_is_found_by_the_name_of_its_step(pytester: pytest.Pytes
             "killed_at('before lunch') is no moment of this test. It has these:",
             "  before the request was recorded",
             "A test that is marked killed_at asks its app something: use the fixture ask.",
-            "E*ValueError: The app has 5 agents: *. Name one by agent=.",
+            "E*ValueError: The app has 7 agents: *. Name one by agent=.",
         ]
     )
+    ended.stdout.fnmatch_lines("*Captured agent_app, the process that ended*")
 
 
 @pytest.mark.behaviour("testing.fixtures")
 def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest.Pytester) -> None:
     """Two of them, and one with its eight kills, in a worker of pytest-xdist; its fixtures are the page's, too."""
-    tests, fixtures = code(page("docs/guides/testing.md"), "python")
+    tests, fixtures, _ = code(page("docs/guides/testing.md"), "python")
     pytester.makepyfile(test_page=tests)
     pytester.makeconftest('pytest_plugins = ["hosting.testing.plugin"]\n\n' + fixtures)
     pytester.makeini(f"[pytest]\nagent_app_folder = {ROOT}\n")
@@ -89,3 +146,15 @@ def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest
     ended = run_pytest(pytester, "-v", "-p", IN_WORKERS, "-n", "1")
 
     ended.assert_outcomes(passed=2 + 1 + 8)
+
+
+@pytest.mark.behaviour("testing.time")
+def test_the_moved_time_of_the_page_passes_for_an_agent_whose_tool_asks(pytester: pytest.Pytester) -> None:
+    """The shipper's tool has a default after two hours."""
+    _, _, moves = code(page("docs/guides/testing.md"), "python")
+    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
+        shutil.copy(APP / source, pytester.path / name)
+    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
+    pytester.makepyfile(test_moves=moves)
+
+    run_pytest(pytester, "-v", *IN_PROCESS, apart=True).assert_outcomes(passed=1)

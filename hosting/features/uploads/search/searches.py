@@ -42,9 +42,9 @@ from hosting.features.uploads.search.provider import (
 )
 from hosting.features.uploads.search.status import AGENT_MISSING
 from hosting.features.uploads.uploads import Uploads
+from hosting.orchestrations import ENGINE, begin_orchestration
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationClient
-from hosting.tools import ENGINE, begin_orchestration
 
 LOOK_SECONDS = 300.0
 """So often a process looks for files of a scope that have no job: each look reads all their records."""

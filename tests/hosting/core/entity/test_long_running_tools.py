@@ -9,9 +9,10 @@ from dataclasses import asdict
 import httpx
 import pytest
 
+from hosting.orchestrations import Engine, Orchestrations
 from hosting.ports import OrchestrationStatus
 from hosting.principal import Principal
-from hosting.tools import Engine, Orchestrations, ToolCall
+from hosting.tools import ToolCall
 from state.json_values import to_json_value
 from tests.support.app_folder import make_app
 from tests.support.instances import GUARD_SECONDS, Instances

@@ -51,6 +51,15 @@ def delete(order: str) -> str:
     return "deleted"
 
 
+@idempotent
+@tool
+async def ship(order: str) -> str:
+    """Ship an order, to where a person says within two hours."""
+    place = await current().ask("Where does it go?", seconds=7200.0, default="the depot")
+    booked(f"{order} to {place}")
+    return "shipped"
+
+
 class Twice(FunctionMiddleware):
     """Makes each call of a tool twice, as careless code that tries again does."""
 
@@ -69,6 +78,8 @@ app = AgentFunctionApp(
         agent("cashier", charge),
         agent("banker", transfer),
         agent("hasty", transfer, middleware=[Twice()]),
+        agent("shipper", ship),
     ]
 )
+app.add_agent(agent("forgetful"), ttl_seconds=86_400)
 app.add_agent(agent("patient"), retry=Retry(attempts=2, first_pause_seconds=0.0))

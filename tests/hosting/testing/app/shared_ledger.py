@@ -6,8 +6,8 @@ pytest_plugins = ["hosting.testing.plugin"]
 
 
 @pytest.fixture(scope="session")
-def ledger_file(tmp_path_factory):
-    return tmp_path_factory.mktemp("ledger") / "ledger.txt"
+def ledger_file(request, tmp_path_factory):
+    return tmp_path_factory.mktemp("ledger") / f"{getattr(request, 'param', 'ledger')}.txt"
 
 
 @pytest.fixture(autouse=True)
