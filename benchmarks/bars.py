@@ -57,6 +57,7 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("threads", "bytes, 100,000 over 1,000"): AtMost(1.2),
     ("threads", "memory of a turn, 100,000 over 1,000"): AtMost(1.2),
     ("files", "a search, p50"): AtMost(100),
+    ("uploads", "memory more"): AtMost(48),
     ("forks", "at the end, 100,000 over 10,000"): AtMost(1.5),
     ("forks", "at a quarter, 100,000 over 10,000"): AtMost(1.5),
     ("groups", "waited turn over one process"): AtMost(1.5),
