@@ -57,6 +57,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("threads", "bytes, 100,000 over 1,000"): AtMost(1.2),
     ("threads", "memory of a turn, 100,000 over 1,000"): AtMost(1.2),
     ("files", "a search, p50"): AtMost(100),
+    ("recall", "of words, recall@10"): AtLeast(0.95),
+    ("recall", "of topics, recall@10"): AtLeast(0.95),
     ("uploads", "memory more"): AtMost(48),
     ("forks", "at the end, 100,000 over 10,000"): AtMost(1.5),
     ("forks", "at a quarter, 100,000 over 10,000"): AtMost(1.5),
