@@ -29,6 +29,7 @@ from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError
 from hosting.features.forks.forking import ForkCall, Forking, ForkPoint
+from hosting.features.uploads.feature import UploadSettings, UploadsFeature
 from hosting.listing import Window
 from hosting.names import Address, StoreKey
 from hosting.options import AS_THE_APP
@@ -161,9 +162,12 @@ class LongThread:
     async def fork(self, entries: int) -> float:
         """Return the seconds that a fork with so many entries takes; raises as `Forking.fork` does."""
         wanted, services = ForkCall(ForkPoint(entries, before=False), None, None), self._services
-        forking = Forking(services.log, services.threads, services.archiver, services.attachments, services.stores)
+        settings: dict[str, Any] = {}
+        files = UploadsFeature(services, UploadSettings(**settings))
+        parts = (services.log, services.threads, services.archiver, services.attachments, services.stores)
+        forking = Forking(*parts, files=files)
         began = time.perf_counter()
-        await forking.fork(ADDRESS, wanted, self._engine)
+        await forking.fork(ADDRESS, wanted, self._engine)  # type: ignore[arg-type]  # nothing is made ready for search
         seconds = time.perf_counter() - began
         self._engine.signals.clear()  # the engine is of this thread alone
         return seconds

@@ -82,5 +82,5 @@ class Embedding:
             numbers = [self._numbers[word] for word in words_of(text) if word in self._numbers]
             sums[row] = self._weights[numbers] @ vectors[numbers]
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        normal: Numbers = sums / np.where(lengths > 0, lengths, 1)
+        normal: Numbers = np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
         return normal

@@ -26,7 +26,7 @@ from hosting.assembly import (
 )
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.hosted_agent import TimeLimit
+from hosting.core.agent.time_limits import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
@@ -172,7 +172,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
-        self._time_limit = TimeLimit(settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
+        self._time_limit = TimeLimit.of_app(settings, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(
             settings.tool_threads,
             most_blocked_seconds=settings.blocked_seconds,
@@ -187,6 +187,7 @@ class AgentFunctionApp(UpstreamMethods, df.DFApp):
             admits=(self._shutdown.admit, self._loop.admit),
             turn=self._shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
+            attempts=self._time_limit.attempts,
             route_prefix=route_prefix(folder, environ),
         )
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hosting.core.services import Services
 from hosting.errors import ConfigurationError
-from hosting.feature import Feature, WireFeature, thread_data_of
+from hosting.feature import CarriesFiles, Feature, WireFeature, thread_data_of
 from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.ai_sdk.feature import AiSdkFeature
@@ -34,6 +34,9 @@ from hosting.features.metadata.feature import MetadataFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
+from hosting.features.pausing.feature import PausingFeature
+from hosting.features.pausing.pausing import Pausing
+from hosting.features.progress.feature import ProgressFeature
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.search.feature import SearchFeature
@@ -46,7 +49,7 @@ from hosting.features.workflows.feature import WorkflowsFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
-from hosting.http.verbs import KeepsFiles, PutsMessages
+from hosting.http.verbs import BeginsThreads, KeepsFiles
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan, is_of_workflow
 from hosting.principal import PrincipalResolver, checked_resolver
@@ -65,6 +68,8 @@ FEATURES: Sequence[type[Feature]] = (
     WebhooksFeature,
     OverviewFeature,
     MetadataFeature,
+    ProgressFeature,
+    PausingFeature,
     SearchFeature,
     ApprovalsFeature,
     McpFeature,
@@ -102,6 +107,10 @@ _LENT = {
     "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRun": "hosting.features.triggers.client",
     "Budget": "hosting.features.metering.budgets",
+    **dict.fromkeys(
+        ("ChunkIndex", "ChunkQuery", "FoundChunk", "IndexedChunk", "IndexSpace"),
+        "hosting.features.uploads.search.index.contract",
+    ),
     "FileSearch": "hosting.features.uploads.search.provider",
     "Limit": "hosting.features.metering.limits",
     "OwnerMemory": "hosting.features.memory.provider",
@@ -171,9 +180,10 @@ def make_features(
     state, search = ThreadStateFeature(services), SearchFeature(cells, log, threads, stores, options.search)
     uploads = UploadsFeature(services, own(UploadsFeature.settings))
     overview = _overview(services, plan, feedback, search, most_bytes)
-    approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, most_bytes)
+    pausing = Pausing(runs, services.promised, log)
+    approvals, forks = Approvals(log, runs, holders, services.agents), _forks(services, uploads, most_bytes)
     background = BackgroundFeature(log, runs, threads, stores, held=holders.held, plan=plan)
-    parts = _WireParts(approvals, forks, overview, webhooks, state.put, uploads)
+    parts = _WireParts(approvals, forks, overview, webhooks, state, uploads)
     features = (
         WorkflowsFeature(services.loop, services.route_prefix),
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
@@ -183,6 +193,8 @@ def make_features(
         webhooks,
         overview,
         MetadataFeature(threads, log, most_bytes),
+        ProgressFeature(),
+        PausingFeature(pausing),
         search,
         ApprovalsFeature(approvals, services, most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, options.principal),
@@ -194,12 +206,12 @@ def make_features(
         uploads,
         background,
         InstancesFeature(runs, threads, approvals, settings, workflows),
-        TriggersFeature(services, plan),
+        TriggersFeature(services, plan, pausing),
         *_wires(services, plan, options.wires, parts),
         _health(services, plan, options),
     )
     services.thread_data += thread_data_of(features)
-    return (*features, _owners(services, plan, own(OwnersFeature.settings), options.principal, features))
+    return (*features, _owners(services, plan, own(OwnersFeature.settings), options.principal, features, files=uploads))
 
 
 def _health(services: Services, plan: Plan, options: FeatureOptions) -> HealthFeature:
@@ -238,10 +250,10 @@ def _overview(
     )
 
 
-def _forks(services: Services, most_bytes: int) -> ForksFeature:
-    """Return the forks; a body has `most_bytes` at most."""
-    log, threads, stores = services.log, services.threads, services.stores
-    forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=services.holders.publish)
+def _forks(services: Services, files: CarriesFiles, most_bytes: int) -> ForksFeature:
+    """Return the forks, with which `files` go along; a body has `most_bytes` at most."""
+    log, threads, stores, publish = services.log, services.threads, services.stores, services.holders.publish
+    forking = Forking(log, threads, services.archiver, services.attachments, stores, files=files, publish=publish)
     return ForksFeature(forking, services.runs, most_bytes)
 
 
@@ -252,7 +264,7 @@ class _WireParts(Struct, frozen=True):
     forks: ForksFeature
     overview: OverviewFeature
     webhooks: WebhooksFeature
-    put: PutsMessages
+    begins: BeginsThreads
     files: KeepsFiles
 
 
@@ -271,7 +283,7 @@ def _wires(services: Services, plan: Plan, names: Sequence[str], parts: _WirePar
     newest, large_reads, draining = parts.overview.newest, services.large_reads, services.holders.draining
     return (
         ResponsesFeature(
-            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.put, parts.files
+            names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.begins, parts.files
         ),
         ChatCompletionsFeature(names, verbs, services.threads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, parts.webhooks.receivers),
@@ -287,6 +299,8 @@ def _owners(
     own_settings: OwnerSettings,
     resolver: PrincipalResolver | None,
     others: Sequence[Feature],
+    *,
+    files: CarriesFiles,
 ) -> OwnersFeature:
     """Return the feature of owners, which exports and erases what the others keep."""
     if resolver is None:
@@ -296,9 +310,11 @@ def _owners(
     from hosting.features.owners.http import OwnerHandlers
     from hosting.features.owners.owners import Owners
     from hosting.features.owners.sharing import Sharing
+    from hosting.user_tokens import OnBehalfOf
 
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
-    owners = Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data)
+    threads, purging, stores = services.threads, services.purging, services.stores
+    owners = Owners(log, threads, purging, stores, services.absent.has, data=data, files=files)
     sharing = Sharing(log)
     handlers = OwnerHandlers(
         owners,
@@ -309,7 +325,8 @@ def _owners(
         starting=Starting(services),
         thread_data=services.thread_data,
     )
-    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers)
+    tokens = resolver if isinstance(resolver, OnBehalfOf) else None
+    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers, tokens)
 
 
 def access_of(features: Sequence[Feature]) -> Access:

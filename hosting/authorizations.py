@@ -10,11 +10,16 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
+from typing import NotRequired
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+_LONGEST_CLAIMS, _MOST_CLAIMS = 2_048, 10
+_CLAIM = re.compile(r"[A-Za-z_]{1,32}")
+_CLAIM_VALUE = re.compile(r"[\w.:/-]{1,64}", re.ASCII)
 _LONGEST_SERVICE, _LONGEST_URL, _LONGEST_SCOPE, _MOST_SCOPES = 100, 2_048, 200, 50
 _URL = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 """The characters of an address, without those that browsers and libraries read differently."""
@@ -29,11 +34,47 @@ _SECRETS = frozenset(
 
 
 class SignIn(TypedDict):
-    """A sign-in as it is shown: the user opens `url`, and sends no token here."""
+    """A sign-in as it is shown: the user opens `url`, and sends no token here. It must give the `claims` (JSON)."""
 
     service: str
     url: str
     scopes: list[str]
+    claims: NotRequired[str]
+
+
+class _Wanted(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a claims challenge says of one claim."""
+
+    essential: bool = False
+    value: str | None = None
+    values: list[str] = []
+
+
+class _Challenge(msgspec.Struct, forbid_unknown_fields=True):
+    """A claims challenge, as a service sends it that wants more of a sign-in (OpenID Connect's claims parameter)."""
+
+    access_token: dict[str, _Wanted | None]
+
+
+_decode = msgspec.json.Decoder(_Challenge).decode
+
+
+def challenge_of(text: str) -> str | None:
+    """Return a claims challenge with no more in it than names and short values; None for any other text."""
+    if len(text) > _LONGEST_CLAIMS:
+        return None
+    try:
+        challenge = _decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+    wanted = challenge.access_token
+    values = [
+        value for claim in wanted.values() if claim for value in (claim.value, *claim.values) if value is not None
+    ]
+    is_short = len(wanted) <= _MOST_CLAIMS and len(values) <= _MOST_CLAIMS
+    if not is_short or not all(map(_CLAIM.fullmatch, wanted)) or not all(map(_CLAIM_VALUE.fullmatch, values)):
+        return None
+    return msgspec.json.encode(challenge).decode()
 
 
 class Authorization(BaseModel):
@@ -44,9 +85,10 @@ class Authorization(BaseModel):
     service: str
     url: str
     scopes: tuple[str, ...] = ()
+    claims: str | None = Field(default=None, exclude_if=lambda claims: claims is None)
 
     @classmethod
-    def of(cls, service: str, url: str, scopes: Iterable[str]) -> Authorization:
+    def of(cls, service: str, url: str, scopes: Iterable[str], claims: str | None = None) -> Authorization:
         """Return the sign-in; raises `ValueError` for one that cannot be shown, by a sentence that says what to do."""
         if not 0 < len(service.strip()) <= len(service) <= _LONGEST_SERVICE or not service.isprintable():
             raise ValueError(f"The service is {service[:80]!r}. Name it with 1 to {_LONGEST_SERVICE} characters.")
@@ -59,11 +101,15 @@ class Authorization(BaseModel):
             raise ValueError(f"Of the scopes {why}. Give at most {_MOST_SCOPES}, each a name without blanks.")
         if (fault := _link_fault(url)) is not None:
             raise ValueError(f"The link {fault}")
-        return cls(service=service, url=url, scopes=names)
+        if claims is not None and challenge_of(claims) is None:
+            example = '{"access_token": {"acrs": {"value": "c1"}}}'
+            raise ValueError(f"The claims are no challenge of a service. Give JSON such as {example}.")
+        return cls(service=service, url=url, scopes=names, claims=claims and challenge_of(claims))
 
     def shown(self) -> SignIn:
         """Return it as JSON has it."""
-        return SignIn(service=self.service, url=self.url, scopes=list(self.scopes))
+        shown = SignIn(service=self.service, url=self.url, scopes=list(self.scopes))
+        return shown if self.claims is None else {**shown, "claims": self.claims}
 
     @property
     def words(self) -> str:

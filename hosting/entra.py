@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from hosting.authorizations import challenge_of
 from hosting.errors import ConfigurationError
 from hosting.principal import Principal
 from hosting.user_tokens import UserToken, UserTokenError
@@ -39,6 +40,8 @@ _LONGEST_SECONDS = 604_800
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOKEN = re.compile(r"[\w.~+/=-]{1,65536}", re.ASCII)
 _CODE = re.compile(r"AADSTS\d{2,9}")
+_SIGN_IN_AGAIN = frozenset(("AADSTS50132", "AADSTS50133", "AADSTS50173", "AADSTS500133"))
+"""The codes of a caller's token that was revoked or has ended."""
 _FEDERATION = "api://AzureADTokenExchange"
 
 
@@ -278,8 +281,19 @@ def _claims(token: object) -> _Claims | None:
 def _token_of(answer: Mapping[str, Any]) -> str:
     token = answer.get("access_token")
     if token is None:
-        code = _CODE.search(str(answer.get("error_description", ""))[:200])
-        raise _refused(f"the identity provider refuses it{f' ({code[0]})' if code else ''}")
+        found = _CODE.search(str(answer.get("error_description", ""))[:200])
+        code = found[0] if found else None
+        named = f" ({code})" if code else ""
+        if answer.get("error") == "interaction_required" or code in _SIGN_IN_AGAIN:
+            logger.info("A token was not given: the user must sign in again%s", named)
+            claims = answer.get("claims")
+            raise UserTokenError(
+                "sign_in",
+                f"No token was given: the user must sign in again{named}. Send the message again after that, or mark "
+                "the tool @idempotent, so that the run waits for it.",
+                challenge_of(claims) if isinstance(claims, str) else None,
+            )
+        raise _refused(f"the identity provider refuses it{named}")
     is_bearer = str(answer.get("token_type", "")).lower() == "bearer"
     if not is_bearer or not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise _refused("the identity provider gave no bearer token")

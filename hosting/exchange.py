@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from urllib.parse import SplitResult, urlsplit
 
@@ -35,11 +35,23 @@ class UnreadableAnswerError(Exception):
     """The answer is not HTTP, has too many bytes, or ends before it is complete."""
 
 
+class OversizedAnswerError(UnreadableAnswerError):
+    """The body of the answer has more bytes than it may have."""
+
+
 class FinalAnswer(Struct, frozen=True):
     """The final response: its status, and its body where one was wanted."""
 
     status: int
     body: bytes = b""
+
+
+class StreamedAnswer(Struct, frozen=True):
+    """The final response: its status, its fields by their names in lower case, and its body as it comes."""
+
+    status: int
+    fields: Mapping[str, str]
+    pieces: AsyncGenerator[bytes, None]
 
 
 async def exchange(
@@ -67,6 +79,34 @@ async def exchange(
         raise UnreadableAnswerError("The answer ended early, or one of its lines is too long.") from error
     finally:
         writer.transport.abort()  # an orderly end would wait for the other side, and read what it still sends
+
+
+@asynccontextmanager
+async def streamed_exchange(
+    method: str, url: str, headers: Mapping[str, str], *, resolve: Resolve, most_body_bytes: int
+) -> AsyncIterator[StreamedAnswer]:
+    """Enter the block with the answer to a request without a body; its own body comes as it is read.
+
+    Raises as `exchange`, also where the body is read.
+    """
+    parts = urlsplit(url)
+    request = _request(method, parts, headers, b"")
+    reader, writer = await _connected(parts, resolve)
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        async with aclosing(_pieces(reader, fields, most_body_bytes)) as body:
+            async for piece in body:
+                yield piece
+
+    try:
+        writer.write(request)
+        status, fields = await _head(reader)
+        shown = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields.items()}
+        yield StreamedAnswer(status, shown, pieces())
+    except (EOFError, asyncio.LimitOverrunError) as error:
+        raise UnreadableAnswerError("The answer ended early, or one of its lines is too long.") from error
+    finally:
+        writer.transport.abort()
 
 
 def _request(method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes) -> bytes:
@@ -132,32 +172,52 @@ async def _line(reader: asyncio.StreamReader, left: int) -> tuple[bytes, int]:
 
 async def _body(reader: asyncio.StreamReader, fields: Mapping[bytes, bytes], most: int) -> bytes:
     """Return the body, of at most so many bytes."""
+    return b"".join([piece async for piece in _pieces(reader, fields, most)])
+
+
+async def _pieces(
+    reader: asyncio.StreamReader, fields: Mapping[bytes, bytes], most: int
+) -> AsyncGenerator[bytes, None]:
+    """Yield a body as it comes, of at most so many bytes."""
     if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
-        return await _chunks(reader, most)
+        async for piece in _chunks(reader, most):
+            yield piece
+        return
     length = fields.get(b"content-length")
     if length is not None:
         if not length.isdigit() or int(length) > most:
-            raise UnreadableAnswerError(f"The answer's body has more than {most} bytes.")
-        return await reader.readexactly(int(length))
-    body = bytearray()
-    while part := await reader.read(MOST_HEAD_BYTES):
-        body += part
-        if len(body) > most:
-            raise UnreadableAnswerError(f"The answer's body has more than {most} bytes.")
-    return bytes(body)
+            raise OversizedAnswerError(f"The answer's body has more than {most} bytes.")
+        async for piece in _exactly(reader, int(length)):
+            yield piece
+        return
+    size = 0
+    while piece := await reader.read(MOST_HEAD_BYTES):
+        size += len(piece)
+        if size > most:
+            raise OversizedAnswerError(f"The answer's body has more than {most} bytes.")
+        yield piece
 
 
-async def _chunks(reader: asyncio.StreamReader, most: int) -> bytes:
-    body, left = bytearray(), MOST_HEAD_BYTES
+async def _exactly(reader: asyncio.StreamReader, size: int) -> AsyncGenerator[bytes, None]:
+    while size:
+        piece = await reader.readexactly(min(size, MOST_HEAD_BYTES))
+        size -= len(piece)
+        yield piece
+
+
+async def _chunks(reader: asyncio.StreamReader, most: int) -> AsyncGenerator[bytes, None]:
+    left, total = MOST_HEAD_BYTES, 0
     while True:
         line, left = await _line(reader, left)
         if (match := _CHUNK.fullmatch(line)) is None:
             raise UnreadableAnswerError("The answer's body is not in valid chunks.")
         size = int(match[1], 16)
-        if len(body) + size > most:
-            raise UnreadableAnswerError(f"The answer's body has more than {most} bytes.")
+        total += size
+        if total > most:
+            raise OversizedAnswerError(f"The answer's body has more than {most} bytes.")
         if not size:
-            return bytes(body)
-        body += await reader.readexactly(size)
+            return
+        async for piece in _exactly(reader, size):
+            yield piece
         if (await _line(reader, left))[0]:
             raise UnreadableAnswerError("The answer's body is not in valid chunks.")

@@ -12,7 +12,7 @@ it may have been on before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,8 +28,9 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
+from hosting.names import Address
 from hosting.plan import AgentPlan, WithinPlan
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
 from hosting.settings import SettingsPart
 
@@ -138,7 +139,7 @@ class OwnerData(Struct, frozen=True):
     dict. It is erased when all threads of the owner are gone, or before them where it `begins_runs`: an erased owner
     would have new threads otherwise. Both functions take a caller, whose `owner` it is of. They raise
     `LogUnavailableError`, and are safe to call again. Where it is `counted`, `erase` returns how much it removed, and
-    the receipt says so.
+    the receipt says so. `contents` are members of the export too, of large contents.
     """
 
     member: str
@@ -147,6 +148,7 @@ class OwnerData(Struct, frozen=True):
     erase: Callable[[Caller], Awaitable[int | None]]
     begins_runs: bool = False
     counted: bool = False
+    contents: Mapping[str, Callable[[Caller], AsyncIterator[KeptContent]]] = {}
 
     @classmethod
     def of_threads(cls, erase: Callable[[Caller], Awaitable[None]]) -> OwnerData:
@@ -157,6 +159,28 @@ class OwnerData(Struct, frozen=True):
     def empty(self) -> Any:
         """Its value in later pages of an export: the first page has all of it."""
         return (get_origin(self.type) or self.type)()
+
+
+class CarriesFiles(Protocol):
+    """Takes what a thread has beside its conversation along into another thread: a fork, or one that is assigned.
+
+    A thread is named with its epoch. `source` is the text of the other thread's source in its log. Each method may be
+    called again, and raises `LogUnavailableError` and `AttachmentsUnavailableError`.
+    """
+
+    async def begin(
+        self, origin: tuple[Address, int], target: tuple[Address, int], source: str, before: float | None = None
+    ) -> None:
+        """Take note of what the origin has, and had `before` that moment (seconds since 1970), for a new thread.
+
+        Where none begins with that source, nothing comes of it.
+        """
+
+    async def finish(self, target: tuple[Address, int], source: str, client: ClockClient) -> None:
+        """Bring it all, once the thread has begun with that source."""
+
+    async def give_up(self, target: tuple[Address, int], source: str) -> None:
+        """Forget what was noted: no thread begins with that source."""
 
 
 class Upkeep(Protocol):

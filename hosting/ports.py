@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
@@ -74,6 +74,14 @@ class ObjectStore(Protocol):
 
     async def close(self) -> None:
         """Let go of files, connections and threads."""
+
+
+class KeptContent(Struct, frozen=True):
+    """A large content that a feature keeps, by its hash in hexadecimal digits; its `pieces` are read once."""
+
+    sha256: str
+    size_bytes: int
+    pieces: AsyncIterator[bytes]
 
 
 class EntityPage(Struct, frozen=True):

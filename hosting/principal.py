@@ -15,7 +15,7 @@ import logging
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import msgspec
@@ -51,9 +51,9 @@ class Principal:
         given: object = self.roles
         roles: Iterable[object] = ("",) if isinstance(given, str) else self.roles
         names = [("issuer", self.issuer), ("id", self.id), *(("role", role) for role in roles)]
-        for field, value in names if self.name is None else [*names, ("name", self.name)]:
+        for part, value in names if self.name is None else [*names, ("name", self.name)]:
             if not isinstance(value, str) or not 0 < len(value) <= _MOST_CHARACTERS or not value.isprintable():
-                raise ValueError(f"A principal's {field} must be 1 to {_MOST_CHARACTERS} printable characters.")
+                raise ValueError(f"A principal's {part} must be 1 to {_MOST_CHARACTERS} printable characters.")
         object.__setattr__(self, "roles", tuple(self.roles))
 
     @cached_property
@@ -96,7 +96,7 @@ class PrincipalRequest:
     the headers are those of the client's transport.
     """
 
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     route: str
     agent: str | None = None
     is_mcp: bool = False

@@ -61,6 +61,9 @@ def is_developers(environ: Mapping[str, str]) -> bool:
     return is_hosted(environ) and not needs_shared_stores(environ)
 
 
+LONGEST_RUN_SECONDS = 2_592_000
+"""Thirty days."""
+
 MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
 
@@ -105,8 +108,12 @@ class Settings(SettingsPart):
     wait_seconds: float = Field(50.0, ge=0, le=220)
     """The longest a request waits for its run before it answers 202; the platform cuts at 230."""
 
-    run_timeout_seconds: float = Field(300.0, gt=0, le=86_400)
-    """How long one attempt of a run may take."""
+    run_timeout_seconds: float = Field(300.0, gt=0, le=LONGEST_RUN_SECONDS)
+    """How long a run may take, in all its attempts."""
+
+    attempt_seconds: float = Field(0.0, ge=0, le=86_400)
+    """How long a process works at a run until it hands it on behind the next step; 0: half of what functionTimeout
+    leaves."""
 
     queue_timeout_seconds: float = Field(3600.0, gt=0, le=604_800)
     """How long an accepted run may wait for its thread before it is given up as lost."""

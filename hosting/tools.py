@@ -37,6 +37,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
 from hosting.ports import ClockClient, OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
+from hosting.progress import report_progress
 
 if TYPE_CHECKING:
     from hosting.user_tokens import UserToken
@@ -64,10 +65,16 @@ class Pauses(Protocol):
     def may_pause(self) -> bool:
         """See `ToolCall.may_pause`."""
 
+    @property
+    def is_over(self) -> bool:
+        """See `ToolCall.is_over`."""
+
     def ask(self, question: str, schema: Any, seconds: float | None, default: Any) -> Awaitable[Any]:
         """See `ToolCall.ask`."""
 
-    def authorization(self, service: str, url: str, scopes: Iterable[str], seconds: float | None) -> Awaitable[None]:
+    def authorization(
+        self, service: str, url: str, scopes: Iterable[str], seconds: float | None, claims: str | None
+    ) -> Awaitable[None]:
         """See `ToolCall.authorization`."""
 
     def step(
@@ -116,22 +123,29 @@ class ToolCall:
         return self._pauses("ask").ask(question, schema, seconds, default)
 
     def authorization(
-        self, service: str, *, url: str, scopes: Iterable[str] = (), seconds: float | None = None
+        self,
+        service: str,
+        *,
+        url: str,
+        scopes: Iterable[str] = (),
+        seconds: float | None = None,
+        claims: str | None = None,
     ) -> Awaitable[None]:
         """Return once the user confirms the sign-in at `url`: the run ends with that request, as with `ask`.
 
         The user is `principal`, or the thread's owner where nobody began the run; nobody else may answer. No token
         comes this way: look for it where the service's answer brought it, and call this again while there is none. If
-        the user refuses, or does not answer within so many `seconds`, the call is not made again.
+        the user refuses, or does not answer within so many `seconds`, the call is not made again. `claims` are those
+        that the sign-in must give: the JSON of a claims challenge, as the service's answer has it.
         """
-        return self._pauses("authorization").authorization(service, url, scopes, seconds)
+        return self._pauses("authorization").authorization(service, url, scopes, seconds, claims)
 
     async def user_token(self, audience: str, *, or_app: bool = False) -> UserToken:
         """Return a token with which to call the service `audience` with the rights of the user: `principal`.
 
-        It is there while the request waits that brought the user's own token. Otherwise a call that may be made again
-        pauses as for `authorization`, until the same user comes back; any other gets the error. With `or_app` the app's
-        own identity is enough then.
+        It is there in the process that got the user's own token with the request that began the run, while that token
+        lasts. Otherwise a call that may be made again pauses as for `authorization`, until the same user comes back;
+        any other gets the error. With `or_app` the app's own identity is enough then.
 
         Raises `hosting.user_tokens.UserTokenError`, before anything is done.
         """
@@ -139,10 +153,26 @@ class ToolCall:
 
         return await token_for(self, audience, or_app=or_app)
 
+    def progress(self, share: float, text: str = "") -> Awaitable[None]:
+        """Report to the readers of the run how far it is: a share from 0 to 1, and a text of at most 200 characters.
+
+        They have it on streams, with the run's status and on the page; the model does not get it. It returns at once,
+        so call it as often as you like: of what comes within a second the newest is kept. Code that is not asynchronous
+        calls it without `await`. Within an attempt of the run the share does not fall.
+
+        Raises `ValueError` for a share or a text that is none, and `LookupError` outside of a run, or after its end.
+        """
+        return report_progress(share, text)
+
     @property
     def may_pause(self) -> bool:
         """Whether the call may wait for a person: it is one of the agent itself, of a tool that is `idempotent`."""
         return self.pauses is not None and self.pauses.may_pause
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has ended, and this is code that it left behind."""
+        return self.pauses is not None and self.pauses.is_over
 
     def step(self, name: str, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
         """Return the function's result, which is recorded once: a call that is made again gets it from the record.
@@ -197,8 +227,8 @@ class _WithoutCall(ToolCall):
         """Take what the class above sets."""
 
 
-AT_WORK: ContextVar[ToolCall | RunAtWork] = ContextVar("hosting_at_work")
-"""Set to the run where its attempt begins, and to the call where a tool does."""
+AT_WORK: ContextVar[ToolCall | RunAtWork | None] = ContextVar("hosting_at_work", default=None)
+"""Set to the run where its attempt begins, to the call where a tool does, and to None for what outlives them."""
 
 
 def current() -> ToolCall:
@@ -206,22 +236,20 @@ def current() -> ToolCall:
 
     Raises `LookupError` where no run of this app is at work.
     """
-    try:
-        work = AT_WORK.get()
-    except LookupError:
-        raise LookupError("hosting.tools.current() works only inside a run of this app's agents.") from None
+    if (work := AT_WORK.get()) is None:
+        raise LookupError("hosting.tools.current() works only inside a run of this app's agents.")
     if isinstance(work, ToolCall):
         return work
     ids = (work.agent, work.thread_id, work.run_id, "")
     return _WithoutCall(*ids, work.principal, work.owner, work.thread_key, run_context=work.context)
 
 
-def enter(call: ToolCall) -> Token[ToolCall | RunAtWork]:
+def enter(call: ToolCall) -> Token[ToolCall | RunAtWork | None]:
     """Make `call` the result of `current`, in this task and the threads that it starts."""
     return AT_WORK.set(call)
 
 
-def leave(token: Token[ToolCall | RunAtWork]) -> None:
+def leave(token: Token[ToolCall | RunAtWork | None]) -> None:
     """Take back what `enter` did."""
     AT_WORK.reset(token)
 

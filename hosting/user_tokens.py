@@ -1,11 +1,13 @@
 """Tokens of the caller: a tool acts with the rights of the user who sent the run's message.
 
 Theory. The token of a request is in this process's memory and nowhere else: in a context variable, which whatever works
-for the request inherits. So a run has it that begins in the request's own process while somebody waits for it, and no
-other run does: a schedule's, a trigger's, one that another process takes up. A context may be inherited by work for
-somebody else, so a token serves only a run whose principal sent it. Where there is none, a tool pauses for the user to
-come back, or gets an error before it acts. What comes of an exchange is cached here by the caller's token itself: an
-answer of the provider to one sign-in never serves another.
+for the request inherits, and by the id of the run that the request began, until that has ended here. So a run has it
+in the request's own process, and no other run does: a schedule's, a trigger's, one that another process takes up. A
+context may be inherited by work for somebody else, so a token serves only a run whose principal sent it, while its
+attempt is at work. Where there is none, a tool pauses for the user to come back, or gets an error before it acts.
+
+What comes of an exchange is cached by the caller's token itself: an answer of the provider to one sign-in never serves
+another.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Literal, NoReturn, Protocol
+from typing import NoReturn, Protocol
 from weakref import WeakKeyDictionary
 
 from hosting.authorizations import Authorization
 from hosting.errors import ConfigurationError
+from hosting.issued_tokens import IssuedTokens, UserToken, UserTokenError
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver, sent_once
+
+__all__ = ["ExchangesUserTokens", "OnBehalfOf", "UserToken", "UserTokenError", "on_behalf_of", "token_for"]
 
 logger = logging.getLogger(__name__)
 
-MOST_CACHED = 1_000
-"""Of an event loop: the exchanged tokens that are kept, the newest ones."""
-MARGIN_SECONDS = 300.0
-"""A token that ends sooner is exchanged anew: a call with it takes a while."""
+MOST_KEPT = 1_000
+"""Of an app: the callers' tokens that are kept for runs that are not at work, the newest ones."""
 _LONGEST_TOKEN = 16_384
 _LONGEST_AUDIENCE = 180
 _AUDIENCE = re.compile(r"[!#-\[\]-~]+")
@@ -39,41 +42,6 @@ _BEARER = re.compile(r"bearer +([\w-]+\.[\w-]+\.[\w-]+)", re.IGNORECASE | re.ASC
 _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 _OF_EASY_AUTH = "x-ms-token-aad-access-token"
 """The header with the user's access token, where App Service Authentication has a token store."""
-
-Reason = Literal["not_set_up", "absent", "refused", "unavailable", "audience"]
-
-
-class UserTokenError(Exception):
-    """There is no token for the tool, and it has not acted yet.
-
-    `reason` is "not_set_up": the app exchanges none; "absent": the run has no token of its user and the call cannot
-    wait for one; "refused": the identity provider gives none; "unavailable": it cannot be asked now, try again;
-    "audience": the tool named none that may be asked for. The text is a sentence of ours, never the provider's.
-    """
-
-    def __init__(self, reason: Reason, text: str) -> None:
-        super().__init__(text)
-        self.reason = reason
-
-
-class UserToken:
-    """An access token: `value` is for the header of the call that it is for, and until `expires_at` (Unix time, s).
-
-    `is_of_app` says that it is the app's own, and not the user's. Its text shows no token, and it cannot be pickled.
-    """
-
-    __slots__ = ("expires_at", "is_of_app", "value")
-
-    def __init__(self, value: str, expires_at: float, *, is_of_app: bool = False) -> None:
-        self.value = value
-        self.expires_at = expires_at
-        self.is_of_app = is_of_app
-
-    def __repr__(self) -> str:
-        return f"<UserToken of {'the app' if self.is_of_app else 'the user'}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("A token is not stored. Ask for it again where you need it.")
 
 
 class ExchangesUserTokens(Protocol):
@@ -115,6 +83,35 @@ _SENT: ContextVar[_Sent | None] = ContextVar("hosting_user_token", default=None)
 """The token of the request for which this code works."""
 
 
+class RunTokens:
+    """Where one attempt of a run gets tokens: of the `app`, for what its user `sent`, until it `is_over`."""
+
+    __slots__ = ("_run_id", "app", "is_over", "sent")
+
+    def __init__(self, app: OnBehalfOf, run_id: str, sent: _Sent | None) -> None:
+        self.app = app
+        self.sent = sent
+        self.is_over = False
+        self._run_id = run_id
+
+    def at_hand(self) -> _Sent | None:
+        """Return the user's token, if it still lasts."""
+        return self.sent if self.sent is not None and self.app.lasts(self.sent) else None
+
+    def end(self) -> None:
+        """Give no token any more: code that goes on in this context works for nobody, or for somebody else.
+
+        The run may go on in this process, so the token is kept for it until `OnBehalfOf.forget`.
+        """
+        self.is_over = True
+        self.sent = None
+        self.app.keep(self._run_id)
+
+
+_AT_WORK: ContextVar[RunTokens | None] = ContextVar("hosting_run_tokens", default=None)
+"""The tokens of the attempt for which this code works; None in an app that exchanges none."""
+
+
 class OnBehalfOf:
     """A resolver that keeps the token of each request for its run; see `on_behalf_of`."""
 
@@ -131,7 +128,8 @@ class OnBehalfOf:
         self._resolver = resolver
         self._header = header
         self._clock = clock
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Exchanged] = WeakKeyDictionary()
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, IssuedTokens] = WeakKeyDictionary()
+        self._kept: OrderedDict[str, _Sent] = OrderedDict()
 
     async def __call__(self, request: PrincipalRequest) -> Principal | None:
         """Return the sender, as the app's own resolver does, and raise what that raises."""
@@ -150,15 +148,50 @@ class OnBehalfOf:
         if (token := form.fullmatch(value)) is None:
             return None
         text = token[token.re.groups]
-        expires_at = self.exchange.lasts_until(text, principal, self._clock())
+        try:
+            expires_at = self.exchange.lasts_until(text, principal, self._clock())
+        except Exception as error:  # its text and its frames may have the token
+            logger.error("The exchange cannot read a caller's token: %s", type(error).__name__)
+            return None
         return None if expires_at is None else _Sent(principal, text, expires_at)
 
-    def sent_by(self, principal: Principal) -> _Sent | None:
-        """Return the token of the request for which this code works, if that principal sent it and it still lasts."""
-        sent = _SENT.get()
-        if sent is None or sent.principal.owner != principal.owner or sent.expires_at <= self._clock():
-            return None
-        return sent
+    def sent_by(self, principal: Principal | None, run_id: str = "") -> _Sent | None:
+        """Return the token that is at hand here for a run of the principal, if it still lasts.
+
+        It is that of the request for which this code works, or of the request that began the run.
+        """
+        for sent in (_SENT.get(), self._kept.get(run_id)):
+            is_theirs = sent is not None and principal is not None and sent.principal.owner == principal.owner
+            if sent is not None and is_theirs and self.lasts(sent):
+                return sent
+        return None
+
+    def lasts(self, sent: _Sent) -> bool:
+        """Return whether the caller's token has not ended yet."""
+        return sent.expires_at > self._clock()
+
+    def keep(self, run_id: str) -> None:
+        """Keep the token of the request for which this code works, for when that run begins here, or goes on."""
+        now = self._clock()
+        for old in [each for each, sent in self._kept.items() if sent.expires_at <= now]:
+            del self._kept[old]
+        if (sent := _SENT.get()) is not None and self.lasts(sent):
+            self._kept[run_id] = sent
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def forget(self, run_id: str) -> None:
+        """Keep no token for that run."""
+        self._kept.pop(run_id, None)
+
+    def begin(self, run_id: str, principal: Principal | None) -> RunTokens:
+        """Have the code of this context work for an attempt of the run."""
+        sent = self.sent_by(principal, run_id)
+        self.forget(run_id)
+        tokens = RunTokens(self, run_id, sent)
+        _SENT.set(sent)
+        _AT_WORK.set(tokens)
+        return tokens
 
     async def of_user(self, sent: _Sent, scope: str) -> UserToken:
         """Return the user's token for the scope; raises `UserTokenError`."""
@@ -170,48 +203,11 @@ class OnBehalfOf:
         """Return the app's own token for the scope; raises `UserTokenError`."""
         return await self._exchanged().token(("", "", scope), lambda: self.exchange.of_app(scope))
 
-    def _exchanged(self) -> _Exchanged:
+    def _exchanged(self) -> IssuedTokens:
         loop = asyncio.get_running_loop()
         if (exchanged := self._loops.get(loop)) is None:
-            exchanged = self._loops[loop] = _Exchanged(self._clock)
+            exchanged = self._loops[loop] = IssuedTokens(self._clock)
         return exchanged
-
-
-class _Exchanged:
-    """The exchanged tokens of one event loop. Whoever asks for one that is under way waits for the same exchange."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._tokens: OrderedDict[tuple[str, ...], UserToken] = OrderedDict()
-        self._under_way: dict[tuple[str, ...], asyncio.Task[UserToken]] = {}
-
-    async def token(self, key: tuple[str, ...], exchange: Callable[[], UserToken]) -> UserToken:
-        """Return the kept token, or one of a new exchange; raises what that raises, and keeps no failure."""
-        if (kept := self._tokens.get(key)) is not None and kept.expires_at - MARGIN_SECONDS > self._clock():
-            self._tokens.move_to_end(key)
-            return kept
-        if (task := self._under_way.get(key)) is None:
-            task = self._under_way[key] = asyncio.ensure_future(self._made(key, exchange))
-        return await asyncio.shield(task)
-
-    async def _made(self, key: tuple[str, ...], exchange: Callable[[], UserToken]) -> UserToken:
-        try:
-            token = await asyncio.to_thread(exchange)
-            now = self._clock()
-            if token.expires_at <= now:
-                raise UserTokenError("refused", "The identity provider gave a token that has expired. Try again.")
-            for old in [each for each, kept in self._tokens.items() if kept.expires_at <= now]:
-                del self._tokens[old]
-            self._tokens[key] = token
-            while len(self._tokens) > MOST_CACHED:
-                self._tokens.popitem(last=False)
-            return token
-        finally:
-            del self._under_way[key]
-
-
-_made: OnBehalfOf | None = None
-"""What exchanges tokens in this process. A run without a request has no other way to it: a process has one app."""
 
 
 def on_behalf_of(
@@ -225,7 +221,6 @@ def on_behalf_of(
     Raises `ConfigurationError` for a resolver of your own without a `header`, and for an address of the sign-in that
     cannot be shown to users.
     """
-    global _made
     checked_resolver(resolver)
     if header is None:
         header = _header_of(resolver)
@@ -234,8 +229,7 @@ def on_behalf_of(
         Authorization.of(service, url, ())
     except ValueError as error:
         raise ConfigurationError(f"The address of the sign-in cannot be shown to users. {error}") from None
-    _made = OnBehalfOf(resolver, exchange, header.lower())
-    return _made
+    return OnBehalfOf(resolver, exchange, header.lower())
 
 
 def _header_of(resolver: PrincipalResolver) -> str:
@@ -260,40 +254,73 @@ class Asking(Protocol):
     def may_pause(self) -> bool:
         """Whether it is a call that may wait for its user."""
 
-    def authorization(self, service: str, *, url: str, scopes: tuple[str, ...]) -> Awaitable[None]:
+    @property
+    def is_over(self) -> bool:
+        """Whether it is a call that has ended."""
+
+    def authorization(
+        self, service: str, *, url: str, scopes: tuple[str, ...], claims: str | None = None
+    ) -> Awaitable[None]:
         """Wait for the user's sign-in."""
 
 
 async def token_for(call: Asking, audience: str, *, or_app: bool) -> UserToken:
     """Return the token for a call, as `ToolCall.user_token` says; raises `UserTokenError`."""
-    tokens = _made
-    if tokens is None:
-        raise UserTokenError(
-            "not_set_up",
-            "This app exchanges no user tokens. Give principal=on_behalf_of(...); see docs/guides/user-tokens.md.",
-        )
+    scope = _scope_of(audience)
+    work = _work_of(call)
+    while True:
+        claims = None
+        if (sent := work.at_hand()) is not None:
+            try:
+                return await work.app.of_user(sent, scope)
+            except UserTokenError as error:
+                if error.reason != "sign_in" or not call.may_pause:
+                    raise
+                claims = error.claims
+        elif or_app:
+            return await work.app.of_app(scope)
+        elif not call.may_pause or call.principal is None:
+            raise _absent(call)
+        service, url = work.app.exchange.sign_in
+        await call.authorization(service, url=url, scopes=(scope,), claims=claims)
+
+
+def _scope_of(audience: str) -> str:
     if len(audience) > _LONGEST_AUDIENCE or not _AUDIENCE.fullmatch(audience):
         raise UserTokenError(
             "audience",
             f"The audience {audience[:80]!r} cannot be asked for. Give the address or id of one service, 1 to "
             f"{_LONGEST_AUDIENCE} characters without blanks.",
         )
-    scope = audience if audience.endswith("/.default") else f"{audience}/.default"
-    while (sent := None if call.principal is None else tokens.sent_by(call.principal)) is None:
-        if or_app:
-            return await tokens.of_app(scope)
-        if call.principal is None:
-            raise UserTokenError(
-                "absent",
-                "Nobody signed in sent this run's message, so no user's token can serve it. Where the app's own "
-                "identity is enough, ask with or_app=True.",
-            )
-        if not call.may_pause:
-            raise UserTokenError(
-                "absent",
-                "The run has no token of its user now, and this call cannot wait for one. Mark a tool of the agent "
-                "itself @idempotent, or ask with or_app=True where the app's own identity is enough.",
-            )
-        service, url = tokens.exchange.sign_in
-        await call.authorization(service, url=url, scopes=(scope,))
-    return await tokens.of_user(sent, scope)
+    return audience if audience.endswith("/.default") else f"{audience}/.default"
+
+
+def _work_of(call: Asking) -> RunTokens:
+    """Return the tokens of the attempt that is at work; raises `UserTokenError` where none is, or not any more."""
+    work = _AT_WORK.get()
+    if work is None:
+        raise UserTokenError(
+            "not_set_up",
+            "This app exchanges no user tokens. Give principal=on_behalf_of(...); see docs/guides/user-tokens.md.",
+        )
+    if work.is_over or call.is_over:
+        raise UserTokenError(
+            "absent",
+            "This code was begun for a tool call or a run that has ended, so it may work for another user now. Ask for "
+            "the token in the tool, and hand it on; see docs/guides/user-tokens.md.",
+        )
+    return work
+
+
+def _absent(call: Asking) -> UserTokenError:
+    if call.principal is None:
+        return UserTokenError(
+            "absent",
+            "Nobody signed in sent this run's message, so no user's token can serve it. Where the app's own identity "
+            "is enough, ask with or_app=True.",
+        )
+    return UserTokenError(
+        "absent",
+        "The run has no token of its user now, and this call cannot wait for one. Mark a tool of the agent itself "
+        "@idempotent, or ask with or_app=True where the app's own identity is enough.",
+    )

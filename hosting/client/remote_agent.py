@@ -21,6 +21,7 @@ from agent_framework import (
     ResponseStream,
 )
 
+from hosting.citations import annotated
 from hosting.client.asking import AskedRun, begin_run
 from hosting.client.connection import AppAnswer, AppConnection, RemoteAgentError, app_address, connected_app, pause_of
 from hosting.client.updates import Updates
@@ -185,7 +186,9 @@ class RemoteAgent:
         run_id = str(fields["run_id"])
         entry = None if fields.get("kept") is False else await self._entry(app, request.thread_id, run_id)
         if entry is None:
-            text = Content.from_text(str(fields["response"]))
+            answer = str(fields["response"])
+            annotations = [annotated(answer, citation) for citation in fields.get("citations", ())]
+            text = Content.from_text(answer, annotations=annotations or None)
             messages = [Message("assistant", [text], author_name=self.name)]
             response = AgentResponse[Any](messages=messages, usage_details=fields.get("usage"))
         else:

@@ -16,7 +16,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.client import CONSOLE_HUB
 from hosting.console.durable import CallingOrchestration, ServedEntity
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.hosted_agent import TimeLimit
+from hosting.core.agent.time_limits import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.retention import DAY_SECONDS
@@ -59,10 +59,11 @@ class AgentWorker:
         self._worker = worker
         self._plan = Plan()
         self._ttls: dict[str, float] = {}
-        self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
+        self._time_limit = TimeLimit.of_app(settings, None)
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
-        self._services = Services(choose_stores(settings, folder, environ, hub), settings, self._loop)
+        stores, attempts = choose_stores(settings, folder, environ, hub), self._time_limit.attempts
+        self._services = Services(stores, settings, self._loop, attempts=attempts)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:

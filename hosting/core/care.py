@@ -102,6 +102,8 @@ class Patience:
         """Return whether the run, which was never claimed, waits for longer than it may."""
         run = head.run(self.run_id)
         is_waiting = run is not None and run.attempts == 0 and run.cancelled is None
+        if head.is_paused:  # nothing before it ends meanwhile
+            self._began_at = self.clock() - self.queued_seconds
         self.queued_seconds = self.clock() - self._began_at if is_waiting else 0.0
         return self.queued_seconds >= self.queue_seconds
 

@@ -9,6 +9,7 @@ when it is logged. A later attempt repeats the text that was not yet stable, at 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, overload
@@ -25,14 +26,20 @@ OUTAGE_SECONDS = 20.0
 
 
 class Following:
-    """Follows runs of this app. The log may be away for `outage_seconds`."""
+    """Follows runs of this app. The log may be away for `outage_seconds`, and a stream may take `most_seconds`."""
 
     def __init__(
-        self, care: Care, *, quiet_seconds: float = QUIET_SECONDS, outage_seconds: float = OUTAGE_SECONDS
+        self,
+        care: Care,
+        *,
+        quiet_seconds: float = QUIET_SECONDS,
+        outage_seconds: float = OUTAGE_SECONDS,
+        most_seconds: float = math.inf,
     ) -> None:
         self._care = care
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
+        self._most_seconds = most_seconds
 
     @overload
     def follow(
@@ -52,19 +59,21 @@ class Following:
         A followed run is watched (`HeldRuns.watched`), and is claimed here if it has no holder in its turn. The
         follower gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here.
         Raises `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and
-        `ShuttingDownError` when this process is about to end and does not hold the run.
+        `ShuttingDownError` when this process is about to end and does not hold the run, or the platform's time is up.
         """
         delivery = _Delivery(run, logged_only=logged_only, with_executors=with_executors and not logged_only)
         clock = asyncio.get_running_loop().time
         sent_at = clock()
-        watching = self._care.watch(run, delivery, client, outage_seconds=self._outage_seconds)
+        watching = self._care.watch(
+            run, delivery, client, seconds=self._most_seconds, outage_seconds=self._outage_seconds
+        )
         async with aclosing(watching) as updates:
             async for new in updates:
                 if new or clock() - sent_at >= self._quiet_seconds:
                     yield list(new)
                     sent_at = clock()
         if not delivery.is_over:
-            raise ShuttingDownError("The process that sends this stream is about to end. Reconnect for the rest.")
+            raise ShuttingDownError("The function that sends this stream is about to end. Reconnect for the rest.")
 
 
 class _Delivery(RunView):

@@ -132,13 +132,15 @@ class HeldRuns:
         return task
 
     def longest_seconds(self, agent: str) -> float:
-        """Return how long a run of the agent may take (s)."""
-        return self._agents[agent].run_timeout_seconds
+        """Return how long an attempt of a run of the agent may take (s)."""
+        return self._agents[agent].attempt_seconds
 
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return the terms of a claim by this process, with a new token."""
-        deadline = self._log.clocks.wall() + self.longest_seconds(agent)
-        return ClaimTerms(new_id(), holder, self.lease_seconds, deadline, self._log.processes.name)
+        hosted = self._agents[agent]
+        deadline = self._log.clocks.wall() + hosted.attempt_seconds
+        terms = (holder, self.lease_seconds, deadline, self._log.processes.name, hosted.times.run_seconds)
+        return ClaimTerms(new_id(), *terms, hosted.claim_version)
 
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:
@@ -159,8 +161,7 @@ class HeldRuns:
             self._note_watchers(address, run_id)
 
     def _note_watchers(self, address: Address, run_id: str) -> None:
-        held = self.held.get(run_id)
-        if held is not None:
+        if (held := self.held.get(run_id)) is not None:
             is_watched = any(watcher.run_id == run_id for watcher in self.watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
 
@@ -169,9 +170,8 @@ class HeldRuns:
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            return await self.shield(
-                self._claim(address, ClaimRun(self._log.clocks.wall(), terms, run_id=run_id), client)
-            )
+            command = ClaimRun(self._log.clocks.wall(), terms, run_id=run_id)
+            return await self.shield(self._claim(address, command, client))
 
     async def claim_as_entity(
         self, address: Address, since: int, idle_append: str | None, before: Snapshot
@@ -183,9 +183,8 @@ class HeldRuns:
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            command = ClaimRun(
-                self._log.clocks.wall(), structs.replace(terms, holder="entity"), idle_append=idle_append, since=since
-            )
+            as_entity = structs.replace(terms, holder="entity")
+            command = ClaimRun(self._log.clocks.wall(), as_entity, idle_append=idle_append, since=since)
             return await self.shield(self._claim(address, command, None, before))
 
     async def _claim(
@@ -213,19 +212,17 @@ class HeldRuns:
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
         if claim is None:
             return None
-        run = fold_run(address, claim.run_id, events, head.epoch)
-        if run is None:
+        if (run := fold_run(address, claim.run_id, events, head.epoch)) is None:
             first = head.runs[0].first - 1
             events = await self._log.events(address, first if before is None else min(first, before.position), head)
-            run = fold_run(address, claim.run_id, events, head.epoch)
-        if run is None:
+        if run is None and (run := fold_run(address, claim.run_id, events, head.epoch)) is None:
             raise LogUnavailableError(f"The log does not have the start of run {claim.run_id}.")
         held = HeldRun(
             self._log,
             run,
             claim,
             began_at=decided.began_at,
-            until=decided.began_at + self.longest_seconds(address.agent),
+            times=self._agents[address.agent].times,
             used_before=head.usage,
             on_append=partial(self.publish, address),
         )
@@ -242,11 +239,14 @@ class HeldRuns:
         return held
 
     async def drain(self, seconds: float) -> None:
-        """Claim no more runs, let those here end within so many seconds, release the others, and return."""
+        """Claim no more runs, let those here end or come to a step within so many seconds, release them, and return."""
         self.draining.set()
         self._broadcast.wake()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        for _ in range(2):  # half of the time for their ends, half for the end of a step
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=seconds / 2)
+            for held in self.held.values():
+                held.leaves_at = 0.0
         while self._tasks:  # a request on its way can still begin the run that it claimed
             for held in self.held.values():
                 held.hand_over()
@@ -260,7 +260,7 @@ class HeldRuns:
             if signal is None or await self._is_signalled(held, signal):
                 await self._end(held, await self._run(held, read, epoch))
         except (EngineUnavailableError, AttachmentsUnavailableError, DrainingError) as error:
-            logger.info("Run %s is released, and its entity continues it: %s", held.run_id, error)
+            logger.info("Run %s is released: %s", held.run_id, error)
             held.lost_by = error
             await self._release(held)
         except StaleTokenError as error:
@@ -304,8 +304,8 @@ class HeldRuns:
             conversation = await self._inline(address, epoch, conversation)
         publish, run_id = partial(self._broadcast.publish, address), held.run_id  # `held` would be in a cycle below
         held.on_superstep = lambda superstep: publish(UnderWay(run_id, superstep))
-        agent = self._agents[address.agent]
-        return await agent.run(held, conversation, lambda *delta: publish(DeltaText(run_id, *delta)))
+        run = self._agents[address.agent].run
+        return await run(held, conversation, lambda *delta: publish(DeltaText(run_id, *delta)))
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
@@ -323,8 +323,9 @@ class HeldRuns:
             refused = held.unanswered(terminal, decided.outcome.error)
             decided = await self._log.execute(held.address, structs.replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
-        following = decided.head.next_run
-        if following is not None and (caller := callers.get(following.id)):  # also if it has left meanwhile
+        if (following := decided.head.next_run) is not None and (
+            caller := callers.get(following.id)
+        ):  # also if it has left meanwhile
             await caller.context.run(self._spawn, self._hold_next(held.address, decided, caller))
 
     async def _hold_next(self, address: Address, decided: Decided, caller: RunWatcher) -> None:
@@ -394,7 +395,6 @@ class HeldRuns:
             for deleted in [held for held in self.held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)
         turn = decided.head.next_run
-        held = self.held.get(turn.id) if turn is not None else None
-        if held is not None and held.address == address:
+        if turn is not None and (held := self.held.get(turn.id)) and held.address == address:
             held.checked_at = asyncio.get_running_loop().time()
             self._stop_unless_held(held, decided.head)

@@ -7,13 +7,13 @@ what it asks, and the app fills it by what its features declare. Of each kind an
 from __future__ import annotations
 
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, Protocol, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, get_origin
 
-from agent_framework import ChatContext, ChatResponse
+from agent_framework import AgentResponse, ChatContext, ChatResponse
 from msgspec import Struct
 
 from hosting.amounts import BudgetState, Used
@@ -22,6 +22,10 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.usage import TokenTotals
 from hosting.names import Address
+from hosting.ports import KeptContent
+
+if TYPE_CHECKING:
+    from hosting.user_tokens import OnBehalfOf
 
 ANSWER_HEADERS: ContextVar[Mapping[str, str]] = ContextVar("answer_headers", default=MappingProxyType({}))
 """The headers that a gate adds to the answer of the request for which this code works.
@@ -102,6 +106,9 @@ class Signal(Struct, frozen=True):
     value: Any
 
 
+OnAnswer = Callable[[Run, AgentResponse[Any]], None]
+"""Adds to the answer of a run's attempt, before it is stored, what the run's recorded steps say of it."""
+
 OnEnd = Callable[[Address, Sequence[Terminal]], Iterable[Signal]]
 """Returns the signals that go with the commit of these ends of a thread's runs: so none is lost."""
 
@@ -120,10 +127,15 @@ Listen = Callable[[Run], UpdateListener | None]
 """Returns the listener of a new attempt of a run. One with a listener streams, whatever its caller asked for."""
 
 
+Report = Callable[[Any, int, float, str], None]
+"""Takes the progress that the code of a `core.agent.held_run.HeldRun` reports in that attempt, from any thread."""
+
+
 class AgentHooks(Struct, frozen=True):
     """What the core asks of features about the runs of one agent: nothing by default.
 
     `runner` is the `core.agent.agent_runner.AgentRunner` of its attempts, where that is another than an agent's.
+    `tokens` keeps the tokens of callers for the runs that they begin.
     """
 
     runner: Any = None
@@ -131,6 +143,9 @@ class AgentHooks(Struct, frozen=True):
     meter: Meter | None = None
     balance: Balance | None = None
     listen: Listen | None = None
+    report: Report | None = None
+    tokens: OnBehalfOf | None = None
+    on_answer: OnAnswer | None = None
     on_end: Sequence[OnEnd] = ()
 
 
@@ -141,8 +156,9 @@ class ThreadData(Struct, frozen=True):
     """The records that a feature keeps of a thread, among the attachments of one of the thread's lives.
 
     Their names begin with one of `prefixes`. They go with the thread, and one by one after `keeps_seconds`. `members`
-    are those of the thread's export with their types, lists or dicts, and `counts` members of the deletion's receipt,
-    each with the prefix of the names that it counts. A feature that is off has this too: it may have been on.
+    are those of the thread's export with their types, lists or dicts, `contents` those of large contents. `counts` are
+    members of the deletion's receipt, each with the prefix of the names that it counts. A feature that is off has this
+    too: it may have been on.
 
     `drop` removes what is of runs that count no more, by a reset or by what replaced them: it is called when that comes
     into the document, before the document is committed. So it is called again after a crash, and events go later.
@@ -165,6 +181,7 @@ class ThreadData(Struct, frozen=True):
     clock_prefix: str
     drop: Callable[[Address, int], Awaitable[None]] | None = None
     forget: Callable[[Address], Awaitable[None]] | None = None
+    contents: Mapping[str, Callable[[Address, int], AsyncIterator[KeptContent]]] = {}
 
     def counted(self, names: Iterable[str]) -> dict[str, int]:
         """Return the counts of records with these names."""

@@ -27,8 +27,8 @@ from hosting.visible import visible, visible_line
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
-OpenStatus = Literal["accepted", "running", "cancelling"]
-RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled", "joined"]
+OpenStatus = Literal["accepted", "running", "pausing", "paused", "cancelling"]
+RunStatus = OpenStatus | Literal["success", "failed", "timed_out", "cancelled", "joined"]
 
 
 class ThreadIds(TypedDict):
@@ -294,7 +294,7 @@ def completed_value(terminal: Completed) -> Any:
 def open_status(run: Run) -> OpenStatus:
     """Return the status of a run that has not ended."""
     begun: OpenStatus = "running" if run.claim else "accepted"
-    return "cancelling" if isinstance(run.state, Cancelling) else begun
+    return "cancelling" if isinstance(run.state, Cancelling) else run.paused or begun
 
 
 def ids(accepted: Accepted) -> RunIds:

@@ -87,7 +87,7 @@ class PromisedRuns:
         """Look after a run that is about to be answered; raises nothing, for the answer does not hang on it."""
         now = self._log.clocks.awake()
         is_young = now - self._began_at < DEPLOYING_SECONDS
-        is_marked = is_young and await self._mark(address, run_id)
+        is_marked = is_young and await self.mark(address, run_id)
         if len(self._watched) < _MOST_WATCHED:
             pause = self._look_seconds
             self._watched[run_id] = _Watched(address, client, now + pause, 2 * pause, is_marked)
@@ -122,7 +122,7 @@ class PromisedRuns:
         """Take the mark of a run away. Raises `AttachmentsUnavailableError`."""
         await self._attachments.erase(StoreKey(self._marks, run.key))
 
-    async def _mark(self, address: Address, run_id: str) -> bool:
+    async def mark(self, address: Address, run_id: str) -> bool:
         text = json.dumps([*astuple(address), run_id]).encode()
         put = self._attachments.put(StoreKey(self._marks, f"{address.key}/{run_id}"), {_MARK: text})
         try:
@@ -163,9 +163,9 @@ class PromisedRuns:
                 await self._attachments.erase(StoreKey(self._marks, f"{watched.address.key}/{run_id}"))
         elif head.claim is not None and head.claim.run_id == run_id and head.claim.holder == "entity":
             self._watched.pop(run_id, None)
-        elif head.claim is None and head.runs[0].id == run_id:
+        elif head.claim is None and head.runs[0].id == run_id and not head.is_paused:
             logger.warning("Run %s of agent %s is signalled for again.", run_id, watched.address.agent)
-            watched.is_marked = watched.is_marked or await self._mark(watched.address, run_id)
+            watched.is_marked = watched.is_marked or await self.mark(watched.address, run_id)
             await watched.client.signal(*watched.address.entity, "run", {"run_id": run_id, "logged": True})
 
 
@@ -190,11 +190,13 @@ class PromiseSweep:
                     await self._promised.forget(run)
                 continue
             head = await self._log.head(run.address)
-            if head.run(run.run_id) is None:
-                await self._promised.forget(run)
-            elif head.runs[0].id == run.run_id and self._stands_still(head, sightings.get(run.key), run.key):
-                logger.warning("Run %s of agent %s made no progress. It is signalled.", run.run_id, run.address.agent)
+            is_queued = head.run(run.run_id) not in (None, head.next_run)
+            if not head.runs:  # the document may lack ends: while a run was paused, no run had a signal left
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
+                await self._promised.forget(run)
+            elif not (is_queued or head.is_paused) and self._stands_still(head, sightings.get(run.key), run.key):
+                logger.warning("Run %s of agent %s made no progress. It is signalled.", run.run_id, run.address.agent)
+                await client.signal(*run.address.entity, "run", {"run_id": head.runs[-1].id, "logged": True})
 
     def _stands_still(self, head: Head, sighting: tuple[str, float] | None, key: str) -> bool:
         """Return whether the run has no holder, or a lost one, or one without an append for longer than its lease."""

@@ -36,7 +36,9 @@ from hosting.core.thread.commands import (
     CancelRun,
     Change,
     Continuation,
+    PauseRun,
     Refused,
+    ResumeRun,
     Stale,
     Unchanged,
 )
@@ -218,6 +220,8 @@ class Runs:
     ) -> bool:
         """Signal for a run that was just accepted, and hold it if it was claimed; False if others have it by now."""
         self._holders.publish(address, decided)
+        if (tokens := self._hooks.get(address.agent, NO_HOOKS).tokens) is not None:
+            tokens.keep(accepted.run_id)
         order = {"run_id": accepted.run_id, "logged": True}
         signal = asyncio.ensure_future(client.signal(*address.entity, "run", order))
         held = await self._holders.hold(address, decided, client, signal, is_new=is_new)
@@ -261,9 +265,11 @@ class Runs:
         longest = self._settings.wait_seconds
         return longest if wait.seconds is None else min(wait.seconds, longest)
 
-    async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
-        """Return the run once its end is certain, or as it stands: after so many seconds, when the log stays away, or
-        when this process is about to end and does not hold the run any more.
+    async def wait(
+        self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True, leaves_paused: bool = False
+    ) -> Run:
+        """Return the run once its end is certain, or as it stands: after so many seconds, when the log stays away, when
+        this process is about to end and does not hold the run any more, or, with `leaves_paused`, once it is paused.
 
         With `takes` this process claims the run when it is the next. The wait ends in the loop turn in which this
         process appends the end. Raises `ThreadDeletedError` once the thread is deleted.
@@ -272,17 +278,19 @@ class Runs:
         async with aclosing(self._care.watch(run, view, client, takes=takes, seconds=seconds)) as updates:
             async for _ in updates:
                 held = holders.get(run.run_id) or held
-                if held is not None and isinstance(held.lost_by, LogUnavailableError):
+                is_lost = held is not None and isinstance(held.lost_by, LogUnavailableError)
+                if is_lost or (leaves_paused and view.run.paused == "paused"):
                     break
         return view.run
 
     async def wait_through(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
-        """Return as `wait` the run that answers: that which this one joined, if it does."""
+        """Return as `wait` the run that answers: that which this one joined, if it does. A paused one is left."""
         until = time.monotonic() + seconds
-        run = await self.wait(run, client, seconds, takes=takes)
+        run = await self.wait(run, client, seconds, takes=takes, leaves_paused=True)
         while isinstance(run.end, Joined):
             run = await self.find(run.address, run.end.into, client)
-            run = await self.wait(run, client, max(0.0, until - time.monotonic()), takes=takes)
+            left = max(0.0, until - time.monotonic())
+            run = await self.wait(run, client, left, takes=takes, leaves_paused=True)
         return run
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
@@ -290,19 +298,24 @@ class Runs:
 
         Raises `UnknownRunError` for a run that the thread does not have, `ThreadDeletedError` for a deleted run.
         """
-        return await self._promised(address, run_id, client, AttachToRun(self._log.clocks.wall(), run_id))
+        return await self.carry_out(address, client, AttachToRun(self._log.clocks.wall(), run_id))
 
     async def cancel(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Cancel a run, and return it as it then stands; a repeat changes nothing.
 
         Raises as `find` does.
         """
-        return await self._promised(address, run_id, client, CancelRun(self._log.clocks.wall(), run_id))
+        return await self.carry_out(address, client, CancelRun(self._log.clocks.wall(), run_id))
 
-    async def _promised(
-        self, address: Address, run_id: str, client: EntityClient, command: AttachToRun | CancelRun
+    async def carry_out(
+        self, address: Address, client: EntityClient, command: AttachToRun | CancelRun | PauseRun | ResumeRun
     ) -> Run:
-        """Return the run after the command, once its signal is sent; an ended one stays as it is."""
+        """Return the run after the command, once its signal is sent; an ended one stays as it is.
+
+        While the thread stood still, no run of it had a signal left: that of the newest has all of them ended. Raises
+        as `find` does.
+        """
+        run_id = command.run_id
         run = await self._read(address, run_id, client)
         if isinstance(run.state, Ended):
             return run
@@ -311,7 +324,8 @@ class Runs:
         if decided.head.state == "deleting":
             await self._signals.delete(address, client)
         elif not isinstance(decided.outcome, Stale) and decided.outcome.signal:
-            is_sure = await self._signals.run(address, run_id, client)
+            newest = decided.head.runs[-1].id if decided.head.runs else run_id
+            is_sure = await self._signals.run(address, newest, client)
         if not is_sure:  # the log shows more than this
             return await self._read(address, run_id, client)
         return with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])

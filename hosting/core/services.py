@@ -13,6 +13,7 @@ from hosting.core.agent.agent_runner import AgentRunner
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.agent.hosted_agent import HostedAgent
+from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.broadcast import Broadcast
 from hosting.core.care import Care
@@ -52,9 +53,9 @@ class Services:
 
     One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
     that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin is gone.
-    What the platform gives a batch of an entity is `working_seconds`. For `quiet_seconds` an entity of a deleted thread
-    is seen the same before it is purged. A run that was answered before anybody had it is looked after `look_seconds`
-    later. Routes begin with `route_prefix`.
+    What the platform gives a batch of an entity, or a stream, is `working_seconds`, and what it leaves an attempt of a
+    run is in `attempts`. For `quiet_seconds` an entity of a deleted thread is seen the same before it is purged. A run
+    that was answered before anybody had it is looked after `look_seconds` later. Routes begin with `route_prefix`.
     """
 
     stores: Stores
@@ -67,6 +68,7 @@ class Services:
     lease_seconds: float = LEASE_SECONDS
     margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
+    attempts: AttemptTimes = UNLIMITED
     look_seconds: float = LOOK_SECONDS
     route_prefix: str = "api"
     quiet_seconds: Mapping[EntityState, float] = field(default_factory=lambda: QUIET_SECONDS)
@@ -122,7 +124,7 @@ class Services:
         self.runs = Runs(
             self.log, self.holders, self.care, settings, self.promised, admits=self.admits, hooks=self.hooks
         )
-        self.following = Following(self.care)
+        self.following = Following(self.care, most_seconds=self.working_seconds)
         self._add_threads(conversations)
         self._add_what_spans_threads()
 
@@ -161,7 +163,7 @@ class Services:
         self.retention = Retention(self.log, self.settings.log_days)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, hooks: AgentHooks = NO_HOOKS) -> None:
-        """Have runs of the agent held by this process; one may take `run_timeout_seconds`.
+        """Have runs of the agent held by this process; one may take `run_timeout_seconds` in all.
 
         `hooks` are what features add to its runs. Raises `ConfigurationError` for an agent that cannot be run as one.
         """
@@ -174,11 +176,15 @@ class Services:
             runner,
             self.settings,
             run_timeout_seconds,
+            attempts=self.attempts,
             pace=self._pace,
             retry=planned.options.retry,
             reasoning=planned.options.reasoning,
             meter=hooks.meter,
             listen=hooks.listen,
+            report=hooks.report,
+            tokens=hooks.tokens,
+            on_answer=hooks.on_answer,
         )
 
     def rotation(self, work: str) -> Rotation:

@@ -113,15 +113,15 @@ REPORTED = (Accepted, *TERMINALS)
 def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | None) -> None:
     """Count a run's beginning, or count its end and log it at INFO. Called by the process that appended it, so once.
 
-    Without a `run` nobody held it here, and how long it took is not known. It waited until its last attempt began, and
-    ran for as long as that one took. Tokens are `-` for a model that counts none. `agent` is as the app names it.
+    Without a `run` nobody held it here, and how long it took is not known. It ran for as long as processes had it, in
+    all its attempts, and waited for the rest. Tokens are `-` for a model that counts none. `agent` is the name.
     """
     if isinstance(event, Accepted):
         _REQUESTS.add(1, {_AGENT: agent})
         return
     if logger.isEnabledFor(logging.INFO):
         claim = None if run is None else run.claim
-        began = claim.at if claim is not None else event.at
+        began = claim.at - claim.worked if claim is not None else event.at
         usage = event.usage or event.entry.get("usage")
         counts = usage if isinstance(usage, dict) else {}
         logger.info(

@@ -23,7 +23,7 @@ from hosting.core.held_runs import HeldRuns
 from hosting.core.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.core.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.core.thread.decide import MOST_OPEN_RUNS, decide
-from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Released, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Paused, Released, Resumed, Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import RunRow
 from hosting.core.thread.run import Run, unanswered
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 PACE = Pace(first=0.25, growth=2.0, longest=2.0)
 WATCHED_SECONDS = 60.0
-_TURNS = (*TERMINALS, Claimed, Released, Deleting)
+_TURNS = (*TERMINALS, Claimed, Released, Paused, Resumed, Deleting)
 """Events that end a run, or change the possible holder of the next."""
 
 
@@ -98,6 +98,7 @@ class _Work(Struct):
     since: int
     until: float
     works_until: float
+    leaves_paused: bool
     document: Snapshot | UnreadableStateError
     ended: tuple[Terminal, ...] = ()
 
@@ -151,25 +152,27 @@ class ThreadOperations:
         *,
         queued_seconds: float = 0.0,
         most_seconds: float = math.inf,
+        leaves_paused: bool = True,
     ) -> OperationOutcome:
         """Have the run ended, by its holder or here; return the conversation with all ended runs.
 
         `queued_seconds` is what the operation before this one saw of the run's waiting. `most_seconds` is how long the
-        platform lets this one work: a run that may take longer is not begun. Once this process is to end, it returns as
-        soon as it holds nothing here. A stored document that cannot be read, or is ahead of the log, is what the
-        thread's runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
+        platform lets this one work: a run that may take longer is not begun. Once this process is to end, or if it
+        `leaves_paused` threads, it returns as soon as it holds nothing here. A document that cannot be read, or is
+        ahead, is what runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent started.
         """
         works_until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
         until = min(self._clock() + self._watched_seconds, works_until)
-        work = _Work(address, since, until, works_until, self._resumed(address, stored, head))
+        work = _Work(address, since, until, works_until, leaves_paused, self._resumed(address, stored, head))
         if head.run(run_id) is not None:
             patience = self._care.patience(run_id, queued_seconds)
             head, step = await self._until_ended(work, patience, head)
             if step is not None:
                 document = work.document
                 so_far = Store(document, head, work.ended) if isinstance(document, Snapshot) else Keep()
-                return GoOn(so_far, patience.queued_seconds, step.is_spent)
+                is_left = leaves_paused and head.is_paused
+                return so_far if is_left else GoOn(so_far, patience.queued_seconds, step.is_spent)
         if head.is_answered(self._log.clocks.wall()):
             return await self._until_forgotten(work, head)
         if isinstance(work.document, UnreadableStateError):
@@ -238,7 +241,8 @@ class ThreadOperations:
         is_spent = not has_time and (head.claim is None or idle_append is not None)
         is_spent |= self._holders.draining.is_set()
         is_free = isinstance(decide(head, self._claim(work, idle_append)), Change)
-        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or self._clock() >= work.until)
+        is_last = is_spent or self._clock() >= work.until or (work.leaves_paused and head.is_paused)
+        return _Seen(idle_append, is_free, has_time, is_spent, is_last)
 
     def _claim(self, work: _Work, idle_append: str | None) -> ClaimRun:
         """Return the claim of the next run: where it would change nothing, only the head need be read."""

@@ -130,10 +130,10 @@ class Threads:
             return size_bytes(view.text)
         return self._documents.size_bytes(view.conversation, view.stored) if view.has_document else 0
 
-    async def runs(self, address: Address, limit: int, client: EntityClient) -> list[Run]:
-        """Return the thread's newest runs. Raises as `view` does."""
+    async def runs(self, address: Address, limit: int, client: EntityClient) -> tuple[Head, list[Run]]:
+        """Return the thread's head and its newest runs. Raises as `view` does."""
         head, _ = await self._found(address, client)
-        return runs_of(address, await self._log.events(address, head.trimmed))[:limit]
+        return head, runs_of(address, await self._log.events(address, head.trimmed))[:limit]
 
     async def messages(self, address: Address, window: Window, client: EntityClient) -> MessagesPage:
         """Return a window of the conversation. Raises as `view` and the archive do."""

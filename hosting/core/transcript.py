@@ -89,7 +89,7 @@ class CalledTool(Struct, eq=False):
 
 
 Written = TextAdded | AgentMessage | TextVoided | ThoughtAdded
-Item = events.OfRun | events.ModelResult | events.Terminal | Written | CalledTool
+Item = events.OfRun | events.ModelResult | events.Progressed | events.Terminal | Written | CalledTool
 
 
 class CalledTools:
@@ -170,6 +170,8 @@ class Transcript:
                 return [] if event.within else self._take_answer(event)
             case events.Checkpointed():
                 self._mark_stable()
+            case events.Progressed():
+                return [event]
             case events.ToolStarted() if not is_step_key(event.key):
                 return [*self._end_message(), self._calls.of(event)]
             case events.ToolResult() if not is_step_key(event.key):

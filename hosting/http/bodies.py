@@ -26,6 +26,7 @@ from hosting.core.outcome import (
 )
 from hosting.http.timeline_steps import StepAuthor
 from hosting.metadata import Value
+from hosting.progress import Progress
 from hosting.workflows import WorkflowGraph
 
 
@@ -33,20 +34,22 @@ class PendingRun(RunIds):
     """A run in progress; `Location` is its URL.
 
     Its URL says in `takeover_seconds` when another process continues it at the latest, if its own process is lost.
-    `joined` is the run's id again, if the message of the request joined it.
+    `joined` is the run's id again, if the message of the request joined it. A run is `pausing` until the process that
+    has it is at its next step, and then `paused`. `progress` is there once the run's code has reported one.
     """
 
     status: OpenStatus
     response: str
     message: str
     takeover_seconds: NotRequired[float]
+    progress: NotRequired[Progress]
     joined: NotRequired[str]
     budget: NotRequired[BudgetState]
     metadata: NotRequired[dict[str, Value]]
 
 
 class RunState(RunIds):
-    """The status of a run after a request to cancel it."""
+    """The status of a run after a request to cancel, pause or resume it."""
 
     status: RunStatus
 
@@ -72,9 +75,10 @@ class ListedRun(TypedDict):
 
 
 class RunList(TypedDict):
-    """A thread's runs, newest first."""
+    """A thread's runs, newest first. Where messages were put in, `last_put` is another number after each put."""
 
     runs: list[ListedRun]
+    last_put: NotRequired[int]
 
 
 class ListedAgent(TypedDict):
@@ -182,13 +186,15 @@ class Messages(ThreadIds):
 
 
 class ExportedRun(TypedDict):
-    """One run with all its events in the thread's log."""
+    """One run with all its events in the thread's log: of its progress the newest. `paused` if it stands still."""
 
     accepted: dict[str, Any]
     attempts: int
     steps: list[dict[str, Any]]
     outcome: dict[str, Any] | None
     answers: list[dict[str, Any]]
+    progress: NotRequired[dict[str, Any]]
+    paused: NotRequired[Literal["pausing", "paused"]]
 
 
 class ExportedAttachment(TypedDict):

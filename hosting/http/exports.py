@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from hosting.core.hooks import ThreadData
 from hosting.core.thread_view import ThreadExport
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
@@ -25,7 +26,7 @@ from hosting.http.request import HttpRequest
 from hosting.http.thread_replies import export_fields
 from hosting.names import Address
 from hosting.plan import Plan
-from hosting.ports import Clocks, EntityClient
+from hosting.ports import Clocks, EntityClient, KeptContent
 from hosting.principal import Caller
 from state.codec import write
 
@@ -35,12 +36,15 @@ _PIECE_BYTES = 256 * 1024
 class Exports:
     """The exports of one app, for one event loop."""
 
-    def __init__(self, threads: Threads, reads: LargeReads, plan: Plan, clocks: Clocks) -> None:
-        """The callers take turns with `reads`."""
+    def __init__(
+        self, threads: Threads, reads: LargeReads, plan: Plan, clocks: Clocks, data: Sequence[ThreadData]
+    ) -> None:
+        """The callers take turns with `reads`; features keep this `data` of threads."""
         self._threads = threads
         self._reads = reads
         self._plan = plan
         self._clocks = clocks
+        self._data = data
 
     async def thread(self, request: HttpRequest) -> Streamed:
         """Return everything that is kept about the thread in the path; raises as `Threads.export` does.
@@ -57,7 +61,7 @@ class Exports:
         """Yield the same, piece by piece; a `reader` is somebody with whom the thread is shared."""
         async with self._reads.turn(address.owner):
             export = await self._threads.export(address, client)
-            attachments = export.attachments
+            attachments, epoch = export.attachments, export.view.head.epoch
             before, after = await asyncio.to_thread(self._around_attachments, address, export, reader)
             del export  # it is many times as large as its text
         for piece in _pieces(before):
@@ -72,8 +76,38 @@ class Exports:
                 for piece in _pieces(separator + item):
                     yield piece
                 separator = b", "
-        for piece in _pieces(after):
+        for piece in _pieces(after[:-1]):
             yield piece
+        for member, read in [each for part in self._data for each in part.contents.items()]:
+            contents = read(address, epoch) if reader is None else no_contents()
+            async for piece in self.contents(member, contents, address.owner):
+                yield piece
+        yield after[-1:]
+
+    async def contents(
+        self, member: str, contents: AsyncIterator[KeptContent], owner: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a member of large contents, piece by piece, with the comma before it; the owner takes a turn for each.
+
+        Raises what its reader does.
+        """
+        yield b", " + json_bytes(member) + b": ["
+        separator = b""
+        async for content in contents:
+            head = json_bytes({"sha256": content.sha256, "size_bytes": content.size_bytes})
+            yield separator + head[:-1] + b', "base64": "'
+            rest, separator = b"", b", "
+            while True:
+                async with self._reads.turn(owner):
+                    if (piece := await anext(content.pieces, None)) is None:
+                        break
+                    whole = len(rest + piece) // 3 * 3  # so that the texts of two pieces make one
+                    encoded = await asyncio.to_thread(b64encode, (rest + piece)[:whole])
+                    rest = (rest + piece)[whole:]
+                for part in _pieces(encoded):
+                    yield part
+            yield b64encode(rest) + b'"}'
+        yield b"]"
 
     def _around_attachments(self, address: Address, export: ThreadExport, reader: Caller | None) -> tuple[bytes, bytes]:
         """Return the text before and after the attachments."""
@@ -91,6 +125,13 @@ class Exports:
             else:
                 parts[which] += member + json_bytes(value)
         return parts[0], parts[1] + b"}"
+
+
+async def no_contents() -> AsyncGenerator[KeptContent, None]:
+    """Yield nothing: for a reader to whom contents are not shown, and on pages behind the first."""
+    none: Sequence[KeptContent] = ()
+    for content in none:
+        yield content
 
 
 async def begin_export(pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> Streamed:

@@ -151,7 +151,8 @@ def result_of_call(run: Run, plan: AgentPlan, waited_seconds: float, *, thread_i
                 f"{with_calls}{last}", {"response": text, **waiting, **where, **finish}, blocks=blocks_of(run)
             )
         case None:
-            late = f"The {plan.kind} has not answered within {waited_seconds:g} s. {_how_to_go_on(run, plan)}"
+            why = "is paused by a person" if run.paused else f"has not answered within {waited_seconds:g} s"
+            late = f"The {plan.kind} {why}. {_how_to_go_on(run, plan)}"
             return CallResult(late, {"code": "run_pending", **where}, is_error=True)
         case end:
             return CallResult.of_error(run_error(end), **where)

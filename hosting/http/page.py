@@ -7,13 +7,16 @@ relative URL is of the same version as what imports it. The first file names tha
 Every URL is relative, so a proxy may put a path before. Comments that have lines of their own are not sent: they would
 be an eighth of all. The lines stay, empty, so a line that a browser names is that of the file. Nor are the blanks sent
 with which lines begin: so no text of a script goes over two lines.
+
+The first file names the modules that the page begins with, so a browser asks for all of them at once. A module that
+another one imports by a call, and no module by a line of its own, is sent when a view needs it.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +30,7 @@ ROUTE = "ui/{*path}"
 FOLDER = Path(__file__).with_name("ui")
 
 _INDEX = "index.html"
+_MAIN = "main.js"
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -34,6 +38,7 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
 }
 _COMMENTED = (".css", ".js")
+_IMPORT = re.compile(rb'^import .* from "\./([^"]+)"$', re.MULTILINE)
 _COMMENT = re.compile(rb"^ *(?://.*|/\*(?:[^*]|\*(?!/))*\*/)$", re.MULTILINE)
 _INDENT = re.compile(rb"^ +", re.MULTILINE)
 _FOR_GOOD = "public, max-age=31536000, immutable"
@@ -85,12 +90,10 @@ class Page:
         version = sha256(b"\0".join(part for name, content in files.items() for part in (name.encode(), content)))
         self._version = version.hexdigest()[:16]
         self._files = {f"{self._version}/{name}": _File.of(name, files[name], _FOR_GOOD) for name in files}
-        modules = "\n".join(f'<link rel="modulepreload" href="{path}">' for path in self._modules())
+        first = sorted(_imported(files))
+        modules = "\n".join(f'<link rel="modulepreload" href="{self._version}/{name}">' for name in first)
         shown = index.replace("MODULES", modules).replace("VERSION", self._version)
         self._files[""] = _File.of(_INDEX, shown.encode(), _REVALIDATED)
-
-    def _modules(self) -> Iterator[str]:
-        return (path for path in self._files if path.endswith(".js"))
 
     def reply(self, requested: str, path: str, headers: Mapping[str, str]) -> Reply:
         """Return the response to a GET or HEAD of the URL path `requested`, whose part after `ui/` is `path`."""
@@ -105,3 +108,14 @@ class Page:
         if "gzip" in headers.get("accept-encoding", ""):
             return Reply(200, file.packed, file.media_type, {**sent, "content-encoding": "gzip"})
         return Reply(200, file.sent, file.media_type, sent)
+
+
+def _imported(files: Mapping[str, bytes]) -> set[str]:
+    """Return the modules that the page begins with."""
+    known, left = set[str](), [_MAIN]
+    while left:
+        name = left.pop()
+        if name in files and name not in known:
+            known.add(name)
+            left += [match.decode() for match in _IMPORT.findall(files[name])]
+    return known

@@ -27,6 +27,7 @@ from hosting.core.outcome import (
 )
 from hosting.core.thread.events import Completed, Event, Joined
 from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Superstep
 from hosting.errors import HostingError
@@ -39,7 +40,7 @@ from hosting.http.bodies import (
     in_both_spellings,
 )
 from hosting.http.refusals import RETRY_AFTER_SECONDS
-from hosting.http.run_text import status_of, text_with_decisions
+from hosting.http.run_text import progress_of, status_of, text_with_decisions
 from hosting.http.timeline import timeline_fields
 from hosting.ports import iso
 
@@ -187,6 +188,8 @@ def _pending_reply(
     sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
     if form == "text":
         how = f"The run is in progress. GET {url} until it answers 200; its `response` is the answer."
+        if run.paused:
+            how = f"The run is paused. POST {url}/resume to have it go on; then GET {url} has the answer."
         return Reply(202, f"{response}. {how}", "text/plain", sent)
     body: PendingRun = {
         "status": open_status(run),
@@ -205,7 +208,7 @@ def _pending_reply(
         body["metadata"] = metadata
     if budget is not None:
         body["budget"] = budget
-    return _sent(202, body, sent)
+    return _sent(202, {**body, **progress_of(run)}, sent)
 
 
 def _joined_reply(run: Run, end: Joined, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
@@ -229,14 +232,16 @@ def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover
 
 
 def cancel_reply(run: Run) -> Reply:
-    """Return how the run stands after a request to cancel it."""
+    """Return how the run stands after a request to cancel, pause or resume it."""
     body: RunState = {"status": status_of(run), **ids(run.accepted)}
     return json_reply(202, body, run_headers(run))
 
 
-def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:
-    """Return runs, the newest first, each with its status."""
+def runs_reply(thread_id: str, head: Head, runs: Sequence[Run]) -> Reply:
+    """Return runs, the newest first, each with its status; `head` is the thread's."""
     body: RunList = {"runs": [_listed_run(run) for run in runs]}
+    if head.put:
+        body["last_put"] = head.put
     return json_reply(200, body, thread_headers(thread_id))
 
 

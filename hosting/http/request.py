@@ -169,9 +169,16 @@ def late(routes: Iterable[Route], bound: Callable[[], Iterable[Bound]]) -> Seque
     return [Bound(route, at_request(route)) for route in routes]
 
 
+class Unshown(dict[str, str]):
+    """Values by name, whose text has the names alone: keys and tokens are among the values."""
+
+    def __repr__(self) -> str:
+        return f"<values of {', '.join(self)}>"
+
+
 def joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return each name once, repeated ones joined by a comma as HTTP joins headers, so that no value is dropped."""
     by_name: dict[str, list[str]] = {}
     for name, value in items:
         by_name.setdefault(name, []).append(value)
-    return {name: ",".join(values) for name, values in by_name.items()}
+    return Unshown((name, ",".join(values)) for name, values in by_name.items())

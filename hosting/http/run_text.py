@@ -9,6 +9,7 @@ from hosting.core.thread.events import Completed
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import PauseKind, PendingApproval
+from hosting.progress import Progress
 from hosting.visible import visible, visible_json, visible_line
 
 _ANSWERS: Mapping[PauseKind, tuple[str, str]] = {
@@ -47,6 +48,13 @@ def incomplete_note(terminal: Completed) -> str:
     """Return a sentence for readers of text only, if the answer is incomplete; else nothing."""
     reason = visible_line(finish_reason(terminal) or "")[:80]
     return f"This answer is incomplete: its finish_reason is {reason}." if is_incomplete(terminal) else ""
+
+
+def progress_of(run: Run) -> Mapping[str, Progress]:
+    """Return how far a run says that it is, as a member of its own; nothing once it has ended."""
+    if run.progress is None or run.end is not None:
+        return {}
+    return {"progress": {"share": run.progress.share, "text": run.progress.text}}
 
 
 def status_of(run: Run) -> RunStatus:

@@ -32,6 +32,7 @@ from hosting.core.outcome import (
     completed_fields,
     ids,
     labelled_ids,
+    open_status,
     outcome_fields,
     problem,
     run_error,
@@ -175,7 +176,16 @@ class Frames:
                 return "cancelled", problem(run_error(event), ids(run.accepted))
             case events.Failed() | events.TimedOut():
                 return "failed", problem(run_error(event), ids(run.accepted))
-        return None
+        return _standing_fields(event, run)
+
+
+def _standing_fields(event: events.Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the same of an event that says how far the run is, or whether it goes on."""
+    if isinstance(event, events.Progressed):
+        return "progress", {"share": event.share, "text": event.text}
+    if isinstance(event, events.Paused) or (isinstance(event, events.Released) and run.paused):
+        return "paused", {"status": open_status(run)}
+    return ("resumed", {"status": open_status(run)}) if isinstance(event, events.Resumed) else None
 
 
 def broken(error: HostingError, run: Run, at: float) -> Frame:

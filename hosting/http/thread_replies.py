@@ -11,13 +11,14 @@ from hosting.core.deletion import Receipt
 from hosting.core.outcome import Usage, shown_usage
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.finish import is_cut, word_of
-from hosting.core.thread.run import Ended
+from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread_view import MessagesPage, ThreadExport, ThreadView
 from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,
     Export,
+    ExportedRun,
     Messages,
     ShownEntry,
     Thread,
@@ -141,18 +142,24 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
         "metadata": export.view.head.metadata,
         "conversation": None,
         "attachments": [],
-        "runs": [
-            {
-                "accepted": _accepted_fields(run.accepted, reader),
-                "attempts": run.attempts,
-                "steps": [step.model_dump(mode="json") for step in run.steps],
-                "outcome": run.state.end.model_dump(mode="json") if isinstance(run.state, Ended) else None,
-                "answers": [answer.model_dump(mode="json") for answer in run.answers],
-            }
-            for run in reversed(export.view.runs)
-        ],
+        "runs": [_exported_run(run, reader) for run in reversed(export.view.runs)],
     }
     return cast(Export, {**fields, **(export.kept if reader is None else export.hidden)})
+
+
+def _exported_run(run: Run, reader: Caller | None) -> ExportedRun:
+    exported: ExportedRun = {
+        "accepted": _accepted_fields(run.accepted, reader),
+        "attempts": run.attempts,
+        "steps": [step.model_dump(mode="json") for step in run.steps],
+        "outcome": run.state.end.model_dump(mode="json") if isinstance(run.state, Ended) else None,
+        "answers": [answer.model_dump(mode="json") for answer in run.answers],
+    }
+    if run.progress is not None:
+        exported["progress"] = run.progress.model_dump(mode="json")
+    if run.paused and run.end is None:
+        exported["paused"] = run.paused
+    return exported
 
 
 def _accepted_fields(accepted: Accepted, reader: Caller | None) -> dict[str, Any]:

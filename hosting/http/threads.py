@@ -9,7 +9,7 @@ from typing import Any
 from hosting.core.hooks import ThreadData
 from hosting.core.services import Services
 from hosting.http import routes
-from hosting.http.bodies import Erasure, Export, with_members
+from hosting.http.bodies import Erasure, Export, ExportedAttachment, with_members
 from hosting.http.exports import Exports
 from hosting.http.parameters import read_limit, read_window
 from hosting.http.replies import Reply, Streamed, json_reply, runs_reply, thread_headers
@@ -64,7 +64,7 @@ class ThreadHandlers:
     async def _runs(self, request: HttpRequest) -> Reply:
         address, limit = request.address, read_limit(request.query)
         async with self._reads.turn(address.owner):
-            return runs_reply(request.thread_id, await self._threads.runs(address, limit, request.caller.client))
+            return runs_reply(request.thread_id, *await self._threads.runs(address, limit, request.caller.client))
 
     async def _export(self, request: HttpRequest) -> Streamed:
         return await self._exports.thread(request)
@@ -86,7 +86,9 @@ class ThreadHandlers:
 
 def export_body(data: Sequence[ThreadData]) -> Any:
     """Return the body of a thread's export, with the members that features add."""
-    return with_members(Export, {name: type_ for part in data for name, type_ in part.members.items()})
+    members = {name: type_ for part in data for name, type_ in part.members.items()}
+    contents = {name: list[ExportedAttachment] for part in data for name in part.contents}
+    return with_members(Export, {**members, **contents})
 
 
 def erasure_body(data: Sequence[ThreadData]) -> Any:
@@ -96,4 +98,4 @@ def erasure_body(data: Sequence[ThreadData]) -> Any:
 
 def exports_of(services: Services, plan: Plan) -> Exports:
     """Return the exports of the app's threads; its callers take turns."""
-    return Exports(services.threads, services.large_reads, plan, services.log.clocks)
+    return Exports(services.threads, services.large_reads, plan, services.log.clocks, services.thread_data)

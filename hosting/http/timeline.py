@@ -19,7 +19,7 @@ from hosting.core.thread.run import Run, common_length, is_of, under_way, with_d
 from hosting.core.thread.run_request import ExecutorCall, Superstep, messages_text
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.core.transcript import CalledTool, CalledTools
-from hosting.http.run_text import status_of
+from hosting.http.run_text import progress_of, status_of
 from hosting.http.timeline_steps import RunTimeline, TimelineStep
 from hosting.names import STEP, is_step_key
 from hosting.ports import iso
@@ -65,6 +65,8 @@ def timeline_fields(
         shown["begun_by"] = begun_by
     if continues is not None:
         shown["continues"] = continues
+    if progress := progress_of(run).get("progress"):
+        shown["progress"] = progress
     if cost := timeline.used.cost if end is None else end.cost:
         shown["cost"] = cost_text(cost)
     return shown
@@ -101,6 +103,7 @@ class _Timeline:
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
         self._thoughts, self._assigned = "", 0
+        self._paused: TimelineStep | None = None
         self.used = NOTHING
         self._number = 0
 
@@ -110,8 +113,10 @@ class _Timeline:
         self._thoughts = self._thoughts_after(event)
         if voided := text[common_length(text, self._run.text) :]:
             self._step("voided", event.at, text=voided)
+        if self._paused is not None and not (self._run.paused and self._run.end is None):
+            self._paused["ended_at"], self._paused = iso(event.at), None
         match event:
-            case events.Accepted() | events.CancelRequested():
+            case events.Accepted() | events.CancelRequested() | events.Paused():
                 self._step(event.kind, event.at)
             case events.Claimed():
                 self._use(event.unrecorded)
@@ -158,8 +163,9 @@ class _Timeline:
     def _step(self, kind: Any, at: float, **fields: Any) -> TimelineStep:
         step: TimelineStep = {"kind": kind, "at": iso(at), "ended_at": iso(at), **fields}  # type: ignore[typeddict-item]
         self.steps.append(step)
-        if kind in ("attempt", "tool_call", "tool_step"):
+        if kind in ("attempt", "tool_call", "tool_step", "paused"):
             step["ended_at"] = None
+        self._paused = step if kind == "paused" else self._paused
         return step
 
     def _decision(self, event: events.ApprovalAnswered) -> None:

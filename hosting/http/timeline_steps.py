@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from hosting.core.outcome import RunIds, RunStatus, Usage
+from hosting.progress import Progress
 
 
 class StepAuthor(TypedDict):
@@ -36,6 +37,7 @@ class TimelineStep(TypedDict):
         "tool_step",
         "executor",
         "voided",
+        "paused",
         "cancel_requested",
         "approval_answered",
         "message_joined",
@@ -81,7 +83,8 @@ class RunTimeline(RunIds):
 
     `continues` is the run whose questions or approvals were answered, so that this run began. `begun_by` is the run of
     another thread that has this one as its task. `notifies`: a webhook is notified of its end. `incomplete`: the answer
-    is incomplete for the reason `finish_reason`; the step of a model call has both if known.
+    is incomplete for the reason `finish_reason`; the step of a model call has both if known. `progress` is how far the
+    run is, while it has not ended.
     """
 
     status: RunStatus
@@ -93,5 +96,6 @@ class RunTimeline(RunIds):
     cost: NotRequired[str]
     continues: NotRequired[str]
     begun_by: NotRequired[OtherThread]
+    progress: NotRequired[Progress]
     notifies: bool
     steps: list[TimelineStep]

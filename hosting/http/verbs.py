@@ -17,6 +17,7 @@ from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, Streamed
 from hosting.http.request import HttpRequest
 from hosting.http.route import STORES, Refusals, Route
+from hosting.metadata import Value
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
@@ -146,10 +147,11 @@ class PutIn(Struct, frozen=True):
     replayed: bool = False
 
 
-class PutsMessages(Protocol):
-    """Messages that a person puts into a thread without a run: each protocol reads and shows them in its own form."""
+class BeginsThreads(Protocol):
+    """Threads that begin without a run: by messages that a person puts in, or by metadata. Each protocol reads and
+    shows them in its own form."""
 
-    async def __call__(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
+    async def put(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
         """Put messages in, or begin a thread with them; return once they stand and their signal is taken.
 
         Raises `StateRefusedError` for a workflow, `ForbiddenError` for words of the agent from somebody else than the
@@ -157,6 +159,9 @@ class PutsMessages(Protocol):
         thread may have, what the thread refuses (`hosting.core.thread.thread_rules`), `EngineUnavailableError` and
         `LogUnavailableError`.
         """
+
+    async def describe(self, address: Address, metadata: Mapping[str, Value], client: EntityClient) -> Head:
+        """Give a thread this metadata and no other, or begin it with that; raises as `Threads.describe`."""
 
 
 class Answered(Struct, frozen=True):
@@ -177,6 +182,22 @@ class AnswersApprovals(Protocol):
 
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
+        """
+
+
+class PausesRuns(Protocol):
+    """The runs that a person has stand still, and go on later."""
+
+    async def pause(self, address: Address, run_id: str, client: EntityClient) -> Run:
+        """Have the run stop at its next step, and return it as it stands; one that ends or has ended stays so.
+
+        Raises as `Runs.find` does, and `AttachmentsUnavailableError` if the pause could not be marked.
+        """
+
+    async def resume(self, address: Address, run_id: str, client: EntityClient) -> Run:
+        """Have a paused run go on, and return it as it stands; a run that is not paused goes on as before.
+
+        Raises as `Runs.find` does.
         """
 
 

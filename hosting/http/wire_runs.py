@@ -16,7 +16,7 @@ from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.outcome import usage_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
-from hosting.core.thread.events import Accepted, Completed, Event, Joined, RunEvent, Terminal
+from hosting.core.thread.events import Accepted, Completed, Event, Joined, Progressed, RunEvent, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Ended, Run, keeps_words
 from hosting.core.thread.run_request import Answering, Decision
@@ -78,6 +78,8 @@ class ItemFold(Generic[Sent]):
         for item in self._transcript.next(update):
             if isinstance(item, ThoughtAdded):
                 self._think(position, item.text)
+            elif isinstance(item, Progressed):
+                self._report(item)
             else:
                 self._end_thought(item)
                 self._project(position, item)
@@ -85,6 +87,9 @@ class ItemFold(Generic[Sent]):
 
     def _think(self, position: str, text: str) -> None:
         """Add the events for a text that is added to a thought: nothing, of a protocol without thoughts."""
+
+    def _report(self, progress: Progressed) -> None:
+        """Add the events for a new progress: nothing, of a protocol that has no place for it."""
 
     def _end_thought(self, item: Item) -> None:
         """Add the events for the end of a thought by this item, before those of the item itself."""

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from hosting.features.triggers.client import AgentRun as AgentRun
     from hosting.features.triggers.trigger import SKIP as SKIP
     from hosting.features.triggers.trigger import AgentRequest as AgentRequest
+    from hosting.features.uploads.search.index.contract import ChunkIndex as ChunkIndex
+    from hosting.features.uploads.search.index.contract import ChunkQuery as ChunkQuery
+    from hosting.features.uploads.search.index.contract import FoundChunk as FoundChunk
+    from hosting.features.uploads.search.index.contract import IndexedChunk as IndexedChunk
+    from hosting.features.uploads.search.index.contract import IndexSpace as IndexSpace
     from hosting.features.uploads.search.provider import FileSearch as FileSearch
     from hosting.features.workflows.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
@@ -60,7 +65,12 @@ _MODULES = {
     "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.features.metering.budgets",
+    "ChunkIndex": "hosting.features.uploads.search.index.contract",
+    "ChunkQuery": "hosting.features.uploads.search.index.contract",
     "FileSearch": "hosting.features.uploads.search.provider",
+    "FoundChunk": "hosting.features.uploads.search.index.contract",
+    "IndexSpace": "hosting.features.uploads.search.index.contract",
+    "IndexedChunk": "hosting.features.uploads.search.index.contract",
     "Limit": "hosting.features.metering.limits",
     "OfflineChatClient": "hosting.offline.model",
     "OwnerMemory": "hosting.features.memory.provider",
@@ -102,7 +112,12 @@ __all__ = [
     "AgentRunError",
     "AgentWorker",
     "Budget",
+    "ChunkIndex",
+    "ChunkQuery",
     "FileSearch",
+    "FoundChunk",
+    "IndexSpace",
+    "IndexedChunk",
     "Limit",
     "OfflineChatClient",
     "OwnerMemory",

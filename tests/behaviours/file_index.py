@@ -11,6 +11,8 @@ BEHAVIOURS = {
     "file-index.refuses": "A vector of another size, or without a direction, is refused with a sentence.",
     "file-index.bounds": "Small files share segments, a search reads what is new to its process, and a process "
     "remembers no more than it may.",
+    "file-index.given": "An index of one's own passes the suite of the library, and whatever it raises counts as an "
+    "index that is away.",
     "file-index.recall": "The search over vectors with a byte for each number finds nearly what an exact search finds "
     "(benchmarks).",
 }

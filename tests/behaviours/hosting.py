@@ -62,8 +62,8 @@ BEHAVIOURS = {
     "sentence that says how to mend it.",
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be.",
-    "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
-    "would cut is refused at start-up (docs/reference/settings.md).",
+    "hosting.run-limit-per-agent": "An agent may have a run limit of its own; attempts that the platform's "
+    "functionTimeout would cut are refused at start-up (docs/reference/settings.md).",
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
     "traceparent and above the framework's own; without text.",
     "hosting.metrics": "Where OpenTelemetry's SDK is set up, a process counts the runs that it accepted, works on and "

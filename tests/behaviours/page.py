@@ -6,12 +6,14 @@ BEHAVIOURS = {
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
     "page.put": "Messages that a person put into a thread stand between its turns as what they are, with who put "
-    "them in (issue 91).",
-    "page.small": "The page is at most 91 kB, compressed.",
+    "them in (issue 91); an open page shows new ones.",
+    "page.small": "What a browser loads when the page is opened is at most 91 kB, compressed; views that few open are "
+    "loaded when they are opened, and have at most 12 kB together.",
     "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.steering": "A message that is sent while a run goes on joins it, if its sender chooses that or the agent's "
     "own `busy` says so, which stands as the choice; a reload shows it with the run that took it (issue 87).",
+    "page.pausing": "The page says how far a run is, and has one button that pauses and resumes it.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and an answer is copied.",
@@ -63,6 +65,11 @@ BEHAVIOURS = {
     "chosen from the browser's list, and paused, resumed and deleted.",
     "page.webhooks": "Who was notified of the end of a run is shown with the tries and the next one, for the run and "
     "its thread, and what was not taken of all; administrators send it again.",
+    "page.files-view": "The files of a thread, an agent and the user are added, by dropping too, and listed with how "
+    "far the search is with each, what is left of the quota, and why one cannot be searched; they are saved and "
+    "deleted, in each tab at once. An answer leads to the passage that it cites.",
+    "page.uploads": "A file is seen on its way up. A large one comes in parts: one that was lost comes again, and "
+    "after a reload the same file goes on; what is given up or refused leaves nothing.",
     "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "
     "forgotten; only where the agent has a memory.",
     "page.shortcuts": "Keys lead to what is used most, and are listed; none takes what is typed into a field, and they "

@@ -43,6 +43,14 @@ BEHAVIOURS = {
     "service.words": "Words are heard at once in the process that holds the run, and logged behind that.",
     "service.outage": "A run whose log stays away is let go of, for its entity to finish, and its caller is told at "
     "once that it goes on.",
+    "run.attempts": "A run takes as many attempts as it needs, within its limit over all of them: it is handed on "
+    "between two steps before its function's time is up, each step is made once, and its budget is one (issue 95).",
+    "run.flat": "A step of a run costs the same time, storage and memory, however many there were before it.",
+    "run.long-steps": "A step that is cut off by the end of its attempt is made again with more time where that does "
+    "no harm; one that takes longer than any attempt ends its run by name.",
+    "run.attempts-killed": "A run whose attempts last for seconds ends with each step made once, in two processes that "
+    "are killed again and again, over each store.",
+    "run.folded": "An answer with too many steps for a conversation is kept without the older of them.",
     "service.retry": "A failed attempt is made again under a claim of its own.",
     "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
     "anew or changed at the end stands right.",

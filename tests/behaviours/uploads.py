@@ -11,6 +11,11 @@ BEHAVIOURS = {
     "uploads.quota": "An owner's files, and uploads that are open, stay within the quota (docs/guides/uploads.md).",
     "uploads.parts": "A file may come in parts, in any order and again after a failure, and is completed once "
     "(docs/guides/uploads.md).",
+    "uploads.carried": "A fork has the files that were there, and an assigned thread takes its files to its owner, "
+    "whichever process dies (docs/guides/uploads.md).",
+    "uploads.exported": "An export of a thread or an owner has the bytes of their files (docs/guides/uploads.md).",
+    "uploads.fetched": "The app fetches a file from an address whose host it allows, and never from inside its network "
+    "otherwise (docs/guides/uploads.md).",
     "uploads.in-pieces": "No process holds a file whole (docs/guides/uploads.md).",
     "uploads.through-a-kill": "Whichever process dies, a file is there whole or not at all, and nothing of it is left "
     "otherwise (docs/guides/uploads.md).",

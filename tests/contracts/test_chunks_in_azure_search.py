@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hosting.errors import ConfigurationError
 from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
-from tests.support.indexed_files import SPACE, chunks_of, everything, numbered
+from hosting.testing.chunk_indexes import SPACE, chunks_of, everything, numbered
 from tests.support.vector_service import MOST_DOCUMENTS, VectorService
 
 pytestmark = pytest.mark.slow

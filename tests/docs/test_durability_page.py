@@ -25,7 +25,8 @@ ROWS = {
     "after the final response was saved": "turn.terminal-record-wins",
     "not killed, but paused until another process had taken over the run": "journal.zombies",
     "by SIGTERM, which lets it stop in order": "service.leave",
-    "three times by the same message": "turn.crashing-message-ends",
+    "three times at the same step": "turn.crashing-message-ends",
+    "again and again in a [run of hours](../guides/long-runs.md), while its attempts end too": "run.attempts-killed",
 }
 
 # What promises each row of crash-points.md.

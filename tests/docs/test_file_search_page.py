@@ -16,7 +16,10 @@ from hosting.features.uploads.records import IndexState
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.engine_app import engine_app
 from tests.support.hashed_words import HashedWords
+from tests.support.inner_pytest import run_pytest
 from tests.support.pages import code, page
+
+pytest_plugins = ["pytester"]
 
 PAGE = page("docs/guides/file-search.md")
 TEXT = "# Drinks\n\nOolong costs four crowns a cup.\n"
@@ -83,3 +86,20 @@ def test_its_table_has_every_state_of_a_file() -> None:
     """In the order in which a file has them."""
     table = PAGE.partition("## How a file becomes ready")[2].partition("\n\nThe job")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*get_args(IndexState)]
+
+
+@pytest.mark.behaviour("file-index.given")
+def test_its_index_of_one_s_own_passes_the_suite_that_the_library_hands_out(pytester: pytest.Pytester) -> None:
+    """As the page shows both; one that finds a removed file does not."""
+    index, suite = code(PAGE, "python")[1:3]
+    pytester.makepyfile(f"{index}\n\n{suite}")
+    passed = run_pytest(pytester, "-q")
+    removes = "return sum(len(self.files.pop(key)) for key in self.keys(space) if key[1] == file_id)"
+    assert removes in index
+    pytester.makepyfile(f"{index.replace(removes, 'return 0')}\n\n{suite}")
+    failed = run_pytest(pytester, "-q")
+
+    tests = sum(passed.parseoutcomes().values())
+    assert passed.parseoutcomes() == {"passed": tests}
+    assert tests > 15
+    assert failed.parseoutcomes().get("failed", 0) >= 2

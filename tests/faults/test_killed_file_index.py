@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.indexed_files import SPACE, everything, first, indexed, sqlite_index
+from hosting.testing.chunk_indexes import SPACE, everything, first, indexed
+from tests.support.indexed_files import sqlite_index
 from tests.support.indexing_process import chunks_in, stays
 from tests.support.warm_python import Process, start_python
 

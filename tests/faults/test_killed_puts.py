@@ -123,6 +123,42 @@ async def test_a_thread_that_messages_began_is_found_though_nobody_asks_again(
     assert [entry["$type"] for entry in entries] == (["request", "response"] if stands else [])
 
 
+async def begin(api: Api) -> httpx.Response:
+    """Begin a conversation with metadata alone."""
+    metadata = {"agent_id": "Joker", "team": "red"}
+    return await api.http.post("/api/openai/v1/conversations", json={"metadata": metadata})
+
+
+async def first_listed(api: Api) -> str:
+    """Return the first thread of the list, once there is one."""
+    while not (threads := await listed(api)):  # noqa: ASYNC110 - the engine tells nobody
+        await asyncio.sleep(0.02)
+    return threads[0]
+
+
+@pytest.mark.parametrize(("point", "stands"), [("before log.append", False), ("after log.append", True)])
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_a_thread_that_metadata_began_is_found_though_nobody_asks_again(
+    tmp_path: Path, stores: dict[str, str], point: str, stands: bool
+) -> None:
+    """As one that messages began: its note is there before its first append."""
+    folder = killing_stores_app(tmp_path, IMPATIENT)
+
+    await killed_by(folder, point, begin, SAID='"team"', **stores)
+    async with running(folder, **stores) as (_, api):
+        before = await listed(api)
+        for _ in range(2):
+            answer = await api.http.post("/admin/functions/agents_retention", json={})
+            assert answer.status_code == 202
+        if stands:
+            thread = await asyncio.wait_for(first_listed(api), 2 * GUARD_SECONDS)
+            kept = (await api.http.get(f"/api/agents/Joker/threads/{thread}/metadata")).json()["metadata"]
+        after = await listed(api)
+
+    assert (before, len(after)) == ([], 1 if stands else 0)
+    assert not stands or kept == {"agent_id": "Joker", "team": "red"}
+
+
 @pytest.mark.parametrize(("point", "nth", "stands"), [POINTS[0], POINTS[1]])
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_state_whose_host_was_killed_is_written_once(

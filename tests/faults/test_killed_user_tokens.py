@@ -13,7 +13,8 @@ import pytest
 
 from hosting.names import new_id
 from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
+from tests.faults.killing_app import ClerksApp
+from tests.faults.mailer_app import MAILER
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.identity_provider import ADA, BOB, IdentityProvider
@@ -26,31 +27,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-MAILER = (
-    SOURCE.replace(
-        "from tests.support.clerk import clerk", "import jwt\nfrom tests.support.mailer import by_bearer, mailer"
-    )
-    .replace("agents=[clerk(note)]", "agents=[mailer(Elsewhere(), Served())], principal=by_bearer(Elsewhere())")
-    .replace(
-        "choose = ",
-        '''class Elsewhere:
-    """The provider, which is in another process."""
-
-    issuer, keys, authority = (os.environ[name] for name in ("ISSUER", "KEYS", "AUTHORITY"))
-
-    def user_of(self, token):
-        return jwt.decode(token, options={"verify_signature": False})["oid"]
-
-
-class Served(list):
-    def append(self, user):
-        super().append(user)
-        note(f"mail {user}")
-
-
-choose = ''',
-    )
-)
 POINTS = ["after 2", "before 2", "before 3"]
 
 

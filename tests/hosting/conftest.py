@@ -5,11 +5,16 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from tests.support.carriers import APP, Api, direct_api, load_app, socket_api
 from tests.support.desk import Desk
 from tests.support.direct import DirectHost
+from tests.support.exported_spans import Exported
+from tests.support.identity_provider import IdentityProvider
 from tests.support.process import Engine, Process
 from tests.support.running_host import RunningHost
 
@@ -102,3 +107,30 @@ async def desk() -> AsyncIterator[Desk]:
     desk = Desk()
     async with desk.http:
         yield desk
+
+
+@pytest.fixture(scope="session")
+def exported() -> Exported:
+    """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
+    exporter = Exported()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+@pytest.fixture
+def spans(exported: Exported) -> Iterator[Exported]:
+    """The spans of one test."""
+    exported.clear()
+    yield exported
+    exported.clear()
+
+
+@pytest.fixture
+def provider(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
+    """An identity provider, whose certificate is trusted."""
+    provider = IdentityProvider(tmp_path_factory.mktemp("provider"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(provider.certificate))
+    yield provider
+    provider.stop()

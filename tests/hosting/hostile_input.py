@@ -22,6 +22,7 @@ from agent_framework import Content, Message, tool
 from msgspec.structs import replace
 from starlette.requests import Request
 
+from hosting.authorizations import challenge_of
 from hosting.bearer import bearer_token
 from hosting.core.entity.batch import parse_batch
 from hosting.core.request.contents import Limits, ModelInputs, read_contents
@@ -205,6 +206,18 @@ def signed_in(resolver: PrincipalResolver, name: str) -> Callable[[str], object]
     return read
 
 
+def challenged(value: str) -> None:
+    """Have a text read as what a sign-in must give, and as a name and a value within that."""
+    for text in (value, json.dumps({"access_token": {value: {"value": value}}})):
+        challenge_of(text)
+
+
+async def drained(pieces: AsyncIterator[bytes]) -> None:
+    """Read all of a body."""
+    async for _ in pieces:
+        pass
+
+
 def answered_by_entra(value: str) -> None:
     """Have what the identity provider says read as a token, and as the reason for none."""
     for answer in ({"access_token": value, "token_type": "Bearer"}, {"error_description": value}):
@@ -352,7 +365,7 @@ PARSERS: Mapping[str, Parser] = {
     "the marks of an answer": Parser(
         cited,
         {**runs("【", "【0a1b2c3d"), **repeated("【", "【0a1b2c3d】", "【0a1b2c3d")},
-        ("hosting.features.uploads.search.provider._MARK",),
+        ("hosting.citations._MARK",),
     ),
     "a file's chunks": Parser(
         lambda text: list(chunked([TextPiece(text)], 100, 0)),
@@ -384,7 +397,7 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: answered(text, _head), runs("HTTP/1.1 200", "HTTP/1.1 200 "), ("hosting.exchange._STATUS",)
     ),
     "the chunks of a receiver's answer": Parser(
-        lambda text: answered(text, lambda reader: _chunks(reader, LARGEST)),
+        lambda text: answered(text, lambda reader: drained(_chunks(reader, LARGEST))),
         runs("0", "0;", "0 "),
         ("hosting.exchange._CHUNK",),
     ),
@@ -418,7 +431,7 @@ PARSERS: Mapping[str, Parser] = {
             **runs("https://", "https://[", "https://a.", "https://a.b:1", "https://a.b/"),
             **repeated("a.", begin="https://"),
         },
-        ("hosting.features.webhooks.rules._URL",),
+        ("hosting.outside._URL",),
     ),
     "a media type": Parser(
         content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.core.request.contents._MEDIA_TYPE",)
@@ -475,6 +488,11 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "an answer with a token": Parser(
         answered_by_entra, runs("AADSTS5", "a.b"), ("hosting.entra._CODE", "hosting.entra._TOKEN")
+    ),
+    "a claims challenge": Parser(
+        challenged,
+        {**runs("acrs", "c1"), **repeated("[", "]", '"', "{", "\\", '{"access_token":', '{"access_token":{"a":')},
+        ("hosting.authorizations._CLAIM", "hosting.authorizations._CLAIM_VALUE"),
     ),
     "X-MS-CLIENT-PRINCIPAL": Parser(SIGNED_IN, {**runs("e30="), **repeated("W1tb", "e30=")}),
     "its claims": Parser(

@@ -6,8 +6,6 @@ import asyncio
 import copy
 import pickle
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,15 +22,6 @@ from tests.support.owned_app import RUN, THREADS, OwnedApp
 pytestmark = pytest.mark.behaviour("user-tokens.pause")
 
 APPROVALS = f"{THREADS}/t/approvals"
-
-
-@pytest.fixture
-def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
-    """A provider, whose certificate is trusted."""
-    provider = IdentityProvider(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(provider.certificate))
-    yield provider
-    provider.stop()
 
 
 class Desk:

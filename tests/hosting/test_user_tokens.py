@@ -27,15 +27,6 @@ OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 WATCHED = "a line that shows that lines are seen"
 
 
-@pytest.fixture
-def provider(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
-    """A provider, whose certificate is trusted."""
-    provider = IdentityProvider(tmp_path_factory.mktemp("provider"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(provider.certificate))
-    yield provider
-    provider.stop()
-
-
 class Watched:
     """An app, and whom the service took for the caller of each call. At its end no token is in what it left."""
 

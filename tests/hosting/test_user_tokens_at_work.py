@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextvars import Context
-from pathlib import Path
 from typing import Any
 
 import azure.functions as func
+import httpx
 import pytest
 from agent_framework import Agent, AgentContext, AgentMiddleware, ContextProvider, tool
 
@@ -26,15 +26,6 @@ from tests.support.owned_app import RUN, THREADS, OwnedApp
 pytestmark = pytest.mark.behaviour("user-tokens.handed-on")
 
 ISSUER = f"https://login.microsoftonline.com/{TENANT}/v2.0"
-
-
-@pytest.fixture
-def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
-    """A provider, whose certificate is trusted."""
-    provider = IdentityProvider(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(provider.certificate))
-    yield provider
-    provider.stop()
 
 
 def nested(provider: IdentityProvider, noted: list[str]) -> Agent[Any]:
@@ -118,6 +109,27 @@ async def test_a_queued_message_has_the_token_of_its_own_sender(provider: Identi
     answers = [(await each).json()["response"] for each in (first, second)]
 
     assert [answer[-7:] for answer in answers] == ["told: 1", "told: 2"]
+    assert served == [ADA, BOB]
+
+
+async def test_a_run_of_an_own_route_has_its_senders_token(provider: IdentityProvider) -> None:
+    """The route asks who sends the request, and begins a run for them."""
+    served: list[str] = []
+    app = AgentFunctionApp(
+        agents=[mailer(provider, served)], principal=by_platform(provider), environ={"AGENT_LOG": "memory"}
+    )
+
+    @app.route(route="own", methods=["POST"])
+    async def own(req: func.HttpRequest) -> func.HttpResponse:
+        sender = await app.principal_of(req)
+        run = await app.client.run("Clerk", "call mail 1", owner=sender, wait=True)
+        return func.HttpResponse(run.response)
+
+    transport = httpx.ASGITransport(DirectHost(app).asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as http:
+        answers = [await http.post("/api/own", headers=of_platform(provider.token(user), user)) for user in (ADA, BOB)]
+
+    assert [answer.text.partition("told: ")[2] for answer in answers] == [f"1 by {user}" for user in (ADA, BOB)]
     assert served == [ADA, BOB]
 
 

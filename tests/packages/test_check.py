@@ -263,8 +263,8 @@ CASES: list[tuple[str, list[Change], str]] = [
     ),
     (
         "function-timeout",
-        [host("functionTimeout", value="00:05:00")],
-        "host.json: functionTimeout is 00:05:00, and a run with its spare time takes 325 s.",
+        [host("functionTimeout", value="00:05:00"), local(AGENT_ATTEMPT_SECONDS="300")],
+        "host.json: functionTimeout is 00:05:00, and an attempt of a run with its spare time takes 325 s.",
     ),
     (
         "local-requirement",

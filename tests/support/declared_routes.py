@@ -18,6 +18,7 @@ from hosting.features.overview import routes as overview_routes
 from hosting.features.overview.routes import OPERATIONS
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED, SHARED_RUN
+from hosting.features.pausing import routes as pausing_routes
 from hosting.features.thread_state import routes as thread_state
 from hosting.features.uploads import routes as uploads
 from hosting.http import routes
@@ -39,6 +40,7 @@ ROUTES = [
     BUDGET,
     *(route for route in routes_in(overview_routes) if route is not OPERATIONS),
     *routes_in(metadata_routes),
+    *routes_in(pausing_routes),
     *routes_in(approvals),
     *routes_in(standing),
     *routes_in(feedback),

@@ -12,6 +12,7 @@ import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
@@ -52,8 +53,9 @@ class Entities:
         return name.lower() in self._functions
 
     def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
-        """Queue one signal and return its delivery."""
-        task = asyncio.ensure_future(self._deliver(name.lower(), key, operation, value))
+        """Queue one signal and return its delivery: an invocation of its own, in nobody's context."""
+        work = self._deliver(name.lower(), key, operation, value)
+        task: asyncio.Task[Any] = Context().run(asyncio.ensure_future, work)
         self._tasks[task] = (name, key, operation, value)
         task.add_done_callback(self._tasks.pop)
         return task

@@ -10,7 +10,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.support.indexed_files import SPACE, chunks_of, sqlite_index
+from hosting.testing.chunk_indexes import SPACE, chunks_of
+from tests.support.indexed_files import sqlite_index
 
 REMOVED_EVERY = 3
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-from agent_framework import Agent
 
 from devhost.durable.store.contract import Store
 from hosting.app import AgentFunctionApp
@@ -58,13 +57,14 @@ class Library:
 
 @asynccontextmanager
 async def library(
-    *agents: Agent[Any],
+    *agents: Any,
+    workflows: Sequence[Any] = (),
     inner: Store | None = None,
     wires: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Library]:
-    """Run the app of these agents until the block ends."""
+    """Run the app of these agents and workflows until the block ends."""
     settings = {"AGENT_LOG": "memory", "AGENT_ADMIN_ROLE": "operators", **(environ or {})}
-    app = AgentFunctionApp(agents=agents, wires=wires, principal=with_roles, environ=settings)
+    app = AgentFunctionApp(agents=agents, workflows=workflows, wires=wires, principal=with_roles, environ=settings)
     async with engine_app(app, inner=inner) as running:
         yield Library(app, running)

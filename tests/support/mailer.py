@@ -19,7 +19,7 @@ from tests.support.identity_provider import ADA, APP, GRAPH, PROOF, TENANT, Iden
 SIGN_IN = "https://app.example/.auth/login/aad"
 
 
-def mailer(provider: IdentityProvider, served: list[str]) -> Agent[Any]:
+def mailer(provider: IdentityProvider, served: list[str], client: ClerksClient | None = None) -> Agent[Any]:
     """Return the agent; `served` gets whom the service of each call took for its caller."""
 
     def serve(token: str) -> str:
@@ -58,7 +58,17 @@ def mailer(provider: IdentityProvider, served: list[str]) -> Agent[Any]:
         """Ask for the audience that the call names."""
         return str(await current().user_token(n))
 
-    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[mail, once, either, careless, other])
+    @idempotent
+    @tool
+    async def later(n: str) -> str:
+        """Ask a person for a moment, and then act as the user."""
+        day = await current().ask("Which day?", seconds=1.0, default="today")
+        token = await current().user_token(GRAPH)
+        return f"{n} {day} by {serve(token.value)}"
+
+    return Agent(
+        client or ClerksClient(), "Do as told.", name="Clerk", tools=[mail, once, either, careless, other, later]
+    )
 
 
 def exchange(provider: IdentityProvider) -> EntraTokens:

@@ -23,6 +23,7 @@ from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.features.forks.forking import ForkCall, Forked, Forking, ForkPoint
+from hosting.features.uploads.feature import UploadSettings, UploadsFeature
 from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
@@ -183,8 +184,9 @@ class MortalProcess:
         quiet: Any = {"ended": 0.0, "missing": 0.0, "at work": 60.0}  # nothing is under way here while somebody purges
         self.services = Services(chosen, world.settings, world.loop, patience_seconds=0.1, quiet_seconds=quiet)
         parts = self.services
-        self.forking = Forking(parts.log, parts.threads, parts.archiver, parts.attachments, chosen)
         self.services.log.clocks = Clocks(world.clock, lambda: 0.0)
+        files = UploadsFeature(parts, UploadSettings())  # type: ignore[call-arg]
+        self.forking = Forking(parts.log, parts.threads, parts.archiver, parts.attachments, chosen, files=files)
         planned = AgentPlan(AGENT, self.agent)
         self.services.hold(planned, world.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from hosting.core.cells import Cells
@@ -127,8 +127,11 @@ class Disk:
                     broken.append(f"{file.name} has {whole!r}")
         return broken
 
-    async def faults(self, *scopes: Scope) -> list[str]:
-        """Return what is not as it must be: of files, sums, pieces and followers, of these scopes of one account."""
+    async def faults(self, *scopes: Scope, others: Sequence[Scope] = ()) -> list[str]:
+        """Return what is not as it must be: of files, sums, pieces and followers, of these scopes of one account.
+
+        The follower knows files of `others` too.
+        """
         uploads, account = self.process(), scopes[0].account
         files = [file for scope in scopes for file in await uploads.files(scope)]
         faults = await self.broken(*scopes)
@@ -140,7 +143,8 @@ class Disk:
         stored = set(await self.objects.names(account.contents(HUB)))
         if stored != pieces:
             faults.append(f"pieces {sorted(stored)}, not {sorted(pieces)}")
-        if self.follower.known != {file.id for file in files}:
+        more = [file for scope in others if scope not in scopes for file in await uploads.files(scope)]
+        if self.follower.known != {file.id for file in (*files, *more)}:
             faults.append("the follower knows others")
         for _, key in await self.objects.put_between(store_space(HUB, "uploads-due"), 0, 1e12):
             faults.append(f"due: {list(await self.objects.names(StoreKey(store_space(HUB, 'uploads-due'), key)))}")

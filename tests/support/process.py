@@ -39,6 +39,7 @@ from hosting.core.thread_operations import GoOn, OperationOutcome, Store, Thread
 from hosting.core.threads import Threads
 from hosting.errors import EngineUnavailableError
 from hosting.features.approvals.approvals import Approvals
+from hosting.features.progress.feature import take
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, Wait, read_utc
 from hosting.principal import Caller
@@ -235,7 +236,12 @@ class Process:
         runner = AgentRunner(chosen, AGENT, self.loop)
         agents = {
             AGENT.lower(): HostedAgent(
-                runner, read, read.run_timeout_seconds, pace=BatchPace(batch_seconds, 4096), listen=listen
+                runner,
+                read,
+                read.run_timeout_seconds,
+                pace=BatchPace(batch_seconds, 4096),
+                listen=listen,
+                report=take,
             )
         }
         stores = Stores("hub", self.store, engine.archive, attachments)

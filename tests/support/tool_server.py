@@ -20,7 +20,8 @@ GUARD_SECONDS = 5.0
 class ToolServer:
     """Serves `city_of`; use as a context manager.
 
-    `began` are the methods of its requests in order, `keys` the call keys of those that called a tool.
+    `began` are the methods of its requests in order, `keys` the call keys of those that called a tool, and `signed`
+    what each of those had in the header Authorization.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class ToolServer:
         self._ended: queue.Queue[str] = queue.Queue()
         self.began: list[str] = []
         self.keys: list[str | None] = []
+        self.signed: list[str] = []
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/mcp"
 
     def wait_for_end(self, method: str) -> None:
@@ -49,7 +51,9 @@ class ToolServer:
                 requested = json.loads(message["body"])
                 methods.append(requested.get("method", "answer"))
                 self.began.append(methods[0])
-                self.keys += [requested["params"]["_meta"].get(MCP_CALL_KEY)] if methods == ["tools/call"] else []
+                if methods == ["tools/call"]:
+                    self.keys.append(requested["params"]["_meta"].get(MCP_CALL_KEY))
+                    self.signed.append(dict(scope["headers"]).get(b"authorization", b"").decode())
             return message
 
         try:

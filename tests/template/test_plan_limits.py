@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.hosted_agent import MARGIN_SECONDS
+from hosting.core.agent.time_limits import MARGIN_SECONDS
 from hosting.settings import Settings
 from tests.template.bicep import INFRA, ROOT
 

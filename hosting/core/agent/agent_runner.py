@@ -40,6 +40,7 @@ from hosting.core.agent.steering import JoinedMessages
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.agent.steps import middleware as steps_middleware
+from hosting.core.agent.time_limits import STOPPING_SECONDS
 from hosting.core.hooks import UpdateListener
 from hosting.core.request.response_format import agents_own_format, structured_value
 from hosting.core.thread.finish import is_cut
@@ -67,9 +68,6 @@ from hosting.visible import visible_line
 from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
-
-STOPPING_SECONDS = 5.0
-"""For so long an agent that was cancelled may clean up."""
 
 CONTEXT_TOKENS = 100_000
 

@@ -49,12 +49,14 @@ _LONGEST_QUESTION = 2_000
 
 class CallAsks:
     """The questions and steps of one tool call in one attempt. `request` is the framework's, once the call has asked.
+    It `is_over` once the call's own code has ended, whatever that left at work.
 
     `within` is the key of the call that runs the tool's agent, empty for the agent that runs.
     """
 
     def __init__(self, recorder: StepRecorder, context: FunctionInvocationContext, key: str, within: str) -> None:
         self.request: Content | None = None
+        self.is_over = False
         self._recorder = recorder
         self._context = context
         self._key = key
@@ -96,11 +98,13 @@ class CallAsks:
             raise self._recorder.ended(InvalidInputError(f"The answer to {question[:200]!r} does not fit: {fault}."))
         return value if adapter is None else adapter.validate_python(value)
 
-    async def authorization(self, service: str, url: str, scopes: Iterable[str], seconds: float | None) -> None:
+    async def authorization(
+        self, service: str, url: str, scopes: Iterable[str], seconds: float | None, claims: str | None = None
+    ) -> None:
         """Return if the user has made this sign-in for the call, or pause the call."""
         self._check(seconds, self._sign_ins.total())
         try:
-            wanted = Authorization.of(service, url, scopes)
+            wanted = Authorization.of(service, url, scopes, claims)
         except ValueError as error:
             self._end(f"asks for a sign-in that nobody can make. {error}")
         identity = digest([wanted.service, sorted(wanted.scopes), owner_of(self._recorder.held.run.accepted.principal)])

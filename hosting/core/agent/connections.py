@@ -26,6 +26,7 @@ from typing import Any
 
 from hosting.core.agent.causes import chain_of, named_cause
 from hosting.core.agent.framework import McpServer, relist_tools
+from hosting.tools import AT_WORK
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +54,11 @@ class BrokenConnectionError(ConnectionError):
 class ServerConnection(AbstractAsyncContextManager[Any]):
     """A transport to a server, opened and left by a task of its own.
 
-    `is_over` once nothing comes from it any more; `on_over` is called when that happens by itself.
+    `is_over` once nothing comes from it any more; when that happens by itself it `has_broken`, and `on_over` is called.
     """
 
     def __init__(self, name: str, transport: AbstractAsyncContextManager[Any], on_over: Callable[[], object]) -> None:
-        self.is_over = False
+        self.is_over = self.has_broken = False
         self._on_over = on_over
         self._name = name
         self._transport = transport
@@ -66,7 +67,9 @@ class ServerConnection(AbstractAsyncContextManager[Any]):
 
     async def __aenter__(self) -> Any:
         opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._hold(opened), name=f"connection to {self._name}")
+        context = contextvars.copy_context()
+        context.run(AT_WORK.set, None)  # it works for other runs too
+        self._task = context.run(asyncio.create_task, self._hold(opened), name=f"connection to {self._name}")
         return await opened
 
     async def __aexit__(self, *_: object) -> None:
@@ -105,7 +108,7 @@ class ServerConnection(AbstractAsyncContextManager[Any]):
     def notice_end(self) -> None:
         """Know that the connection is over."""
         if not self.is_over:
-            self.is_over = True
+            self.is_over = self.has_broken = True
             self._on_over()
 
 
@@ -155,12 +158,13 @@ class ToolServer:
 
     @property
     def _is_over(self) -> bool:
-        return self._is_lost or (self._connection is not None and self._connection.is_over)
+        return self._is_lost or (self._connection is not None and self._connection.has_broken)
 
     @property
     def _is_in_question(self) -> bool:
-        was_connected = self._connection is not None and not self._server.is_connected
-        return self._is_over or was_connected or (self._is_doubted and not self._calls)
+        # Within a call the framework connects anew by itself, where that call is of another user: by its headers.
+        was_left = self._connection is not None and not self._server.is_connected
+        return self._is_over or ((was_left or self._is_doubted) and not self._calls)
 
     async def ready(self) -> None:
         """Return once the server is connected, after connecting anew where that is in question.
@@ -221,8 +225,8 @@ class ToolServer:
         return may_repeat and is_safe, failure
 
     async def _open_again(self) -> None:
-        work = self._reconnect() if self._is_over or not self._server.is_connected else self._check()
-        attempt = asyncio.ensure_future(work)
+        look = self._check if self._server.is_connected else self._connect
+        attempt = asyncio.ensure_future(self._reconnect() if self._is_over else look())
         done, _ = await asyncio.wait((attempt,), timeout=OPENING_SECONDS)
         if not done:
             await self.end()
@@ -238,6 +242,9 @@ class ToolServer:
             await asyncio.wait((self._closing,))
         if self._server.is_connected:
             await self._server.close()
+        await self._connect()
+
+    async def _connect(self) -> None:
         relist_tools(self._server)
         await self._server.connect()
         self._is_lost = False

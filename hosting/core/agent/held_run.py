@@ -9,11 +9,11 @@ an unknown outcome go again with the next one: each says its offset, so twice is
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from hosting.core.agent.agent_loop import Stop
+from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.commands import Change, Command, JoinRuns, RecordSteps, ReleaseRun, RetryRun, Unchanged
 from hosting.core.thread.events import (
@@ -82,9 +82,11 @@ class HeldRun:
     """One run that this process holds, from its claim to its end or to the loss of the claim.
 
     Made on the log's loop; the agent's loop reads the recorded steps and calls `append`. `run` is the run as this
-    holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, a moment of
-    `Clocks.awake`: a wall clock that is set does not end it. `stop` ends it early, and `cancelled` is why it is to end,
-    once that is known here.
+    holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, and this attempt
+    until `stops_at`, moments of `Clocks.awake`: a wall clock that is set does not end it. From `leaves_at` on it is
+    handed on behind its next step. `stop` ends it early, and `cancelled` is why it is to end, once that is known here.
+    `as_claimed` is the run as it was then; `at_work` has the keys of the tool calls under way, and `at_most_once` those
+    of this attempt that may not be made again.
 
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
@@ -94,6 +96,8 @@ class HeldRun:
     counts them.
 
     `superstep` is that of a workflow which is under way, and `on_superstep` is called with it whenever it has changed.
+
+    `reporter` writes the progress of the run, once its code has reported any, and `loop` is that of the log.
 
     `is_over` is set when the run is held no more; `lost_by` is then what it was let go of for, if it did not end.
     """
@@ -106,12 +110,12 @@ class HeldRun:
         *,
         began_at: float,
         on_append: Callable[[Decided], None],
-        until: float = math.inf,
+        times: AttemptTimes = UNLIMITED,
         used_before: TokenTotals = NOTHING,
     ) -> None:
         """`began_at` is when the claim was given to the log: its lease runs since then, however late the answer.
 
-        The runs of the thread that have ended used `used_before`.
+        `times` are those of its agent. The runs of the thread that have ended used `used_before`.
         """
         self.address = run.address
         self.run = run
@@ -119,7 +123,10 @@ class HeldRun:
         self.token = claim.token
         self.holder = claim.holder
         self.claimed_at = run.last
-        self.until = until
+        self._worked_since = began_at - claim.worked
+        self.until = self._worked_since + times.run_seconds
+        self.leaves_at, self.stops_at = began_at + times.work_seconds, began_at + times.longest_seconds
+        self.as_claimed = run
         self.used_before = used_before
         self.clocks = log.clocks
         self.stop = Stop()
@@ -127,27 +134,28 @@ class HeldRun:
         self._considered: set[str] = set()
         self.cancelled: CancelReason | None = run.state.reason if isinstance(run.state, Cancelling) else None
         self.checked_at = asyncio.get_running_loop().time()
-        self.is_draining = False
-        self.is_unwatched = False
+        self.is_draining = self.is_unwatched = self.is_paused = False
         self.is_over = asyncio.Event()
         self.lost_by: Exception | None = None
         self.take_deltas: Callable[[], tuple[Step, ...]] = tuple
         self.streamed: Callable[[], str]
         self.counted: Callable[[], TokenTotals] = lambda: NOTHING
         self.unlogged: tuple[Step, ...] = ()
+        self.reporter: Any = None
         self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
         self._log = log
         self._on_append = on_append
         self._lease_seconds = claim.lease_seconds
         self._renewed_at = began_at
         self._tokens = {claim.token}
-        self._at_work: set[str] = set()
-        self._loop = asyncio.get_running_loop()
+        self.at_work: set[str] = set()
+        self.loop = asyncio.get_running_loop()
         self._appending = asyncio.Lock()
         self._replay()
 
     def _replay(self) -> None:
         """Replay the records so far; later steps are recorded."""
+        self.at_most_once: set[str] = set()
         self._superstep: Superstep | None = None
         self.streamed = str
         steps = self.run.steps
@@ -166,7 +174,7 @@ class HeldRun:
 
     def note(self, superstep: Superstep) -> None:
         """Publish the progress of a workflow's executors; from the agent's loop. It is not stored."""
-        self._loop.call_soon_threadsafe(self._note, superstep)
+        self.loop.call_soon_threadsafe(self._note, superstep)
 
     def _note(self, superstep: Superstep) -> None:
         self._superstep = superstep
@@ -193,7 +201,9 @@ class HeldRun:
         """Return this run as the head has it; the queued runs there that may join it do so at its next model call."""
         if self.is_held_in(head):
             self._steering = tuple(run for run in head.joining if run.id not in self._considered)
-        return head.run(self.run_id)
+        run = head.run(self.run_id)
+        self.is_paused = run is not None and run.paused > 0
+        return run
 
     def hand_over(self) -> None:
         """Stop the run and release it, wherever it is; a repeat changes nothing."""
@@ -227,7 +237,22 @@ class HeldRun:
 
     def release(self) -> ReleaseRun:
         """Return the command that gives the run up after its signal was sent."""
-        return ReleaseRun(self.clocks.wall(), self.token, signalled=True, unrecorded=self._unrecorded())
+        worked, unrecorded = self._worked(), self._unrecorded()
+        return ReleaseRun(self.clocks.wall(), self.token, signalled=True, worked=worked, unrecorded=unrecorded)
+
+    def _worked(self) -> int:
+        """Return for how many seconds processes have had the run, as far as each of them wrote it down."""
+        return int(self.clocks.awake() - self._worked_since)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the run is to be released behind its next step."""
+        return self.is_draining or self.is_unwatched or self.is_paused or self.clocks.awake() >= self.leaves_at
+
+    def left(self) -> DrainingError:
+        """Return what ends this attempt between two steps, for another process to go on, now or after a pause."""
+        why = "paused" if self.is_paused else "handed to another process"
+        return DrainingError(f"Run {self.run_id} is {why} after this step.")
 
     def _unrecorded(self) -> dict[str, int]:
         """Return the usage of model calls that no event of the run has; empty if it is not counted."""
@@ -243,28 +268,35 @@ class HeldRun:
 
     async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of the work on the log's loop; from the agent's."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def append_on_loop(self, *steps: Step) -> None:
         """Append waiting deltas, then the steps; raises as `append` does. On the log's loop.
 
         Without either it returns at once, unless the lease was not renewed in time. So before a model or tool call this
-        finds out whether the run was taken over. While the run is to be handed on (`is_draining`, `is_unwatched`), the
-        next tool result is the last step if no other tool is at work: its append raises `DrainingError`.
+        finds out whether the run was taken over. While the run is to be handed on (`is_leaving`), the next tool result
+        is the last step if no other tool is at work: its append raises `DrainingError`. While it is to pause, no tool
+        call begins either.
         """
+        begun = [step.key for step in steps if isinstance(step, ToolStarted)]
+        is_stopped = self.is_paused and bool(begun) and self.at_work == self._around(begun)
+        if is_stopped:
+            steps = tuple(step for step in steps if not isinstance(step, ToolStarted))
         async with self._appending:
             deltas = self.unlogged = (*self.unlogged, *self.take_deltas())
             if deltas or steps or not self.has_lease:  # an append proves a lease that may have been lost
-                await self._execute(RecordSteps(self.token, (*deltas, *steps)))
+                await self._execute(RecordSteps(self.token, (*deltas, *steps), self._worked()))
             self.unlogged = self.unlogged[len(deltas) :]
         ended = [step.key for step in steps if isinstance(step, ToolResult)]
-        is_between = any(isinstance(step, Checkpointed) for step in steps)
-        self._at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
-        self._at_work.difference_update(ended)
-        # An agent that is a tool may be cut short, because its own steps are replayed.
-        around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
-        if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
-            raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
+        is_between = is_stopped or bool(ended) or any(isinstance(step, Checkpointed) for step in steps)
+        self.at_work.update([] if is_stopped else begun)
+        self.at_work.difference_update(ended)
+        if is_between and self.at_work == self._around([*ended, *begun]) and self.is_leaving:
+            raise self.left()
+
+    def _around(self, keys: Iterable[str]) -> set[str]:
+        """Return the tools at work around these calls: agents, which may be cut short, for their steps are replayed."""
+        return {tool for tool in self.at_work if any(key.startswith(f"{tool}/") for key in keys)}
 
     async def take_steering(self, number: int) -> None:
         """Have the runs that may join this one do so before its model call of that number. From the agent's loop.
@@ -288,7 +320,7 @@ class HeldRun:
         )
         if joining:
             async with self._appending:
-                await self._execute(JoinRuns(self.token, joining))
+                await self._execute(JoinRuns(self.token, joining, self._worked()))
 
     async def run_before(self) -> Run | None:
         """Return the ended run that requested the approvals; None if its events are gone. From the agent's loop."""
@@ -303,12 +335,12 @@ class HeldRun:
 
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""
-        await self._execute(RecordSteps(self.token))
+        await self._execute(RecordSteps(self.token, worked=self._worked()))
 
     async def retry(self, new_token: str, failed: str) -> None:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_on_loop()
-        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded())
+        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded(), self._worked())
         self._tokens.add(new_token)
         self.token = new_token  # a renewal that comes meanwhile is appended after this, and needs the new one
         try:

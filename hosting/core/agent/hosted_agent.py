@@ -4,46 +4,49 @@ Theory. The holder of the claim runs the agent, and no other process does. Its e
 token, and is the only end of the run. A holder that was taken over finds its token stale and drops what it did. A
 holder without a log releases the run: its lease runs out, and the next holder replays the recorded steps.
 
-How long an attempt may take is what the app's author chose, inside what the platform gives a function. The platform
-ends a function at `functionTimeout` by ending its worker, and with it every other run there. So we must stop a run
-before: a limit that leaves no time to stop the agent and to append the end is refused.
+How long a run and an attempt of it may take is in `time_limits`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
+from functools import partial
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import structs
 
-from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
+from hosting.core.agent.agent_runner import AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.changed_calls import with_arguments, with_rules
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
+from hosting.core.agent.long_steps import end_in_time
 from hosting.core.agent.recorded import drop_thoughts
+from hosting.core.agent.smaller_answers import smaller_answer
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
-from hosting.core.hooks import Listen, Meter
+from hosting.core.agent.time_limits import UNLIMITED, AttemptTimes
+from hosting.core.hooks import Listen, Meter, OnAnswer, Report
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Step, Terminal
 from hosting.core.thread.events import encode as encode_event
 from hosting.core.thread.messages import call_notes, expiry, pending_approvals, run_messages
 from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import RETRIED
-from hosting.core.thread_log import PATIENCE_SECONDS
+from hosting.core.thread.versions import NEWEST_VERSION, VERSION
 from hosting.errors import (
     BudgetExceededError,
-    ConfigurationError,
     HostingError,
     RunCancelledError,
+    RunTimedOutError,
     UnreadableStateError,
     UnstorableAnswerError,
 )
 from hosting.names import new_id
 from hosting.options import Reasoning, Retry
 from hosting.ports import iso
+from hosting.progress import REPORT
 from hosting.settings import Settings
 from hosting.tools import AT_WORK, RunAtWork
 from state.attachments import external_bytes
@@ -52,14 +55,18 @@ from state.convert import stored_response
 from state.errors import BadContentError
 from state.models import Conversation, ResponseEntry
 
+if TYPE_CHECKING:
+    from hosting.user_tokens import OnBehalfOf
+
 logger = logging.getLogger(__name__)
 
 
 class HostedAgent:
-    """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
+    """One agent as its runs are executed here; one of them may take `run_timeout_seconds`, its `attempts` as those say.
 
     `retry` is for requests that bring none. `reasoning` is what becomes of its model's thoughts. `meter` counts the
-    model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates.
+    model calls of its attempts, if anybody asks for them. `listen` returns the listener of an attempt's updates,
+    and `on_answer` adds to its answer. `tokens` has those of the runs' callers.
     """
 
     def __init__(
@@ -69,12 +76,18 @@ class HostedAgent:
         run_timeout_seconds: float,
         *,
         pace: BatchPace,
+        attempts: AttemptTimes = UNLIMITED,
         retry: Retry | None = None,
         reasoning: Reasoning | None = None,
         meter: Meter | None = None,
         listen: Listen | None = None,
+        report: Report | None = None,
+        tokens: OnBehalfOf | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> None:
-        self.run_timeout_seconds = run_timeout_seconds
+        self.times = structs.replace(attempts, run_seconds=run_timeout_seconds)
+        self.attempt_seconds = min(run_timeout_seconds, attempts.longest_seconds)
+        self.claim_version = VERSION if self.attempt_seconds == run_timeout_seconds else NEWEST_VERSION
         self.name = runner.name
         self.check_answer = runner.check_answer
         self.clear = runner.clear
@@ -83,14 +96,17 @@ class HostedAgent:
         self._retry = retry
         self._shows_thoughts, self._drops_thoughts = reasoning == "show", reasoning == "drop"
         self._meter = meter
-        self._listen = listen
+        self._listen, self._on_answer = listen, on_answer
+        self._report = report
+        self._tokens = tokens
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
         """Return how the run ends after this conversation; that and the run's last deltas are not appended yet.
 
-        `on_delta` is called with each delta as it comes. Raises `StaleTokenError` once another holds the run, and
-        `LogUnavailableError` when a step could not be recorded: the run then continues elsewhere.
+        `on_delta` is called with each delta as it comes. Raises `StaleTokenError` once another holds the run,
+        `DrainingError` where another process is to go on, and `LogUnavailableError` when a step could not be recorded:
+        the run then continues elsewhere.
         """
         while True:
             with run_span(held.run) as span:
@@ -99,18 +115,7 @@ class HostedAgent:
                 except BadContentError as error:
                     refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
                     return unanswered(held.run_id, held.clocks.wall(), refused)
-                accepted, address = held.run.accepted, held.address
-                ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
-                token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
-                try:
-                    limit = self.run_timeout_seconds
-                    outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
-                finally:
-                    AT_WORK.reset(token)
-                    if attempt.listener is not None:
-                        attempt.listener.finish()
-                    if attempt.recorder is not None and attempt.recorder.meter is not None:
-                        await attempt.recorder.meter.count_cut_short()
+                outcome = await self._work(held, attempt)
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
                 deltas: tuple[Step, ...] = ()
                 if attempt.deltas is not None:
@@ -126,11 +131,38 @@ class HostedAgent:
                     if meter is not None:
                         ended = meter.counted_in(ended)
                     record_outcome(span, ended)
-                    if isinstance(ended, Completed):
-                        return ended
-                    return ended.model_copy(update={"under_way": held.superstep})
+                    if self._tokens is not None and ended.kind != "cancelled":  # one that is released goes on
+                        self._tokens.forget(held.run_id)
+                    is_whole = isinstance(ended, Completed)
+                    return ended if is_whole else ended.model_copy(update={"under_way": held.superstep})
             if held.stop.is_requested:  # in the pause
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
+
+    async def _work(self, held: HeldRun, attempt: Attempt) -> AttemptOutcome:
+        """Have the agent work, and tools ask of the run that is at work."""
+        accepted, address = held.run.accepted, held.address
+        ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
+        token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
+        reporting = REPORT.set(self._report and partial(self._report, held, held.run.attempts))
+        tokens = None if self._tokens is None else self._tokens.begin(held.run_id, accepted.principal)
+        try:
+            limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()
+            outcome = await self._runner.run(attempt, limit, limit - left)
+        finally:
+            AT_WORK.reset(token)
+            REPORT.reset(reporting)
+            if tokens is not None:
+                tokens.end()
+            if attempt.listener is not None:
+                attempt.listener.finish()
+            if attempt.recorder is not None and attempt.recorder.meter is not None:
+                await attempt.recorder.meter.count_cut_short()
+        if not isinstance(outcome, AgentFailure):
+            if self._on_answer is not None:
+                self._on_answer(held.run, outcome.response)
+        elif isinstance(outcome.error, RunTimedOutError):
+            return AgentFailure(end_in_time(held, outcome.error))
+        return outcome
 
     def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:
         """Return the next attempt's input. Steps are recorded if the agent's can be and the request has any."""
@@ -168,12 +200,14 @@ class HostedAgent:
             return False
         logger.warning("An attempt of run %s ended as %s. The next: in %g s.", held.run_id, error.code, seconds)
         await held.retry(new_id(), error.code)
-        pausing = asyncio.ensure_future(asyncio.sleep(seconds))
+        pausing = asyncio.ensure_future(asyncio.sleep(min(seconds, held.stops_at - held.clocks.awake())))
         held.stop.bind(pausing)
         try:
             await asyncio.wait((pausing,))
         finally:
             pausing.cancel()
+        if held.is_leaving and not held.stop.is_requested:
+            raise held.left()
         return True
 
     def _ended(self, attempt: Attempt, outcome: AttemptOutcome, messages_before: int, now: float) -> Terminal:
@@ -208,14 +242,7 @@ class HostedAgent:
             )
             kept_bytes = len(encode_event(completed)) - external_bytes(completed.response, settings.attachment_bytes)
             if kept_bytes > settings.state_limit_bytes:
-                logger.error(
-                    "The answer of run %s has %d bytes and a conversation at most %d: it is kept in its log only.",
-                    run_id,
-                    kept_bytes,
-                    settings.state_limit_bytes,
-                )
-                lost = {"kept": False, "message_count": count + 1, "approvals": (), "expires_at": None}
-                completed = completed.model_copy(update=lost)
+                completed = smaller_answer(completed, kept_bytes, settings)
             return completed
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
@@ -223,35 +250,3 @@ class HostedAgent:
                 f"The agent's answer cannot be stored. The log has the cause under run {run_id}."
             )
             return unanswered(run_id, now, error)
-
-
-ENDING_SECONDS = STOPPING_SECONDS + PATIENCE_SECONDS
-"""The time of a run after its limit: the agent's clean-up, and a log that is away while its end is appended."""
-
-MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
-"""Between a run's limit and the function's: its end, and a log that is away before its agent starts."""
-
-
-class TimeLimit(Struct, frozen=True):
-    """The limit of runs unless an agent has its own, and the platform's, which is None when it has none."""
-
-    default_seconds: float
-    function_seconds: float | None
-
-    @property
-    def working_seconds(self) -> float:
-        """The time in which an entity may work before its held runs must end."""
-        return math.inf if self.function_seconds is None else self.function_seconds - ENDING_SECONDS
-
-    def of(self, agent: str, own_seconds: float | None) -> float:
-        """Return the limit of one agent's runs; raises `ConfigurationError` if it is invalid or does not fit."""
-        seconds = self.default_seconds if own_seconds is None else own_seconds
-        name = "AGENT_RUN_TIMEOUT_SECONDS" if own_seconds is None else f"run_timeout_seconds of agent {agent!r}"
-        if not 0 < seconds <= 86_400:
-            raise ConfigurationError(f"{name} is {seconds:.12g} s: it must be above 0 and at most 86400.")
-        if self.function_seconds is not None and seconds + MARGIN_SECONDS > self.function_seconds:
-            raise ConfigurationError(
-                f"{name} is {seconds:.12g} s and the platform ends a function after {self.function_seconds:.12g} s. "
-                f"Choose at most {self.function_seconds - MARGIN_SECONDS:.12g}, or raise functionTimeout in host.json."
-            )
-        return float(seconds)

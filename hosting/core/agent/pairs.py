@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import copy
+from operator import is_
 
 from agent_framework import ChatContext, ChatMiddleware, Content, Message
 
@@ -20,16 +21,30 @@ _MISSING = "This call has no result: it was not made, or its outcome was not rec
 class WholeCalls(ChatMiddleware):
     """Completes the messages for a model, unless the provider keeps the conversation and gets only new ones."""
 
+    def __init__(self) -> None:
+        self._known: list[Message] = []
+        self._used: set[str] = set()
+
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Change the messages where they are not whole."""
+        """Change the messages where they are not whole.
+
+        Whole messages of the call before are not looked at again: a run may have very many.
+        """
         if not (context.options or {}).get("conversation_id"):
-            context.messages = whole(context.messages)
+            known, messages = self._known, list(context.messages)
+            if not (len(known) <= len(messages) and all(map(is_, known, messages))):
+                known, self._used = [], set()
+            if _is_whole(messages[len(known) :], self._used):
+                self._known = messages
+            else:
+                self._known, self._used = [], set()
+                context.messages = _made_whole(messages)
         await call_next()
 
 
 def whole(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages with each call beside its result; those that are whole are returned as they are."""
-    return messages if _is_whole(messages) else _made_whole(messages)
+    return messages if _is_whole(messages, set()) else _made_whole(messages)
 
 
 def whole_before_open(messages: Sequence[Message]) -> Sequence[Message]:
@@ -38,8 +53,8 @@ def whole_before_open(messages: Sequence[Message]) -> Sequence[Message]:
     return [*whole(messages[:newest]), *messages[newest:]]
 
 
-def _is_whole(messages: Sequence[Message]) -> bool:
-    used: set[str] = set()
+def _is_whole(messages: Sequence[Message], used: set[str]) -> bool:
+    """Return whether these messages are whole; `used` has the ids of calls before them, and gets theirs."""
     waiting: set[str] = set()
     for message in messages:
         if len(message.contents) == 1 and message.contents[0].type == "text" and not waiting:

@@ -100,3 +100,22 @@ def digest(value: Any) -> str:
     """Return the digest of a value as JSON; half a character counts as its replacement."""
     text = json.dumps(portable_value(value), sort_keys=True, default=str)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+class RunningDigest:
+    """The digest of a list of digests, which grows: `digest` of all of them, without a look at those before."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._between = b"["
+
+    def add(self, item: str) -> None:
+        """Add the next of them."""
+        self._hash.update(b'%b"%b"' % (self._between, item.encode()))
+        self._between = b", "
+
+    def value(self) -> str:
+        """Return the digest until now."""
+        whole = self._hash.copy()
+        whole.update(b"[]" if self._between == b"[" else b"]")
+        return whole.hexdigest()

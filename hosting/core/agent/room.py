@@ -7,7 +7,8 @@ messages do, and no call is parted from its results. The messages of the run its
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import is_
 
 from agent_framework import Agent, ChatContext, ChatMiddleware, CompactionProvider, Content, Message
 
@@ -72,11 +73,21 @@ class RoomForCalls(ChatMiddleware):
     history: SessionHistory
     tokens: int
     keeps_newest: bool
+    _known: list[Message] = field(default_factory=list)
+    _estimated: int = 0
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Shorten the messages to send, also those of an agent that loads its history for each call."""
-        excluded = without_room(context.messages, (), self.tokens, keeps_newest=self.keeps_newest)
-        if excluded:
+        """Shorten the messages to send, also those of an agent that loads its history for each call.
+
+        Messages that stood there at the call before are not estimated again: a run may have very many.
+        """
+        known, messages = self._known, list(context.messages)
+        is_longer = len(known) <= len(messages) and all(map(is_, known, messages))
+        newly = messages[len(known) :] if is_longer else messages
+        self._estimated = estimated_tokens(newly) + (self._estimated if is_longer else 0)
+        self._known = messages
+        if self._estimated > self.tokens:
+            excluded = without_room(messages, (), self.tokens, keeps_newest=self.keeps_newest)
             self.history.leave_out(excluded)
             left_out = set(map(id, excluded))
             context.messages = [message for message in context.messages if id(message) not in left_out]

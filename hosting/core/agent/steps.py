@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, TypeVar
 
 from agent_framework import (
@@ -53,6 +54,7 @@ from hosting.core.agent.framework import (
 )
 from hosting.core.agent.history import is_of_thread
 from hosting.core.agent.recorded import (
+    RunningDigest,
     digest,
     digest_of_message,
     recorded_answer,
@@ -97,17 +99,24 @@ class AgentSteps(Struct, eq=False):
     joined: JoinedMessages = field(default_factory=JoinedMessages)
     _tool_calls: Counter[str] = field(default_factory=Counter)
     _digests: dict[int, tuple[Message, str]] = field(default_factory=dict)
+    _known: list[Message] = field(default_factory=list)
+    _digest: RunningDigest = field(default_factory=RunningDigest)
 
     def digest(self, messages: Sequence[Message]) -> str:
         """Return the digest of the messages that this run added; each is digested once, when it is first there.
 
         The thread's history is left out: it is the same for every attempt.
         """
-        own = [message for message in messages if not is_of_thread(message)]
-        for message in own:
-            if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
-                self._digests[id(message)] = (message, digest_of_message(message))
-        return digest([self._digests[id(message)][1] for message in own])
+        known = self._known
+        if not (len(known) <= len(messages) and all(map(is_, known, messages))):
+            known, self._digest = [], RunningDigest()
+        for message in messages[len(known) :]:
+            if not is_of_thread(message):
+                if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
+                    self._digests[id(message)] = (message, digest_of_message(message))
+                self._digest.add(self._digests[id(message)][1])
+        self._known = list(messages)
+        return self._digest.value()
 
     def key_of(self, context: FunctionInvocationContext) -> str:
         """Return `<model call>.<call id>`, and a number after it where a model gave one id to several calls.
@@ -257,6 +266,8 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         started = ToolStarted(
             at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=identity, arguments=arguments
         )
+        if inner is None and not is_harmless:
+            held.at_most_once.add(key)
         await recorder.start(started)
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
@@ -301,6 +312,7 @@ async def _call(
         )
         raise
     finally:
+        asks.is_over = True
         WITHIN.reset(token)
     with recorder.writing():
         result = tool_result(held.run_id, held.clocks.wall(), key, context.result, changes.since())

@@ -177,7 +177,12 @@ class ThreadEntity:
         while True:
             left = delivery.until - self._clocks.awake()
             outcome = await self._operations.run(
-                delivery.address, delivery.text, run_id, queued_seconds=queued_seconds, most_seconds=left
+                delivery.address,
+                delivery.text,
+                run_id,
+                queued_seconds=queued_seconds,
+                most_seconds=left,
+                leaves_paused=not is_called,
             )
             if not (is_called and isinstance(outcome, GoOn)):  # only this operation can answer a caller
                 break

@@ -6,6 +6,7 @@ caller knows by its own clock. To decide again on a newer head, the caller reads
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from hosting.core.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange,
 from hosting.core.thread.run_request import Decision, GrantedAccess, InstanceOutcome
 from hosting.core.thread.sources import AssignedSource, ForkSource
 from hosting.core.thread.thread_events import DeleteReason, MessagesPut, Rewound
+from hosting.core.thread.versions import VERSION
 from hosting.errors import HostingError
 from hosting.metadata import Metadata, Value
 from hosting.names import Busy
@@ -24,13 +26,19 @@ from hosting.principal import Principal
 
 
 class ClaimTerms(Struct, frozen=True):
-    """A claim's record of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
+    """A claim's record of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`.
+
+    The run may take `run_seconds` in all its attempts. Version 12 of a claim is of one that may take several: an older
+    code would end it with the first.
+    """
 
     token: str
     holder: Holder
     lease_seconds: float
     deadline: float
     process: str = ""
+    run_seconds: float = math.inf
+    v: int = VERSION
 
 
 class Command(Struct, frozen=True):
@@ -107,7 +115,8 @@ class ClaimRun(Command, frozen=True):
 class RetryRun(Command, frozen=True):
     """Claim one's own run again as the next attempt, because this one `failed` with that code.
 
-    `unrecorded` is what its model calls used that no event has.
+    `worked` is for how many seconds the run was held, by all its holders, and `unrecorded` what its model calls used
+    that no event has.
     """
 
     at: float
@@ -115,13 +124,15 @@ class RetryRun(Command, frozen=True):
     new_token: str
     failed: str
     unrecorded: dict[str, int] = field(default_factory=dict)
+    worked: int = 0
 
 
 class RecordSteps(Command, frozen=True):
-    """Append steps of the run; without any, renew the lease alone."""
+    """Append steps of the run; without any, renew the lease alone. `worked` as in `RetryRun`."""
 
     token: str
     steps: tuple[Step, ...] = ()
+    worked: int = 0
 
 
 class JoinRuns(Command, frozen=True):
@@ -129,18 +140,20 @@ class JoinRuns(Command, frozen=True):
 
     token: str
     joined: tuple[Joined, ...]
+    worked: int = 0
 
 
 class ReleaseRun(Command, frozen=True):
     """Give up one's claim, so that the entity continues. `signalled`: its signal was taken.
 
-    `unrecorded` is what model calls of this attempt used that no event has.
+    `worked` as in `RetryRun`. `unrecorded` is what model calls of this attempt used that no event has.
     """
 
     at: float
     token: str
     signalled: bool
     unrecorded: dict[str, int] = field(default_factory=dict)
+    worked: int = 0
 
 
 class EndRun(Command, frozen=True):
@@ -158,6 +171,20 @@ class CancelRun(Command, frozen=True):
     at: float
     run_id: str
     reason: CancelReason = "asked"
+
+
+class PauseRun(Command, frozen=True):
+    """Have the run stop at its next step, and be claimed by nobody until it is resumed."""
+
+    at: float
+    run_id: str
+
+
+class ResumeRun(Command, frozen=True):
+    """Have a paused run go on, and be sure that it will end."""
+
+    at: float
+    run_id: str
 
 
 class ExpireRun(Command, frozen=True):

@@ -39,7 +39,7 @@ from hosting.metadata import Value, merged
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
 MOST_APPROVALS = 40
-"""How many processes may be lost to a run; how many runs a head holds, and how many approvals one append can."""
+"""How many processes may be lost to one step of a run; how many runs a head holds, how many approvals one append."""
 
 
 def decide(head: Head, command: commands.Command) -> commands.Outcome:
@@ -137,8 +137,11 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
         if not is_taken_over:
             return commands.Unchanged(run.id)
     ending = end_without_agent(run)
-    if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
-        crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not retried.")
+    if ending is None and run.paused:  # a holder that was lost has its claim no more, and no other has it
+        released = events.Released(at=command.at, run_id=run.id, signalled=True)
+        return Draft(head).add(released).change(run.id) if is_taken_over else commands.Unchanged(run.id)
+    if ending is None and is_taken_over and run.fruitless + 1 >= MOST_LOST:
+        crashed = errors.RunCrashedError(f"The run ended its process {run.fruitless + 1} times and is not retried.")
         ending = crashed if run.cancelled is None else cancellation(run.cancelled)
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
@@ -159,10 +162,11 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
     if ending is not None:
         lost, draft = command.unrecorded, Draft(head)
         if lost:
-            draft.add(events.Released(at=command.at, run_id=claim.run_id, signalled=False, unrecorded=lost))
+            moment, run_id, worked = command.at, claim.run_id, command.worked
+            draft.add(events.Released(at=moment, run_id=run_id, signalled=False, worked=worked, unrecorded=lost))
         return _end_unanswered(draft, command.at, ending)
     terms = commands.ClaimTerms(command.new_token, claim.holder, claim.lease_seconds, claim.deadline, claim.process)
-    before = {"failed": command.failed, "unrecorded": command.unrecorded}
+    before = {"failed": command.failed, "worked": command.worked, "unrecorded": command.unrecorded}
     return Draft(head).claim(command.at, terms, **before).change(claim.run_id)
 
 
@@ -170,7 +174,7 @@ def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.token != command.token:
         return commands.Stale()
-    return Draft(head).add(*command.steps).renew().change(claim.run_id)
+    return Draft(head).add(*command.steps).renew(command.worked).change(claim.run_id)
 
 
 def _join(head: Head, command: commands.JoinRuns) -> commands.Outcome:
@@ -181,7 +185,7 @@ def _join(head: Head, command: commands.JoinRuns) -> commands.Outcome:
     for joined in command.joined:
         if joined.run_id in joining:
             draft.join(joined)
-    return commands.Unchanged(claim.run_id) if draft.head is head else draft.renew().change(claim.run_id)
+    return commands.Unchanged(claim.run_id) if draft.head is head else draft.renew(command.worked).change(claim.run_id)
 
 
 def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
@@ -189,7 +193,11 @@ def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
     if claim is None or claim.token != command.token:
         return commands.Stale()
     released = events.Released(
-        at=command.at, run_id=claim.run_id, signalled=command.signalled, unrecorded=command.unrecorded
+        at=command.at,
+        run_id=claim.run_id,
+        signalled=command.signalled,
+        worked=command.worked,
+        unrecorded=command.unrecorded,
     )
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 
@@ -218,7 +226,8 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
         draft.row(RowChange(ApprovalRow.name_of(approval.id), first, row))
     draft.end_in_turn(terminal.at)
     following = draft.head.next_run
-    if following is not None and end_without_agent(following) is None and following.id in command.callers:
+    is_free = following is not None and end_without_agent(following) is None and not following.paused
+    if following is not None and is_free and following.id in command.callers:
         draft.claim(terminal.at, command.callers[following.id])
     return draft.change(terminal.run_id)
 
@@ -235,8 +244,27 @@ def _cancel(head: Head, command: commands.CancelRun) -> commands.Outcome:
     if run.cancelled is None:
         draft.add(events.CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
     draft.end_in_turn(command.at)
-    signal = needs_signal(head, run, command.at)
+    signal = head.is_paused or needs_signal(head, run, command.at)
     return commands.Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
+
+
+def _pause(head: Head, command: commands.PauseRun) -> commands.Outcome:
+    """Pause the run. One that is to end is not paused."""
+    run = head.run(command.run_id)
+    if run is None:
+        return already_ended(head, command.run_id)
+    if run.paused or run.cancelled is not None:
+        return commands.Unchanged(run.id)
+    at_work = head.claim is not None and head.claim.run_id == run.id
+    return Draft(head).add(events.Paused(at=command.at, run_id=run.id, at_work=at_work)).change(run.id)
+
+
+def _resume(head: Head, command: commands.ResumeRun) -> commands.Outcome:
+    """Resume the run. A repeat has the signal sent that the first one may have died before."""
+    run = head.run(command.run_id)
+    if run is None or not run.paused:
+        return attach(head, commands.AttachToRun(command.at, command.run_id))
+    return Draft(head).add(events.Resumed(at=command.at, run_id=run.id)).change(run.id, signal=True)
 
 
 def _expire(head: Head, command: commands.ExpireRun) -> commands.Outcome:
@@ -294,6 +322,8 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ReleaseRun: _release,
     commands.EndRun: _end,
     commands.CancelRun: _cancel,
+    commands.PauseRun: _pause,
+    commands.ResumeRun: _resume,
     commands.ExpireRun: _expire,
     commands.SignalFailed: signal_failed,
     commands.AnswerApproval: _answer,

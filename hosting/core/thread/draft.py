@@ -55,11 +55,14 @@ class Draft:
         self.head = fold(self.head, versioned)
         return self
 
-    def renew(self) -> Draft:
-        """Renew the claim's lease: this append is of its holder."""
+    def renew(self, worked: int) -> Draft:
+        """Renew the claim's lease: this append is of its holder, when processes had the run for `worked` seconds."""
         if (claim := self.head.claim) is not None:
-            renewed = claim.model_copy(update={"renewals": claim.renewals + 1})
-            self.head = self.head.model_copy(update={"claim": renewed})
+            renewed: dict[str, Any] = {"claim": claim.model_copy(update={"renewals": claim.renewals + 1})}
+            run, *queued = self.head.runs
+            if worked > run.worked:
+                renewed["runs"] = (run.model_copy(update={"worked": worked}), *queued)
+            self.head = self.head.model_copy(update=renewed)
         return self
 
     def row(self, change: RowChange) -> Draft:
@@ -93,16 +96,17 @@ class Draft:
         run = self.head.runs[0]
         return self.add(
             Claimed(
+                v=terms.v,
                 at=moment,
                 run_id=run.id,
                 attempt=run.attempts + 1,
                 token=terms.token,
                 holder=terms.holder,
                 lease_seconds=terms.lease_seconds,
-                deadline=terms.deadline,
+                deadline=min(terms.deadline, moment + max(0.0, terms.run_seconds - run.worked)),
                 process=terms.process,
                 void_after=run.settled,
-                **before,
+                **{"worked": run.worked, **before},
             )
         )
 
@@ -223,8 +227,11 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
 def needs_signal(head: Head, run: OpenRun, now: float) -> bool:
     """Return whether the log proves no signal for the run, or its signal had no effect.
 
-    It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since.
+    It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since. A thread
+    that stands still needs none: whatever ends the pause signals.
     """
+    if head.is_paused:
+        return False
     since = head.changed_at if head.claim is None else max(head.changed_at, head.claim.deadline)
     return not run.signalled or now > since + SIGNAL_SECONDS
 
@@ -248,7 +255,7 @@ def signal_failed(head: Head, command: SignalFailed) -> Outcome:
     if run.decides or run.attached or run.signalled or not is_untouched:
         if not is_own_claim:
             return Unchanged(run.id)
-        released = Released(at=command.at, run_id=run.id, signalled=False)
+        released = Released(at=command.at, run_id=run.id, signalled=False, worked=run.worked)
         return draft.add(released).end_in_turn(command.at).change(run.id)
     if run.cancelled is None:
         draft.add(CancelRequested(at=command.at, run_id=run.id))

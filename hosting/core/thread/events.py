@@ -84,7 +84,7 @@ class Claimed(RunEvent):
 
     It is in `process`. Its lease is renewed by each of its appends. Text after position `void_after` is void: its model
     call had not ended. `failed` is the code of an attempt before that is tried again, and `unrecorded` the usage of its
-    model calls that no event has, by the head's names.
+    model calls that no event has, by the head's names. Processes had the run for `worked` seconds before this claim.
     """
 
     kind: Literal["claimed"] = "claimed"
@@ -96,15 +96,35 @@ class Claimed(RunEvent):
     process: str = Field(default="", exclude_if=not_)
     void_after: int = 0
     failed: str | None = None
+    worked: int = Field(default=0, exclude_if=not_)
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 
 class Released(RunEvent):
-    """The holder released the run for another one. `signalled`: its signal was sent. `unrecorded` as in `Claimed`."""
+    """The holder released the run for another one. `signalled`: its signal was sent.
+
+    `worked` and `unrecorded` as in `Claimed`, until this moment.
+    """
 
     kind: Literal["released"] = "released"
     signalled: bool
+    worked: int = Field(default=0, exclude_if=not_)
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
+
+
+class Paused(RunEvent):
+    """A person paused the run: no process claims it before it is resumed. `at_work`: a holder is at its step still."""
+
+    v: int = 12
+    kind: Literal["paused"] = "paused"
+    at_work: bool
+
+
+class Resumed(RunEvent):
+    """A person resumed the run, and it goes on from its recorded steps."""
+
+    v: int = 12
+    kind: Literal["resumed"] = "resumed"
 
 
 class Delta(RunEvent):
@@ -189,6 +209,15 @@ class Checkpointed(RunEvent):
     updates: list[dict[str, Any]]
     values: list[Any]
     calls: tuple[parts.ExecutorCall, ...] = ()
+
+
+class Progressed(RunEvent):
+    """The run's own code says how far it is: the newest `share`, from 0 to 1, and a `text`. The model gets neither."""
+
+    v: int = 12
+    kind: Literal["progressed"] = "progressed"
+    share: float
+    text: str
 
 
 class CancelRequested(RunEvent):
@@ -281,12 +310,12 @@ class ApprovalAnswered(RunEvent):
     principal: Principal | None = None
 
 
-Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed
+Step = Delta | Thought | ModelResult | ToolStarted | ToolResult | Checkpointed | Progressed
 """The events that a holder appends while the agent runs."""
 
 NoAnswer = Failed | TimedOut | Cancelled | Joined
 Terminal = Completed | NoAnswer
-OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
+OfRun = Accepted | Attached | Claimed | Released | Paused | Resumed | CancelRequested | ApprovalAnswered
 OfConversation = Reset | Rewound | StandingWithdrawn | Imported | MessagesPut | SessionWritten
 OfThread = (
     OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed

@@ -106,6 +106,11 @@ class Head(HeadPart):
         return self.runs[0] if self.runs else None
 
     @property
+    def is_paused(self) -> bool:
+        """Whether the thread stands still: the run that is next is paused, and no process holds it."""
+        return self.claim is None and bool(self.runs) and self.runs[0].paused > 0
+
+    @property
     def queued(self) -> tuple[OpenRun, ...]:
         """The open runs without a holder."""
         return self.runs if self.claim is None else self.runs[1:]
@@ -118,7 +123,8 @@ class Head(HeadPart):
         """
         if self.claim is None or self.runs[0].cancelled is not None or self.runs[0].first < self.reset_at:
             return ()
-        return tuple(run for run in self.runs[1:] if run.steers and run.cancelled is None and not run.barred)
+        may_join = (run for run in self.runs[1:] if run.steers and run.cancelled is None and not run.paused)
+        return tuple(run for run in may_join if not run.barred)
 
     def run(self, run_id: str) -> OpenRun | None:
         """Return the open run of that id, or None."""
@@ -214,6 +220,8 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
         event.run_id,
         attempts=event.attempt,
         lost=run.lost + is_taken_over,
+        fruitless=run.fruitless + is_taken_over,
+        worked=event.worked,
         failures=run.failures + (event.failed is not None),
         signalled=run.signalled or event.holder == "entity",
     )
@@ -221,7 +229,9 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
 
 
 def _released(head: Head, event: events.Released) -> Head:
-    changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
+    run = head.runs[0]
+    is_signalled, worked = run.signalled or event.signalled, max(run.worked, event.worked)
+    changed = _with_run(head, event.run_id, signalled=is_signalled, worked=worked)
     return _with(_with_usage(changed, event) if event.unrecorded else changed, claim=None)
 
 
@@ -236,7 +246,7 @@ def _step(head: Head, event: events.Step) -> Head:
 
 
 def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -> Head:
-    return _with_run(_with_usage(_step(head, event), event), event.run_id, settled=head.position)
+    return _with_run(_with_usage(_step(head, event), event), event.run_id, settled=head.position, fruitless=0)
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
@@ -268,7 +278,7 @@ def _completed(head: Head, event: events.Completed) -> Head:
 
 def _cancel_requested(head: Head, event: events.CancelRequested) -> Head:
     run = next(run for run in head.runs if run.id == event.run_id)
-    changed = _with_run(head, event.run_id, cancelled=run.cancelled or event.reason)
+    changed = _with_run(head, event.run_id, cancelled=run.cancelled or event.reason, paused=0.0)
     is_forgotten = event.reason == "rollback" and run.first == head.titled
     return _with(changed, title="", titled=0) if is_forgotten else changed
 
@@ -319,12 +329,15 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.ModelResult: _model_result,
     events.Checkpointed: _model_result,
     events.ToolStarted: _step,
-    events.ToolResult: _step,
+    events.ToolResult: lambda head, event: _with_run(_step(head, event), event.run_id, fruitless=0),
+    events.Progressed: _step,
     events.Completed: _completed,
     events.Failed: _ended,
     events.TimedOut: _ended,
     events.Cancelled: _ended,
     events.Joined: _joined,
+    events.Paused: lambda head, event: _with_run(head, event.run_id, paused=event.at),
+    events.Resumed: lambda head, event: _with_run(head, event.run_id, paused=0.0, signalled=False),
     events.CancelRequested: _cancel_requested,
     events.ApprovalAnswered: _approval_answered,
     thread_events.Reset: lambda head, _: _with(

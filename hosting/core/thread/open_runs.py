@@ -25,11 +25,13 @@ class OpenRun(HeadPart):
 
     `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
     queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
-    counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
-    `since` is the first position of the run that it decides approvals of: a workflow continues from the state of that
-    run; 0 for any other. `notifies`: the receiver of its end: the address that its request names, or the receivers of
-    its task, if any. `steers`: it may join the run that is at work. What few runs have stands in no head that has none:
-    200 of them must fit into one.
+    counts the claims that were taken over because their holder was lost, `fruitless` those of them since the newest
+    result of a model or a tool, `failures` the attempts after a failure. Processes have had it for `worked`
+    seconds. `paused`: since when it is paused, by the clock of the process that paused it; 0 if it is not. `since`
+    is the first position of the run that it decides approvals of: a workflow continues from the state of that run;
+    0 for any other. `notifies`: the receiver of its end: the address that its request names, or the receivers of
+    its task, if any. `steers`: it may join the run that is at work. What few runs have stands in no head that has
+    none: 200 of them must fit into one.
     """
 
     id: str
@@ -40,9 +42,12 @@ class OpenRun(HeadPart):
     attached: bool = False
     signalled: bool = False
     cancelled: events.CancelReason | None = None
+    paused: float = Field(default=0.0, exclude_if=not_)
     barred: bool = False
     attempts: int = 0
     lost: int = 0
+    fruitless: int = Field(default=0, exclude_if=not_)
+    worked: int = Field(default=0, exclude_if=not_)
     failures: int = Field(default=0, exclude_if=not_)
     settled: int = 0
     since: int = Field(default=0, exclude_if=not_)

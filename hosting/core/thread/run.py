@@ -6,7 +6,7 @@ Beside it: how a run ends without an answer, and what the conversation keeps of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,9 +58,10 @@ RunState = Open | Cancelling | Over
 class Run(Struct, frozen=True):
     """One run of the thread at `address`, in that `epoch` of it, at a moment.
 
-    `first` and `last` are the positions of its first event and of its newest.
-    `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
-    it as `stable` characters is known to every later attempt. `joined` are runs whose messages it took.
+    `first` and `last` are the positions of its first event and of its newest. `failures` counts the attempts that
+    failed and were made again. `paused`: a person paused it; it is `pausing` while its holder is at a step still.
+    `text` is the agent's text so far; as much of it as `stable` characters is known to every later attempt. `joined`
+    are runs whose messages it took.
     """
 
     address: Address
@@ -70,6 +71,8 @@ class Run(Struct, frozen=True):
     claim: events.Claimed | None = None
     failures: int = 0
     state: RunState = Open()
+    paused: Literal["", "pausing", "paused"] = ""
+    progress: events.Progressed | None = None
     text: str = ""
     stable: int = 0
     steps: tuple[events.ModelResult | events.ToolStarted | events.ToolResult, ...] = ()
@@ -148,8 +151,8 @@ class Run(Struct, frozen=True):
                 is_ending = isinstance(self.state, Cancelling)  # interrupted, and claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
                 changes |= {"failures": self.failures + (event.failed is not None), "usage": self.usage.after(event)}
-            case events.Released():
-                changes["usage"] = self.usage.after(event)
+            case events.Released() | events.Paused() | events.Resumed() | events.Progressed():
+                changes |= self._standing_after(event)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "usage": self.usage.after(event)}
                 changes["stable"] = self.stable if event.within else len(self.text)
@@ -160,12 +163,22 @@ class Run(Struct, frozen=True):
                 changes["steps"] = (*self.steps, event)
             case events.CancelRequested(at=at, reason=reason) if isinstance(self.state, Open):
                 end = None if self.claim else unanswered(self.run_id, at, cancellation(reason))
-                changes["state"] = Cancelling(reason, end)
+                changes |= {"state": Cancelling(reason, end), "paused": ""}
             case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled() | events.Joined():
                 changes["state"] = Ended(position, event)
             case events.ApprovalAnswered():
                 changes["answers"] = (*self.answers, event)
         return replace(self, **changes)
+
+    def _standing_after(self, event: events.Event) -> dict[str, Any]:
+        """Return what changes by an event that says how far the run is, or whether it goes on."""
+        if isinstance(event, events.Progressed):
+            return {"progress": event}
+        if isinstance(event, events.Paused):
+            return {"paused": "pausing" if event.at_work else "paused"}
+        if isinstance(event, events.Resumed):
+            return {"paused": ""}
+        return {"usage": self.usage.after(event), "paused": "paused" if self.paused else ""}
 
 
 def with_delta(text: str, offset: int, delta: str) -> str:

@@ -15,7 +15,17 @@ from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.request.fields import THREAD_METADATA
-from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Joined, RunEvent, Terminal
+from hosting.core.thread.events import (
+    Accepted,
+    Cancelled,
+    Claimed,
+    Completed,
+    Event,
+    Joined,
+    Progressed,
+    RunEvent,
+    Terminal,
+)
 from hosting.core.thread.run import Run
 from hosting.core.thread.thread_events import Deleted, Imported, MessagesPut, Reset, Rewound
 from hosting.core.transcript import Transcript
@@ -162,6 +172,8 @@ class TaskFold:
             return [self.snapshot()]
         if isinstance(event, Claimed):
             return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
+        if isinstance(event, Progressed):
+            return self._turn(WORKING, event.at, objects.progress_message(self.run, position, self.id, event))
         return self._grow()
 
     def _continue(self, position: int, event: Accepted) -> list[Payload]:
@@ -177,7 +189,8 @@ class TaskFold:
 
     def _parts(self, run_id: str) -> list[dict[str, Any]]:
         text = self._transcripts[run_id].text
-        return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
+        shown = objects.cited_text(text, self._transcripts[run_id].run.end)
+        return [*([shown] if text else []), *self._more.get(run_id, ())]
 
     def _grow(self) -> list[Payload]:
         """Return the text that a reader lacks; text that it has, and that comes again, may yet come."""
@@ -198,6 +211,8 @@ class TaskFold:
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
         sent, state = self._send(), _state_after(end)
+        if "metadata" in (cited := objects.cited_text(self._sent, end)):  # it comes once more, with what it cites
+            sent.append(self._update([cited], appends=False))
         if isinstance(end, Completed) and (more := objects.parts_beside_text(self.run.accepted, end)):
             self._more[self.run_id] = more
             sent.append(self._update(more, appends=bool(self._sent)))

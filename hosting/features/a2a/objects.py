@@ -12,12 +12,13 @@ from urllib.parse import quote
 
 from hosting.core.outcome import approval_fields, completed_value
 from hosting.core.request.contents import ModelInputs
-from hosting.core.thread.events import Accepted, Completed, Terminal
+from hosting.core.thread.events import Accepted, Completed, Progressed, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import UserMessage
 from hosting.core.thread.thread_events import MessagesPut
 from hosting.errors import HostingError
 from hosting.features.a2a.names import PATH, VERSION
+from hosting.http.cited import cited_of
 from hosting.http.replies import Reply
 from hosting.http.run_text import asked_in_words
 from hosting.http.verbs import Receiver
@@ -55,6 +56,12 @@ def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {"artifactId": run_id, "name": "answer", "parts": parts}
 
 
+def cited_text(text: str, end: Terminal | None) -> dict[str, Any]:
+    """Return the text of an answer as a part; what it cites is metadata of the part."""
+    cited = cited_of(end)
+    return {"text": text, **({"metadata": cited} if cited else {})}
+
+
 def task_metadata(end: Terminal | None, ignored: Sequence[str]) -> dict[str, Any]:
     """Return metadata for what the protocol has no place for: why an answer is incomplete, and what had no effect."""
     return {**finish_of(end, "finish_reason"), **({IGNORED: [*ignored]} if ignored else {})}
@@ -90,6 +97,12 @@ def status_message(
     """Return the agent's message about a task's status, under an id made of run and position."""
     message = _message(run.accepted, f"{run.run_id}.{position}", task_id, "ROLE_AGENT", parts)
     return {**message, "metadata": dict(metadata)}
+
+
+def progress_message(run: Run, position: int, task_id: str, progress: Progressed) -> dict[str, Any]:
+    """Return the agent's message about how far a task is: the text of its code, and the share as metadata."""
+    text = progress.text or f"{progress.share:.0%}"
+    return status_message(run, position, task_id, [{"text": text}], {"progress": progress.share})
 
 
 def _message(

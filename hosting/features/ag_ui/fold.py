@@ -29,6 +29,7 @@ from hosting.core.thread.events import (
     Joined,
     ModelResult,
     NoAnswer,
+    Progressed,
     Terminal,
     TimedOut,
     ToolResult,
@@ -39,6 +40,7 @@ from hosting.errors import HostingError
 from hosting.features.ag_ui.messages import Message, asked_message
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix, without_own
+from hosting.http.cited import cited_of
 from hosting.http.json_patch import shorter_patch
 from hosting.http.wire import object_schema
 from hosting.http.wire_runs import ItemFold, camel_usage, finish_of
@@ -179,6 +181,9 @@ class RunFold(ItemFold[WireEvent]):
                 unknown = [asked_message(*each) for each in zip(names, item.messages, strict=True)]
                 self._shown += [{**message} for message in self._asked.get(item.run_id, unknown)]
                 self._restate()
+
+    def _report(self, progress: Progressed) -> None:
+        self._send("CUSTOM", name="progress", value={"share": progress.share, "text": progress.text})
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields})
@@ -322,9 +327,9 @@ def _answer_schema(approval: PendingApproval) -> dict[str, Any]:
 
 
 def _result(end: Terminal) -> dict[str, Any]:
-    """Return the member that says why the model ended its answer: the protocol has no word for a success in part."""
-    finish = finish_of(end, "finishReason")
-    return {"result": finish} if finish else {}
+    """Return the member for what the protocol has no word for: why the model ended its answer, and what that cites."""
+    result = {**finish_of(end, "finishReason"), **cited_of(end)}
+    return {"result": result} if result else {}
 
 
 def _usage(end: Terminal) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hosting.citations import Citation
 from hosting.core import transcript
 from hosting.core.outcome import run_error
 from hosting.core.thread.events import (
@@ -25,17 +26,21 @@ from hosting.core.thread.events import (
     Failed,
     Joined,
     ModelResult,
+    Progressed,
     TimedOut,
 )
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Decision, PendingApproval, UserMessage
 from hosting.errors import HostingError
+from hosting.http.cited import citations_at, media_type_of
 from hosting.http.wire_runs import ItemFold, RewrittenError, camel_usage
 from hosting.visible import visible_line
 
 Chunk = dict[str, Any]
 
+PROVIDER = "agents"
+"""The provider under which a source has its place in `providerMetadata`."""
 _TEXT_CHUNKS = frozenset(("text-start", "text-delta", "text-end"))
 _THOUGHT_CHUNKS = frozenset(("reasoning-start", "reasoning-delta", "reasoning-end"))
 
@@ -98,6 +103,11 @@ class AnswerFold(ItemFold[Chunk]):
             case Joined() if item.run_id != self.run.run_id:
                 parts = [part for message in item.messages for part in message_parts(message)]
                 self._send("steering-message", id=item.run_id, parts=parts)
+
+    def _report(self, progress: Progressed) -> None:
+        """Send a progress, which no message keeps."""
+        shown = {"share": progress.share, "text": progress.text}
+        self._events.append({"type": "data-progress", "data": shown, "transient": True})
 
     def _send(self, kind: str, **fields: Any) -> None:
         chunk = {"type": kind, **fields}
@@ -189,6 +199,8 @@ class AnswerFold(ItemFold[Chunk]):
             self._begin_step()
         for approval in end.approvals:
             self._ask(approval)
+        for number, citation in enumerate(citations_at(end)):
+            self._cite(f"{self.run.run_id}.source-{number}", citation)
         self._end_step()
         reason = "stop"
         if end.approvals:
@@ -198,6 +210,19 @@ class AnswerFold(ItemFold[Chunk]):
         usage = camel_usage(end)
         metadata = {"messageMetadata": {"usage": usage}} if usage else {}
         self._events.append({"type": "finish", "finishReason": reason, **metadata})
+
+    def _cite(self, source_id: str, citation: Citation) -> None:
+        place = {
+            "fileId" if name == "file_id" else name: value
+            for name, value in citation.items()
+            if name not in ("name", "url")
+        }
+        metadata = {"providerMetadata": {PROVIDER: place}} if place else {}
+        if "url" in citation:
+            self._send("source-url", sourceId=source_id, url=citation["url"], title=citation["name"], **metadata)
+        else:
+            names = {"title": citation["name"], "filename": citation["name"]}
+            self._send("source-document", sourceId=source_id, mediaType=media_type_of(citation), **names, **metadata)
 
     def _ask(self, approval: PendingApproval) -> None:
         """Show what the run waits for. The answer to a question is the output of its call."""

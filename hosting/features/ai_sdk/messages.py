@@ -123,7 +123,7 @@ def assembled(chunks: Iterable[Chunk]) -> Message:
                 call = {"type": f"tool-{chunk['toolName']}", "state": "input-available"}
                 calls[chunk["toolCallId"]] = {**kept, **call}
                 parts.append(calls[chunk["toolCallId"]])
-            case "steering-message" | "data-question" | "data-authorization":
+            case "steering-message" | "data-question" | "data-authorization" | "source-url" | "source-document":
                 parts.append(chunk)
             case kind if (call_id := chunk.get("toolCallId") or chunk.get("approvalId")) in calls:
                 calls[call_id] |= _answered(kind, chunk)

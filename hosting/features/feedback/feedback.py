@@ -30,7 +30,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.thread_events import Rewound
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import InvalidFieldError, ThreadDeletedError
+from hosting.errors import InvalidFieldError, ThreadDeletedError, UnknownRunError
 from hosting.features.feedback.figures import FeedbackMarks
 from hosting.features.feedback.records import Author, Feedback, FeedbackKey, FeedbackRecords
 from hosting.features.feedback.refusals import RunNotEndedError, RunTakenBackError
@@ -129,12 +129,16 @@ class Feedbacks:
     async def take_back(self, address: Address, run_id: str, caller: Caller) -> None:
         """Remove the caller's feedback on a run, which the log may have forgotten; again changes nothing.
 
-        Without any it raises as `Runs.find` does.
+        Without any it raises as `Runs.find` does. Where the log has forgotten runs, an unknown one may have been there.
         """
         head = await self._log.head(address)
         key = FeedbackKey(address, head.epoch, run_id, owner_of(caller.principal))
         if head.state != "open" or await self._records.read(key) is None:
-            await self._runs.find(address, run_id, caller.client)
+            try:
+                await self._runs.find(address, run_id, caller.client)
+            except UnknownRunError:
+                if head.state != "open" or not head.trimmed:
+                    raise
         await self._remove(key, caller.client)
 
     async def of_run(self, address: Address, run_id: str, caller: Caller) -> list[Feedback]:

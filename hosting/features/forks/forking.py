@@ -49,9 +49,10 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
+from hosting.feature import CarriesFiles
 from hosting.metadata import LABELS
 from hosting.names import Address, keyed_thread_id, new_id
-from hosting.ports import EntityClient
+from hosting.ports import ClockClient, EntityClient, read_utc
 from state.attachments import references_in
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
@@ -113,9 +114,10 @@ class Forking:
         attachments: Attachments,
         stores: Stores,
         *,
+        files: CarriesFiles,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,
     ) -> None:
-        """`publish` is called with the appends of this class."""
+        """`publish` is called with the appends of this class; `files` go along."""
         self._log = log
         self._threads = threads
         self._archiver = archiver
@@ -123,9 +125,9 @@ class Forking:
         self._stores = stores
         self._lending = Lending(log, stores)
         self._signals = Signals(log)
-        self._publish = publish
+        self._publish, self._files = publish, files
 
-    async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
+    async def fork(self, origin: Address, wanted: ForkCall, client: ClockClient) -> Forked:
         """Return the fork once its thread stands and its signal is sent; the same request finds the same one.
 
         Raises `UnknownRunError` and `InvalidFieldError` for a point that the conversation does not have or that is
@@ -142,6 +144,7 @@ class Forking:
         source = ForkSource(origin.thread_id, wanted.point.text, 0, 0)
         if (found := _found(head, source)) is not None:
             await self._is_to_be_stored(target, head, client)
+            await self._files.finish((target, head.epoch), found.text, client)
             return Forked(target.thread_id, found.thread_id, found.entries, replayed=True)
         if head.state == "deleted" and key is not None:
             raise ThreadDeletedError("The fork that this Idempotency-Key created was deleted. Send a new key.")
@@ -169,7 +172,7 @@ class Forking:
             raise ThreadExistsError(f"Thread {target.thread_id[:80]!r} exists already. Send another id, or none.")
 
     async def _begin(
-        self, origin: Address, target: Address, head: Head, point: ForkPoint, client: EntityClient
+        self, origin: Address, target: Address, head: Head, point: ForkPoint, client: ClockClient
     ) -> Forked:
         view = await self._threads.view(origin, client)
         epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
@@ -192,6 +195,8 @@ class Forking:
             await copy.end(is_used=False)
             raise
         source = ForkSource(origin.thread_id, point.text, entries, copy.volume.generation)
+        place = (target, epoch)
+        await self._files.begin((origin, view.head.epoch), place, source.text, await _moment_behind(reader, entries))
         title = (view.head.name or view.head.title) if entries else ""
         labels = {name: value for name, value in view.head.metadata.items() if name not in LABELS}
         begin = ForkThread(self._log.clocks.wall(), text, source, title, epoch, labels)
@@ -200,12 +205,14 @@ class Forking:
         found = _found(decided.head, source)
         if found != source:
             await copy.end(is_used=False)
+            await self._files.give_up(place, source.text)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         is_stored = await self._is_to_be_stored(target, decided.head, client)
         if found == source and is_stored:
             await copy.end(is_used=True)
         made = found or source
+        await self._files.finish(place, made.text, client)
         return Forked(target.thread_id, made.thread_id, made.entries, replayed=found != source)
 
     async def _borrowed(self, view: ThreadView, conversation: Conversation, copy: Copy) -> Conversation | None:
@@ -301,6 +308,15 @@ def _found(head: Head, source: ForkSource) -> ForkSource | None:
     """Return the source of the fork that the head is of, if it is of the same request."""
     found = fork_source(head)
     return found if found is not None and head.state == "open" and found.is_of_same_request(source) else None
+
+
+async def _moment_behind(reader: ConversationReader, last: int) -> float | None:
+    """Return when the entry behind that one was made (seconds since 1970); None at the end of the conversation."""
+    if last >= reader.total:
+        return None
+    (text,) = await reader.texts(last + 1, last + 1)
+    created_at = getattr(parse_entry(text), "created_at", None)
+    return read_utc(created_at) if isinstance(created_at, str) else None
 
 
 async def _last_entry(reader: ConversationReader, point: ForkPoint, runs: Sequence[Run]) -> int:

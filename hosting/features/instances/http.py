@@ -35,7 +35,7 @@ from hosting.http.verbs import APPROVAL_ID, GOING_ON, AnswersApprovals
 from hosting.ports import iso
 from hosting.settings import Settings
 
-RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
+RuntimeStatus = Literal["Pending", "Running", "Suspended", "Completed", "Failed", "Terminated"]
 
 
 class StartedInstance(TypedDict):
@@ -163,7 +163,7 @@ class InstanceHandlers:
         return replace(reply, headers={**reply.headers, "idempotency-replayed": "true"}) if started.replayed else reply
 
     async def _read(self, request: HttpRequest) -> Reply:
-        runs = await self._threads.runs(request.address, MOST, request.caller.client)
+        _, runs = await self._threads.runs(request.address, MOST, request.caller.client)
         if not runs:
             raise UnknownThreadError(f"There is no instance {request.thread_id!r} of workflow {request.agent.name!r}.")
         newest = await self._runs.find(request.address, runs[0].run_id, request.caller.client)
@@ -250,6 +250,8 @@ def responded_reply(asked: Run, request_id: str) -> Reply:
 def runtime_status(run: Run) -> RuntimeStatus:
     """Return how the run stands, in the words of Durable Functions."""
     match run.end:
+        case None if run.paused == "paused":
+            return "Suspended"
         case None:
             return "Running" if run.claim else "Pending"
         case Completed() | Joined():

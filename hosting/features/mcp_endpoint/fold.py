@@ -11,7 +11,7 @@ from typing import Any
 
 from hosting.core import transcript
 from hosting.core.broadcast import LoggedEvent, Update
-from hosting.core.thread.events import Claimed
+from hosting.core.thread.events import Claimed, Progressed
 from hosting.core.thread.run import Run
 from hosting.http.wire_runs import ItemFold
 from hosting.visible import visible_line
@@ -28,7 +28,7 @@ class ProgressFold(ItemFold[str]):
         self._count = 0
 
     def progress(self, update: Update) -> list[Progress]:
-        """Fold one more, and return its news: the agent's words as they come, and its tools."""
+        """Fold one more, and return its news: the agent's words as they come, its tools, and how far it is."""
         if isinstance(update, LoggedEvent):
             self.position, self._count = update.position, 0
         news = []
@@ -36,6 +36,9 @@ class ProgressFold(ItemFold[str]):
             news.append({"progress": self.position + self._count / (self._count + 1), "message": words})
             self._count += 1
         return news
+
+    def _report(self, progress: Progressed) -> None:
+        self._events.append(f"{progress.text or 'Working'} ({progress.share:.0%})")
 
     def _project(self, position: str, item: transcript.Item) -> None:
         match item:

@@ -185,7 +185,7 @@ def _stuck(address: Address, head: Head, now: float) -> Stuck | None:
     code: StuckCode
     if head.state == "deleting":
         code, quiet = "deleting", _QUIET_AT_WORK_SECONDS
-    elif run is None:
+    elif run is None or head.is_paused:
         return None
     elif claim is None:
         code = "not_taken_up"

@@ -1,7 +1,7 @@
 """The export of all that one owner has, page by page.
 
 Theory. A page ends after so many bytes, and where a thread cannot be read after others were sent. What fails before the
-first piece is refused as everywhere. The first page has all that is stored besides the threads.
+first piece is refused as everywhere. The first page has all that is stored besides the threads, large contents last.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from hosting.core.archiving import PAGE_BYTES
 from hosting.errors import HostingError, ThreadDeletingError, UnknownThreadError
 from hosting.features.owners.owners import Owners
-from hosting.http.exports import Exports, begin_export, json_bytes
+from hosting.http.exports import Exports, begin_export, json_bytes, no_contents
 from hosting.http.replies import Streamed
 from hosting.names import Address
 from hosting.principal import Caller
@@ -63,4 +63,9 @@ class OwnerExports:
                 cursor = f"{last.agent}~{last.thread_id}"
                 break
             last, count = address, count + 1
-        yield (before if last is None else b"") + b'], "next_cursor": ' + json_bytes(cursor) + b"}"
+        yield (before if last is None else b"") + b'], "next_cursor": ' + json_bytes(cursor)
+        for member, read in [each for part in self._owners.exported for each in part.contents.items()]:
+            contents = no_contents() if after[0] else read(caller)
+            async for piece in self._exports.contents(member, contents, caller.owner):
+                yield piece
+        yield b"}"

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from hosting.core.hooks import AgentHooks
 from hosting.errors import HostingError
 from hosting.feature import Feature
 from hosting.http.places import Mount
 from hosting.http.request import Bound
+from hosting.plan import AgentPlan
 from hosting.settings import SettingsPart
 
 if TYPE_CHECKING:
     from hosting.features.owners.access import OwnerAccess
     from hosting.features.owners.http import OwnerHandlers
+    from hosting.user_tokens import OnBehalfOf
 
 
 class OwnerSettings(SettingsPart):
@@ -38,10 +41,13 @@ class OwnersFeature(Feature):
     settings = OwnerSettings
     page = Path(__file__).with_name("ui")
 
-    def __init__(self, access: OwnerAccess | None, handlers: OwnerHandlers | None) -> None:
-        """Both are None where callers do not sign in."""
+    def __init__(
+        self, access: OwnerAccess | None, handlers: OwnerHandlers | None, tokens: OnBehalfOf | None = None
+    ) -> None:
+        """All are None where callers do not sign in, and `tokens` where tools get none of theirs."""
         self._access = access
         self._handlers = handlers
+        self._tokens = tokens
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -55,6 +61,10 @@ class OwnersFeature(Feature):
     def is_on(self) -> bool:
         """Whether callers sign in."""
         return self._access is not None
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return what keeps the tokens of callers."""
+        return AgentHooks(tokens=self._tokens)
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of grants, of runs of shared threads, and of all that the caller has."""

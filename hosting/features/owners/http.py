@@ -25,7 +25,7 @@ from hosting.features.owners.exports import OwnerExports
 from hosting.features.owners.owners import ErasedOwner, Owners
 from hosting.features.owners.sharing import Sharing, UnknownGrantError, grant_id
 from hosting.http import places, routes
-from hosting.http.bodies import Erasure, Export, with_members
+from hosting.http.bodies import Erasure, Export, ExportedAttachment, with_members
 from hosting.http.parameters import CURSOR, LIMIT, in_path, read_cursor, read_limit
 from hosting.http.places import Mount
 from hosting.http.refusals import RETRY_AFTER_SECONDS
@@ -219,7 +219,9 @@ class OwnerHandlers:
         self._plan = plan
         self._settings = settings
         self._starting = starting
-        self._my_export = my_export(export_body(thread_data), {part.member: part.type for part in owners.exported})
+        members = {part.member: part.type for part in owners.exported}
+        contents = {name: list[ExportedAttachment] for part in owners.exported for name in part.contents}
+        self._my_export = my_export(export_body(thread_data), members | contents)
         self._my_erasure = my_erasure(erasure_body(thread_data), [part.member for part in owners.counted])
 
     def bound(self) -> Sequence[Bound]:

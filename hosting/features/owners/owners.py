@@ -9,7 +9,8 @@ finished whatever dies, and the caller again continues with what is left. It end
 more, so a thread that was begun meanwhile goes too. Receipts stand in the tombstones.
 
 A thread from before the app knew its callers is assigned to a person. The person's thread begins with one event, which
-holds the whole conversation and says where it came from; its pictures and files are put before it. Then the app's
+holds the whole conversation and says where it came from; its pictures and files are put before it. Uploaded files are
+noted before it, and come right behind it. Then the app's
 thread is deleted, if it still stands where it was read. So nothing is lost whenever this dies: before the event nothing
 has happened, and after it a repeat finds it and continues to the deletion. Runs stay behind with their thread; the
 conversation is what moves.
@@ -34,9 +35,9 @@ from hosting.core.thread.sources import AssignedSource, assigned_source
 from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.core.threads import Threads
 from hosting.errors import ThreadChangedError, ThreadDeletingError, UnknownThreadError
-from hosting.feature import OwnerData
+from hosting.feature import CarriesFiles, OwnerData
 from hosting.names import Address, check_thread_id
-from hosting.ports import EntityClient
+from hosting.ports import ClockClient
 from hosting.principal import Caller, Principal
 from state.codec import write
 from state.conversation import owned_by
@@ -73,6 +74,7 @@ class Owners:
         is_absent: Callable[[str], bool],
         *,
         data: Sequence[OwnerData],
+        files: CarriesFiles,
     ) -> None:
         self._log = log
         self._threads = threads
@@ -80,7 +82,7 @@ class Owners:
         self._stores = stores
         self._signals = Signals(log)
         self._is_absent = is_absent
-        self._data = data
+        self._data, self._files = data, files
 
     @property
     def exported(self) -> Sequence[OwnerData]:
@@ -141,7 +143,7 @@ class Owners:
         unreached = {address.agent for address, _ in deleted if self._is_absent(address.agent)}
         return ErasedOwner(deleted, is_complete, tuple(sorted(unreached)))
 
-    async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:
+    async def assign(self, address: Address, principal: Principal, client: ClockClient, seconds: float) -> bool:
         """Assign the thread to the principal, under the same id; return whether the old copy is deleted by now.
 
         Again changes nothing. Raises `UnknownThreadError` where there is no such thread, `ThreadChangedError` where
@@ -164,13 +166,14 @@ class Owners:
             copy = await self._import(address, target, source, principal, client)
         assert copy.imported is not None
         await self._signals.store(target, copy.imported.position, client)
+        await self._files.finish((target, copy.epoch), source.text, client)
         decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread changed. Try again.")
         return await self._threads.delete(address, client, seconds)
 
     async def _import(
-        self, address: Address, target: Address, source: AssignedSource, principal: Principal, client: EntityClient
+        self, address: Address, target: Address, source: AssignedSource, principal: Principal, client: ClockClient
     ) -> Head:
         export = await self._threads.export(address, client)
         copy = await self._log.head(target)
@@ -178,11 +181,13 @@ class Owners:
         for name in export.attachments.names:
             if (content := await export.attachments.read(name)) is not None:
                 await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), {name: content})
+        await self._files.begin((address, source.epoch), (target, epoch), source.text)
         conversation = export.conversation or export.view.conversation
         text = write(owned_by(conversation, principal.issuer, principal.id))
         begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.view.head.metadata)
         decided = await self._log.execute(target, begin)
         if isinstance(decided.outcome, Refused):
+            await self._files.give_up((target, epoch), source.text)
             raise decided.outcome.error
         return decided.head
 

@@ -22,7 +22,7 @@ from hosting.features.responses.requests import parse_conversation, parse_items,
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.verbs import NewestThreads, NewMessages, PutsMessages, ThreadQuery
+from hosting.http.verbs import BeginsThreads, NewestThreads, NewMessages, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_openai import find_agent
 from hosting.http.wire_replies import page, whole_list
@@ -79,11 +79,11 @@ class ConversationVerbs:
         threads: Threads,
         newest_threads: NewestThreads,
         large_reads: LargeReads,
-        puts: PutsMessages,
+        begins: BeginsThreads,
     ) -> None:
         self._plan, self._settings, self._log = verbs.plan, verbs.settings, verbs.log
         self._wire, self._threads, self._newest_threads, self._large_reads = verbs, threads, newest_threads, large_reads
-        self._puts = puts
+        self._begins = begins
         self.verbs: Mapping[Route, Callable[[HttpRequest, Mapping[str, str]], Awaitable[Reply]]] = {
             names.LIST: self._list,
             names.BEGIN: self._begin,
@@ -123,18 +123,18 @@ class ConversationVerbs:
         thread_id = f"{began_at:08x}{new_id()[_SECONDS_LENGTH:]}"
         conversation = _Conversation(agent.name, Address.of(agent.name, thread_id, request.caller.owner), NEW, [])
         if new.messages:
-            await self._puts(agent, conversation.address, NewMessages(new.messages), request.caller)
+            await self._begins.put(agent, conversation.address, NewMessages(new.messages), request.caller)
         if metadata.keys() <= _AGENT_NAMES:
             metadata = {}
         else:
-            await self._threads.describe(conversation.address, metadata, request.caller.client, replaces=True)
+            await self._begins.describe(conversation.address, metadata, request.caller.client)
         return json_reply(200, conversation.shown(metadata))
 
     async def _update(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         """Give the conversation other metadata: all of it, as the protocol has it."""
         metadata = await request.parsed(lambda raw: parse_metadata(raw, self._settings.max_body_bytes))
         conversation = await self._find(request, parts)
-        await self._threads.describe(conversation.address, metadata, request.caller.client, replaces=True)
+        await self._begins.describe(conversation.address, metadata, request.caller.client)
         return json_reply(200, conversation.shown(metadata))
 
     async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -154,7 +154,7 @@ class ConversationVerbs:
         address = self._address(request, parts)
         agent = find_agent(self._plan, address.agent)
         new = await request.parsed(lambda raw: parse_items(raw, limits_of(agent, self._settings)))
-        put = await self._puts(agent, address, new, request.caller)
+        put = await self._begins.put(agent, address, new, request.caller)
         return json_reply(200, whole_list(items_of(put.id, new.messages)))
 
     async def _read_item(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:

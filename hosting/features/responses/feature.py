@@ -10,7 +10,7 @@ from typing import ClassVar
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
-from hosting.http.verbs import ContinuesRuns, KeepsFiles, NewestThreads, PutsMessages
+from hosting.http.verbs import BeginsThreads, ContinuesRuns, KeepsFiles, NewestThreads
 from hosting.http.wire import WireVerbs
 
 
@@ -30,7 +30,7 @@ class ResponsesFeature(WireFeature):
     older_runs: ContinuesRuns
     newest_threads: NewestThreads
     large_reads: LargeReads
-    puts: PutsMessages
+    begins: BeginsThreads
     files: KeepsFiles
 
     def served(self) -> Wire:
@@ -42,7 +42,7 @@ class ResponsesFeature(WireFeature):
         from hosting.http.wire_openai import openai_refusal
         from hosting.http.wire_requests import operation_of
 
-        conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads, self.puts)
+        conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads, self.begins)
         reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations, self.files).reply
         operations = (*names.OPERATIONS, *self.files.operations())
         route_of = partial(operation_of, operations, "docs/reference/responses.md")

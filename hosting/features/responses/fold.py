@@ -18,12 +18,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hosting.citations import citations_of, openai_annotations
 from hosting.core import transcript
 from hosting.core.thread.events import Accepted, Claimed, Completed, ModelResult, Unanswered
 from hosting.core.thread.finish import is_incomplete
 from hosting.core.thread.run import Run
 from hosting.features.responses.objects import approval_item, response_object
+from hosting.http.cited import message_annotations
 from hosting.http.streams import Frame
 from hosting.http.wire_runs import ItemFold
 
@@ -208,8 +208,7 @@ class ResponseFold(ItemFold[WireEvent]):
 
     def _end_message(self, message: transcript.AgentMessage) -> None:
         item, end, text = self._messages[message], self.run.end, message.text
-        cited = citations_of(end.response) if isinstance(end, Completed) else []
-        part = _text_part(text, openai_annotations(text, cited))
+        part = _text_part(text, message_annotations(self.run, text))
         for number, annotation in enumerate(part["annotations"]):
             place = {**_part(item), "annotation_index": number}
             self._send("response.output_text.annotation.added", **place, annotation=annotation)

@@ -124,7 +124,7 @@ class ResponsesVerbs:
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         reference = names.read_response_id(parts["id"])
         run = await self._find(request, reference)
-        if len(await self._threads.runs(run.address, 2, request.caller.client)) > 1:
+        if len((await self._threads.runs(run.address, 2, request.caller.client))[1]) > 1:
             conversation = names.conversation_id(reference.agent, reference.thread_id)
             raise NotServedError(f"The response is part of a conversation. Delete that: conversations/{conversation}.")
         await self._conversations.delete(request, run.address)

@@ -1,4 +1,4 @@
-"""Threads that messages begin: noted before their first append, so that one without a signal is found.
+"""Threads that begin without a run: noted before their first append, so that one without a signal is found.
 
 Theory. The engine alone can list the threads of all owners, and it knows a thread from its first signal on. If a
 process dies between the append and that signal, the thread is in no list, and its time never ends. So the thread is
@@ -10,13 +10,16 @@ no note.
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import astuple
 
 from hosting.core.signals import Signals
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
-from hosting.names import Address, StoreKey, store_space
+from hosting.errors import HostingError
+from hosting.names import Address, StoreKey, new_id, store_space
 from hosting.ports import ClockClient
 
 NOTED_SECONDS = 60.0
@@ -34,13 +37,28 @@ class BegunThreads:
         self._attachments = stores.attachments
         self._space = store_space(stores.hub, "put-noted")
 
-    async def note(self, address: Address, put_id: str) -> None:
-        """Note a thread that these messages are to begin. Raises `AttachmentsUnavailableError`."""
-        await self._attachments.put(self._key(address, put_id), {_NOTE: json.dumps(astuple(address)).encode()})
+    @asynccontextmanager
+    async def beginning(self, address: Address) -> AsyncIterator[None]:
+        """Enter the block that appends to the thread and has its signal taken; a new one is noted before it.
 
-    async def forget(self, address: Address, put_id: str) -> None:
-        """Remove the note. Raises `AttachmentsUnavailableError`."""
-        await self._attachments.erase(self._key(address, put_id))
+        If the block raises, the note stays: whatever it appended is found. Raises `AttachmentsUnavailableError` and
+        `LogUnavailableError`.
+        """
+        if not await self._is_new(address):
+            yield
+            return
+        key = StoreKey(self._space, f"{address.key}/{new_id()}")
+        await self._attachments.put(key, {_NOTE: json.dumps(astuple(address)).encode()})
+        yield
+        with suppress(HostingError):  # a later look finds that nothing is to be done
+            await self._attachments.erase(key)
+
+    async def _is_new(self, address: Address) -> bool:
+        """Return whether the engine may not know the thread yet."""
+        head = self._log.remembered(address)
+        if head is None or head.state != "open":
+            head = await self._log.head(address)
+        return head.position == 0 or head.state == "deleted"
 
     async def run(self, client: ClockClient) -> None:
         """Signal for the threads with old notes, and remove these.
@@ -55,9 +73,6 @@ class BegunThreads:
                 head = await self._log.head(address)
                 if head.position == 0 and noted_at > now - _KEPT_SECONDS:
                     continue
-                if head.state == "open" and head.put:
-                    await signals.store(address, head.put, client)
+                if head.state == "open" and (written := max(head.put, head.described)):
+                    await signals.store(address, written, client)
                 await self._attachments.erase(key)
-
-    def _key(self, address: Address, put_id: str) -> StoreKey:
-        return StoreKey(self._space, f"{address.key}/{put_id}")

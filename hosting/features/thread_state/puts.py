@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from copy import copy
 from functools import partial
 
@@ -28,7 +27,7 @@ from hosting.core.thread.put import entries_of
 from hosting.core.thread.rows import KeyRow
 from hosting.core.thread.thread_events import MessagesPut
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import ForbiddenError, HostingError, UnsupportedContentError
+from hosting.errors import ForbiddenError, UnsupportedContentError
 from hosting.features.thread_state.begun import BegunThreads
 from hosting.features.thread_state.routes import StateRefusedError, StateTooLargeError
 from hosting.http.verbs import NewMessages, PutIn
@@ -53,7 +52,7 @@ class Puts:
         self._signals = Signals(log)
 
     async def put(self, agent: AgentPlan, address: Address, new: NewMessages, caller: Caller) -> PutIn:
-        """Put messages in; see `hosting.http.verbs.PutsMessages`."""
+        """Put messages in; see `hosting.http.verbs.BeginsThreads`."""
         if agent.workflow is not None:
             raise StateRefusedError(f"{agent.name!r} is a workflow: its threads take messages by runs alone.")
         if caller.grant is not None and any(message.role == "assistant" for message in new.messages):
@@ -62,27 +61,15 @@ class Puts:
         self._check_size(put)
         await self._check_id(address, caller)
         command = PutMessages(put, _fingerprint(address, new), new.key, epoch=caller.epoch)
-        begins = await self._begins(address)
-        if begins:
-            await self._begun.note(address, put.id)
-        decided = await self._holders.execute(address, command, partial(self._with_row, address, command))
-        if isinstance(decided.outcome, Refused):
-            if decided.outcome.signal:
-                await self._signals.delete(address, caller.client)
-            raise copy(decided.outcome.error)
-        put_id: str = decided.outcome.run_id  # type: ignore[union-attr]
-        await self._signals.store(address, decided.head.put, caller.client)
-        if begins:
-            with suppress(HostingError):  # a later look finds that nothing is to be done
-                await self._begun.forget(address, put.id)
+        async with self._begun.beginning(address):
+            decided = await self._holders.execute(address, command, partial(self._with_row, address, command))
+            if isinstance(decided.outcome, Refused):
+                if decided.outcome.signal:
+                    await self._signals.delete(address, caller.client)
+                raise copy(decided.outcome.error)
+            put_id: str = decided.outcome.run_id  # type: ignore[union-attr]
+            await self._signals.store(address, decided.head.put, caller.client)
         return PutIn(put_id, replayed=put_id != put.id)
-
-    async def _begins(self, address: Address) -> bool:
-        """Return whether the engine may not know the thread yet."""
-        head = self._log.remembered(address)
-        if head is None or head.state != "open":
-            head = await self._log.head(address)
-        return head.position == 0 or head.state == "deleted"
 
     async def _with_row(self, address: Address, command: PutMessages, head: Head) -> PutMessages:
         """Return the command with the row of its idempotency key, as that head has it."""

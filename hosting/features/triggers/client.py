@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, message_fields, result_format
-from hosting.core.outcome import RunStatus, labelled_ids, open_status, outcome_fields
+from hosting.core.outcome import OpenStatus, RunStatus, labelled_ids, open_status, outcome_fields
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import CONTEXT, METADATA, THREAD_METADATA, WEBHOOK, carried_request
 from hosting.core.services import Services
@@ -23,14 +23,15 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import HostingError, InvalidFieldError, InvalidWaitError, UnknownAgentError
 from hosting.http.run_call import IDEMPOTENCY_KEY, INPUT, read_busy, read_idempotency_key, workflow_request
-from hosting.http.run_text import status_of
+from hosting.http.run_text import progress_of, status_of
 from hosting.http.streams import Frame, Streams
+from hosting.http.verbs import PausesRuns
 from hosting.metadata import Metadata, Value
 from hosting.model_options import OPTIONS, ignored_names
 from hosting.names import BUSY, Address, Busy, check_thread_id
 from hosting.options import Retry
 from hosting.plan import AgentPlan, Plan
-from hosting.ports import ClockClient, Wait
+from hosting.ports import ClockClient, EntityClient, Wait
 from hosting.principal import Caller, Principal, owner_of
 from hosting.tools import ENGINE
 
@@ -57,7 +58,7 @@ class AgentRun(Struct, frozen=True):
     @property
     def is_over(self) -> bool:
         """Whether the run has ended, with an answer or without one."""
-        return self.status not in ("accepted", "running", "cancelling")
+        return self.status not in get_args(OpenStatus)
 
     @property
     def response(self) -> str:
@@ -79,14 +80,14 @@ class AgentRun(Struct, frozen=True):
 
 
 class AppClient:
-    """Starts runs of an app's agents and workflows, reads, follows and cancels them, in the app's own functions.
+    """Starts, reads, follows, pauses and cancels runs of an app's agents and workflows, in the app's own functions.
 
     Each method raises what the same request is answered with over HTTP, as a `HostingError` with its `code`, and
     `LookupError` where no invocation has a durable client.
     """
 
-    def __init__(self, services: Services, plan: Plan) -> None:
-        self._services, self._plan = services, plan
+    def __init__(self, services: Services, plan: Plan, pausing: PausesRuns) -> None:
+        self._services, self._plan, self._pausing = services, plan, pausing
         self._streams = Streams(services.following, names_causes=services.loop.names_causes)
 
     async def run(
@@ -178,13 +179,27 @@ class AppClient:
 
     async def cancel(self, run: AgentRun) -> AgentRun:
         """Cancel the run, and return it as it then stands; again changes nothing. Raises as `result`."""
+        return await self._changed(run, self._services.runs.cancel)
+
+    async def pause(self, run: AgentRun) -> AgentRun:
+        """Have the run stop at its next step, and return it as it then stands; again changes nothing.
+
+        Raises as `result`, and `AttachmentsUnavailableError` if the pause could not be marked.
+        """
+        return await self._changed(run, self._pausing.pause)
+
+    async def resume(self, run: AgentRun) -> AgentRun:
+        """Have a paused run go on, and return it as it then stands; again changes nothing. Raises as `result`."""
+        return await self._changed(run, self._pausing.resume)
+
+    async def _changed(self, run: AgentRun, verb: Callable[[Address, str, EntityClient], Awaitable[Run]]) -> AgentRun:
         address = self._address(run)
 
-        async def cancel(client: ClockClient) -> AgentRun:
-            cancelled = await self._services.runs.cancel(address, run.run_id, client)
-            return await self._shown(cancelled, run.owner, replayed=run.replayed)
+        async def change(client: ClockClient) -> AgentRun:
+            changed = await verb(address, run.run_id, client)
+            return await self._shown(changed, run.owner, replayed=run.replayed)
 
-        return replace(await _on_clients_loop(cancel), ignored=run.ignored)
+        return replace(await _on_clients_loop(change), ignored=run.ignored)
 
     async def stream(self, run: AgentRun) -> AsyncGenerator[Frame, None]:
         """Yield the run's events from its first to its end, as `GET .../events` sends them: `event` and `fields`.
@@ -239,7 +254,7 @@ async def shown_run(run: Run, owner: Principal | None, services: Services, *, re
     """Return a run as functions get it, with how its budget stands."""
     end, accepted = run.end, run.accepted
     if end is None:
-        fields: dict[str, Any] = {"status": open_status(run), **labelled_ids(accepted)}
+        fields: dict[str, Any] = {"status": open_status(run), **labelled_ids(accepted), **progress_of(run)}
     else:
         fields = dict(outcome_fields(run, end))
     balance = services.hooks[run.address.agent].balance

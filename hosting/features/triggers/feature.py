@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hosting.core.services import Services
 from hosting.feature import Feature
+from hosting.http.verbs import PausesRuns
 from hosting.plan import Plan
 
 if TYPE_CHECKING:
@@ -19,15 +20,15 @@ class TriggersFeature(Feature):
 
     name = "triggers"
 
-    def __init__(self, services: Services, plan: Plan) -> None:
-        self._services, self._plan = services, plan
+    def __init__(self, services: Services, plan: Plan, pausing: PausesRuns) -> None:
+        self._services, self._plan, self._pausing = services, plan, pausing
 
     @cached_property
     def client(self) -> AppClient:
         """The client that functions of the user's own call."""
         from hosting.features.triggers.client import AppClient
 
-        return AppClient(self._services, self._plan)
+        return AppClient(self._services, self._plan, self._pausing)
 
     def trigger(self, agent: str, options: TriggerOptions) -> AgentTrigger:
         """Return what a function's deliveries begin; raises `ConfigurationError`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from hosting.core.hooks import ThreadData
+from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.core.services import Services
 from hosting.errors import HostingError
 from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OwnerData, Upkeep
@@ -20,8 +21,9 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest, late
 from hosting.http.route import Route
 from hosting.names import Address
+from hosting.outside import HOST
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, KeptContent
 from hosting.principal import Caller
 from hosting.settings import SettingsPart
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from hosting.features.uploads.search.part import SearchPart
     from hosting.features.uploads.uploads import Uploads
 
+CONTENTS = "uploaded_contents"
+"""The member of an export that has the bytes of files."""
 _RECORD = "upload-"
 _FOR_EVER = 1e11
 _SEARCH = "hosting.features.uploads.search.provider"
@@ -45,6 +49,9 @@ class UploadSettings(SettingsPart):
     files_quota_bytes: int = Field(10_737_418_240, ge=1024, le=1_000_000_000_000_000)
     """The most bytes of all files of an owner, or of an agent's own."""
 
+    file_hosts: str = Field("", pattern=rf"^\s*(\*|{HOST})(\s*,\s*(\*|{HOST}))*\s*$")
+    """Hosts, with commas, that the app fetches files from; `*` is any host outside of its network. Empty: none."""
+
     file_index: str = Field(
         "", repr=False, max_length=2048, pattern=r"^(https://[^\s;/]+/?(;key=\S+)?|http://[^\s;/]+/?;key=\S+)$"
     )
@@ -55,6 +62,7 @@ class UploadsFeature(Feature):
     """The uploaded files of one app."""
 
     name = "uploads"
+    page = Path(__file__).with_name("ui")
     settings = UploadSettings
     links: ClassVar[Mapping[str, str]] = {"files_url": "files"}
 
@@ -62,6 +70,7 @@ class UploadsFeature(Feature):
         self._services = services
         self._log, self._stores, self._settings = services.log, services.stores, services.settings
         self._own = own_settings
+        self._workflows = set[str]()
 
     @classmethod
     def errors(cls) -> Sequence[type[HostingError]]:
@@ -90,10 +99,40 @@ class UploadsFeature(Feature):
         uploads.follow(search)
         return uploads, search
 
+    async def begin(
+        self, origin: tuple[Address, int], target: tuple[Address, int], source: str, before: float | None = None
+    ) -> None:
+        """Take note of a thread's files that go along into another thread (`feature.CarriesFiles`)."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.begin(Scope.of_thread(*origin), Scope.of_thread(*target), source, before)
+
+    async def finish(self, target: tuple[Address, int], source: str, client: ClockClient) -> None:
+        """Bring them."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.finish(Scope.of_thread(*target), source, client)
+
+    async def give_up(self, target: tuple[Address, int], source: str) -> None:
+        """Forget them."""
+        from hosting.features.uploads.records import Scope
+
+        await self.uploads.carrying.give_up(Scope.of_thread(*target), source)
+
     def add(self, agent: AgentPlan) -> None:
-        """Connect an agent's search in files."""
+        """Connect an agent's search in files, or those of a workflow's agents."""
+        if agent.kind == "workflow":
+            self._workflows.add(agent.name.lower())
         if _SEARCH in sys.modules:
             self.search.add(agent)
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return what has an answer cite the passages whose marks it has."""
+        if _SEARCH not in sys.modules or agent.name not in self.search.cited:
+            return NO_HOOKS
+        from hosting.features.uploads.search.answers import cite
+
+        return AgentHooks(on_answer=cite)
 
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the job that makes a file ready for search, and what removes its instance."""
@@ -119,9 +158,9 @@ class UploadsFeature(Feature):
         """Return a request with the contents of the files that it names."""
         return await self._openai.inlined(request)
 
-    def has(self, agent: Any) -> bool:
-        """Return whether an agent has files: a workflow has none."""
-        return agent.workflow is None
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether it has files of its own: of a workflow its threads have some."""
+        return agent.kind == "agent"
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of files."""
@@ -133,7 +172,10 @@ class UploadsFeature(Feature):
 
     def owner_data(self) -> OwnerData:
         """Return an owner's files, and those of their threads, by agents: "" for those with every agent."""
-        return OwnerData("uploads", dict[str, list[ShownFile]], self._export, self._erase, counted=True)
+        contents = {CONTENTS: self._owner_contents}
+        return OwnerData(
+            "uploads", dict[str, list[ShownFile]], self._export, self._erase, counted=True, contents=contents
+        )
 
     def thread_data(self) -> ThreadData:
         """Return the files of a thread."""
@@ -146,12 +188,15 @@ class UploadsFeature(Feature):
             erase=self._erase_thread,
             clocks=self._clocks,
             clock_prefix="upload!",
+            contents={CONTENTS: self._thread_contents},
         )
 
     def _bound(self) -> Sequence[Bound]:
+        from hosting.features.uploads.fetching import Fetching
         from hosting.features.uploads.http import FileHandlers
 
-        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes).bound()
+        fetching = Fetching(self._own.file_hosts, self._own.file_bytes)
+        return FileHandlers(self.uploads, self._log, self._settings.max_body_bytes, fetching).bound()
 
     async def _step(self, text: str, client: ClockClient) -> str:
         return await self.search.step(text)
@@ -168,7 +213,7 @@ class UploadsFeature(Feature):
         exported = dict[str, list[ShownFile]]()
         for agent in await self._agents():
             files = [
-                shown_file(url_of(scope), file)
+                shown_file(url_of(scope, self._workflows), file)
                 for scope, file in await self.uploads.of_owner(agent, caller.owner)
                 if bool(scope.thread_id) == bool(agent)
             ]
@@ -179,12 +224,26 @@ class UploadsFeature(Feature):
     async def _erase(self, caller: Caller) -> int:
         return sum([(await self.uploads.erase_owner(agent, caller.owner)).files for agent in await self._agents()])
 
+    async def _owner_contents(self, caller: Caller) -> AsyncGenerator[KeptContent, None]:
+        from hosting.features.uploads.records import Scope
+
+        async for content in self.uploads.stored_contents(Scope(owner=caller.owner)):
+            yield content
+
+    async def _thread_contents(self, address: Address, epoch: int) -> AsyncGenerator[KeptContent, None]:
+        from hosting.features.uploads.records import Scope
+
+        async for content in self.uploads.stored_contents(Scope.of_thread(address, epoch)):
+            yield content
+
     async def _export_thread(self, address: Address, epoch: int) -> Mapping[str, Any]:
         from hosting.features.uploads.http import shown_file, url_of
         from hosting.features.uploads.records import Scope
 
         scope = Scope.of_thread(address, epoch)
-        return {"uploads": [shown_file(url_of(scope), file) for file in await self.uploads.files(scope)]}
+        return {
+            "uploads": [shown_file(url_of(scope, self._workflows), file) for file in await self.uploads.files(scope)]
+        }
 
     async def _erase_thread(self, address: Address, epoch: int) -> None:
         from hosting.features.uploads.records import Scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from hosting.core.request.fields import read_text
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidFieldError, UnknownAgentError, UnknownThreadError, UnsupportedMediaTypeError
+from hosting.features.uploads.fetching import Fetching
 from hosting.features.uploads.multipart import FileForm
 from hosting.features.uploads.names import (
     OCTETS,
@@ -31,6 +32,7 @@ from hosting.features.uploads.routes import (
     BY_OWNER,
     COMPLETION,
     ERASE_AGENT,
+    FETCH_BODY,
     LONGEST_MEDIA_TYPE,
     NEW_AGENT_UPLOAD,
     NEW_UPLOAD,
@@ -42,6 +44,7 @@ from hosting.features.uploads.routes import (
     FileRoutes,
     ShownFile,
     ShownPart,
+    ShownQuota,
     ShownUpload,
     UploadRoutes,
 )
@@ -55,6 +58,7 @@ from hosting.names import Address, check_thread_id
 from hosting.ports import iso
 
 FILE_FIELD = "file"
+_OF_FILE = ("name", "media_type")
 _FORM = "multipart/form-data"
 _FORM_BYTES = 65_536
 """So much larger than its file a form may be."""
@@ -65,8 +69,8 @@ _LONGEST_LENGTH = 15
 class FileHandlers:
     """The handlers of one app's files. A JSON body has `most_bytes` at most."""
 
-    def __init__(self, uploads: Uploads, log: ThreadLog, most_bytes: int) -> None:
-        self._uploads, self._log, self._most_bytes = uploads, log, most_bytes
+    def __init__(self, uploads: Uploads, log: ThreadLog, most_bytes: int, fetching: Fetching) -> None:
+        self._uploads, self._log, self._most_bytes, self._fetching = uploads, log, most_bytes, fetching
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
@@ -81,6 +85,7 @@ class FileHandlers:
     def _of_files(self, routes: FileRoutes) -> Sequence[Bound]:
         return (
             Bound(routes.add, self._add),
+            Bound(routes.fetch, self._fetch),
             Bound(routes.list, self._list),
             Bound(routes.read, self._read),
             Bound(routes.content, self._content),
@@ -109,12 +114,32 @@ class FileHandlers:
             raise UnknownThreadError(f"There is no thread {address.thread_id[:80]!r}. It was deleted.")
         return Scope.of_thread(address, head.epoch)
 
-    async def _add(self, request: HttpRequest) -> Reply:
+    async def _new_scope(self, request: HttpRequest) -> Scope:
+        """Return where a new file is to be."""
         scope = await self._scope(request)
         if scope.thread_id:
             check_thread_id(scope.thread_id, request.agent.name, scope.owner, is_stored=True)
+        return scope
+
+    async def _add(self, request: HttpRequest) -> Reply:
+        scope = await self._new_scope(request)
         new, body = await read_file(request, self._uploads.most_bytes)
         file = await self._uploads.store(scope, new, body, request.caller.client)
+        return self._created(request, scope, file)
+
+    async def _fetch(self, request: HttpRequest) -> Reply:
+        fields = await request.parsed(lambda raw: FETCH_BODY.read(raw, self._most_bytes))
+        url = read_text("url", fields.get("url"))
+        name, media_type = (read_text(field, fields[field]) if field in fields else "" for field in _OF_FILE)
+        if media_type and len(media_type) > LONGEST_MEDIA_TYPE:
+            raise _too_long(media_type)
+        self._fetching.check(url)
+        scope = await self._new_scope(request)
+        async with self._fetching.opened(url) as answer:
+            where = "The field 'name'" if "name" in fields else "The name at the address's end"
+            name = read_name(where, name if "name" in fields else answer.name)
+            new = NewFile(name, read_media_type(media_type or answer.media_type, name), answer.size)
+            file = await self._uploads.store(scope, new, answer.pieces, request.caller.client)
         return self._created(request, scope, file)
 
     async def _list(self, request: HttpRequest) -> Reply:
@@ -125,7 +150,19 @@ class FileHandlers:
             "files": [shown_file(self._url(request, scope), file) for file in files],
             "next_cursor": cursor or None,
         }
+        if request.shared is None:
+            body["quota"] = await self._quota(scope)
         return json_reply(200, body, _headers(scope))
+
+    async def _quota(self, scope: Scope) -> ShownQuota:
+        ledgers = self._uploads.ledgers
+        sums = await ledgers.read(scope.account)
+        return {
+            "bytes": sums.bytes,
+            "open_bytes": sum(sums.open.values()),
+            "quota_bytes": ledgers.quota_bytes,
+            "file_bytes": self._uploads.most_bytes,
+        }
 
     async def _read(self, request: HttpRequest) -> Reply:
         scope, file = await self._file(request)
@@ -164,9 +201,7 @@ class FileHandlers:
         name = read_name("The field 'name'", read_text("name", fields.get("name")))
         media_type = read_text("media_type", fields["media_type"]) if "media_type" in fields else ""
         if len(media_type) > LONGEST_MEDIA_TYPE:
-            raise InvalidFieldError(
-                f"The field 'media_type' has {len(media_type)} characters. Send at most {LONGEST_MEDIA_TYPE}."
-            )
+            raise _too_long(media_type)
         size = fields.get("bytes")
         if isinstance(size, float) and size.is_integer():  # to JSON 7.0 is the integer 7
             size = int(size)
@@ -244,10 +279,11 @@ def content_reply(uploads: Uploads, scope: Scope, file: UploadedFile, asked: Map
     return Streamed(pieces, headers, served_type(file.media_type), 200 if part is None else 206)
 
 
-def url_of(scope: Scope) -> str:
-    """Return where the files of a scope are, below the app's routes."""
+def url_of(scope: Scope, workflows: Collection[str]) -> str:
+    """Return where the files of a scope are, below the app's routes; `workflows` are the app's, in lower case."""
     if scope.thread_id:
-        return f"agents/{quote(scope.agent)}/threads/{quote(scope.thread_id, safe='@:')}/files"
+        kind = "workflows" if scope.agent in workflows else "agents"
+        return f"{kind}/{quote(scope.agent)}/threads/{quote(scope.thread_id, safe='@:')}/files"
     return f"agents/{quote(scope.agent)}/files" if scope.agent else "files"
 
 
@@ -316,6 +352,12 @@ def length_of(headers: Mapping[str, str], most_bytes: int, form_bytes: int = _FO
     if not length.isdecimal() or len(length) > _LONGEST_LENGTH:
         return None
     return min(_fitting(int(length), most_bytes + form_bytes), most_bytes)
+
+
+def _too_long(media_type: str) -> InvalidFieldError:
+    return InvalidFieldError(
+        f"The field 'media_type' has {len(media_type)} characters. Send at most {LONGEST_MEDIA_TYPE}."
+    )
 
 
 def _fitting(size: int, most_bytes: int) -> int:

@@ -26,7 +26,7 @@ class Ledgers:
 
     def __init__(self, cells: Cells, quota_bytes: int) -> None:
         self._cells = cells
-        self._quota_bytes = quota_bytes
+        self.quota_bytes = quota_bytes
 
     async def read(self, account: Account) -> Ledger:
         """Return the sums."""
@@ -50,19 +50,28 @@ class Ledgers:
                     f"{len(sums.open)} uploads of this owner are open, and {MOST_OPEN} may be. Complete or cancel some "
                     f"of them. {len(sums.closing)} deletions are not over, and {MOST_CLOSING} may be."
                 )
-            left = self._quota_bytes - sums.bytes - sum(sums.open.values())
+            left = self.quota_bytes - sums.bytes - sum(sums.open.values())
             reserved = min(most_bytes, max(0, left)) if size is None else size
             if reserved > left or (size is None and not reserved):
                 needed = "more" if size is None else f"{size:,}"
                 raise FilesFullError(
                     f"The files of this owner have {sums.bytes:,} bytes, open uploads {sum(sums.open.values()):,}, and "
-                    f"they may have {self._quota_bytes:,} together. This file needs {needed}. Delete files that are "
+                    f"they may have {self.quota_bytes:,} together. This file needs {needed}. Delete files that are "
                     "not needed."
                 )
             return sums.model_copy(update={"open": {**sums.open, file_id: reserved}})
 
         await self._cells.change(account.cell(LEDGER), opened)
         return reserved
+
+    async def admit(self, account: Account, file_id: str, size: int) -> None:
+        """Take the bytes of a file that goes along with a conversation, also where they are more than the quota."""
+
+        def opened(ledger: Ledger | None) -> Ledger:
+            sums = ledger or Ledger(id=new_id())
+            return sums.model_copy(update={"open": {**sums.open, file_id: size}})
+
+        await self._cells.change(account.cell(LEDGER), opened)
 
     async def commit(self, account: Account, file_id: str, size: int) -> None:
         """Count a file that is stored now."""

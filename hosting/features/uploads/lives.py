@@ -33,7 +33,7 @@ from hosting.errors import HostingError, UnknownThreadError
 from hosting.features.uploads.contents import Contents
 from hosting.features.uploads.ledger import Ledgers
 from hosting.features.uploads.records import CONTENTS, RECORD, Account, Part, Scope, SharedContent, UploadedFile
-from hosting.features.uploads.refusals import UnknownUploadError, UploadMismatchError
+from hosting.features.uploads.refusals import UnknownFileError, UnknownUploadError, UploadMismatchError
 from hosting.names import StoreKey
 from hosting.ports import ClockClient
 
@@ -110,13 +110,27 @@ class FileLives:
             raise
         return file.model_copy(update={"bytes": reserved})
 
+    async def expect(self, scope: Scope, file: UploadedFile) -> None:
+        """Take note of a new file that is to come, whose thread may not be there yet; its bytes are counted as open."""
+        await self._stores.attachments.put(scope.account.due(self._stores.hub), {file.id: scope.text})
+        await self._ledgers.admit(scope.account, file.id, file.bytes)
+        await self._change(scope, file.id, lambda _: file, is_new=True)
+
     async def store(
-        self, scope: Scope, file: UploadedFile, parts: tuple[Part, ...], sha256: str, client: ClockClient
+        self,
+        scope: Scope,
+        file: UploadedFile,
+        parts: tuple[Part, ...],
+        sha256: str,
+        client: ClockClient,
+        *,
+        is_shared: bool = False,
     ) -> UploadedFile:
         """Make a file of an upload whose pieces are there, and return it as it is stored.
 
         Raises `UnknownUploadError` for one that was cancelled or has expired, `UploadMismatchError` for one that is
-        completed otherwise at this moment, and `UnknownThreadError` where its thread was deleted meanwhile.
+        completed otherwise at this moment, and `UnknownThreadError` where its thread was deleted meanwhile. A content
+        that `is_shared` has the pieces of another file: raises `UnknownFileError` where no file has it any more.
         """
         size = sum(part.bytes for part in parts)
 
@@ -131,7 +145,7 @@ class FileLives:
 
         file = await self._change(scope, file.id, hashed) or file
         if file.state != "stored":
-            shared = await self._share(scope.account, file)
+            shared = await self._share(scope.account, file, is_shared=is_shared)
             if scope.thread_id:
                 record = {f"{RECORD}{file.id}": b"{}"}
                 await self._stores.attachments.put(self._thread_key(scope), record)
@@ -159,7 +173,7 @@ class FileLives:
             is_in_flight = file.due or not file.counted
             until = self._clocks.wall() + UNUSED_SECONDS if is_in_flight else None
             changes = {"state": "removing", "name": "", "media_type": "", "purpose": "", "expires_at": until}
-            mine = file.model_copy(update={**changes, "parts": ()})
+            mine = file.model_copy(update={**changes, "parts": (), "origin": None})
             return mine
 
         file = await self._change(scope, file_id, removed)
@@ -210,7 +224,7 @@ class FileLives:
             if head.state != "open" or head.epoch != scope.epoch:
                 raise UnknownThreadError(f"There is no thread {scope.thread_id[:80]!r}. It was deleted.")
 
-    async def _share(self, account: Account, file: UploadedFile) -> SharedContent:
+    async def _share(self, account: Account, file: UploadedFile, *, is_shared: bool = False) -> SharedContent:
         """Return the content of that hash, which the file has from now on: one that was there, or its own."""
 
         def shared(content: SharedContent | None) -> SharedContent:
@@ -219,6 +233,8 @@ class FileLives:
                 raise UnknownUploadError("The upload was cancelled, or has expired. Begin again.")
             if file.id in known.files:
                 return known
+            if is_shared and not known.files:
+                raise UnknownFileError("The file was deleted while it went along with its conversation.")
             joined = known.joined(file)
             if len(joined.files) > MOST_SHARING or len(CONTENTS.encode(joined) or b"") > _MOST_CONTENT_BYTES:
                 raise UploadMismatchError(
@@ -235,7 +251,13 @@ class FileLives:
             return upload
         changes: dict[str, object] = {"state": "stored", "content": shared.id, "parts": shared.parts}
         return upload.model_copy(
-            update={**changes, "expires_at": None, "counted": True, "due": self.follower is not None}
+            update={
+                **changes,
+                "expires_at": None,
+                "counted": True,
+                "due": self.follower is not None,
+                "origin": None,
+            }
         )
 
     async def _finish(self, scope: Scope, file: UploadedFile, client: ClockClient) -> UploadedFile:

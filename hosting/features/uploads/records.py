@@ -140,6 +140,16 @@ class FileIndex(BaseModel):
     error: str = ""
 
 
+class Origin(BaseModel):
+    """The file of another thread that an upload is to be, once its own thread has begun with that `source`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    source: str
+    scope: tuple[str, str, str, int]
+    file_id: str
+
+
 class UploadedFile(_Record):
     """A file. `content` is the id of its content, which files with the same bytes share, and `parts` are in its order.
 
@@ -148,7 +158,8 @@ class UploadedFile(_Record):
     `due`: the follower may not know it yet. `in_parts`: its parts come in requests of their own. `counted`: it was
     stored, and counts in the sums. Times are seconds since 1970.
 
-    `indexes` say by recipe how far a search is with it: empty where nothing searches it.
+    `indexes` say by recipe how far a search is with it: empty where nothing searches it. With an `origin` it is to
+    go along with a conversation.
     """
 
     id: str
@@ -168,6 +179,7 @@ class UploadedFile(_Record):
     thread_id: str = ""
     epoch: int = 0
     indexes: Mapping[str, FileIndex] = {}
+    origin: Origin | None = None
 
     def scope(self, cell_agent: str, owner: str) -> Scope:
         """Return where it is, among the cells of an agent and an owner (`app` where nobody signs in)."""

@@ -29,6 +29,14 @@ class InvalidRangeError(RequestError, code="invalid_range", status=416):
     """The range has no byte of the file."""
 
 
+class HostNotAllowedError(RequestError, code="host_not_allowed", status=403):
+    """The app does not fetch files from this address: AGENT_FILE_HOSTS does not allow its host."""
+
+
+class FileNotFetchedError(RequestError, code="file_not_fetched", status=422):
+    """The address gave no file."""
+
+
 class ChunkIndexUnavailableError(StoreUnavailableError, code="chunk_index_unavailable", status=503):
     """The index of files could not be reached, or throttles; its data is unchanged."""
 
@@ -42,5 +50,7 @@ REFUSALS: tuple[type[HostingError], ...] = (
     FilesFullError,
     UploadMismatchError,
     InvalidRangeError,
+    HostNotAllowedError,
+    FileNotFetchedError,
     ChunkIndexUnavailableError,
 )

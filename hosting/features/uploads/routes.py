@@ -11,8 +11,10 @@ from hosting import errors
 from hosting.core.request.contents import Limits
 from hosting.features.uploads.refusals import (
     ChunkIndexUnavailableError,
+    FileNotFetchedError,
     FilesFullError,
     FileTooLargeError,
+    HostNotAllowedError,
     InvalidRangeError,
     UnknownFileError,
     UnknownUploadError,
@@ -24,6 +26,7 @@ from hosting.http.parameters import CURSOR, LIMIT, Parameter, in_path
 from hosting.http.route import LOG, Header, Place, Refusals, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody
 from hosting.names import MAX_STORED_ID_LENGTH
+from hosting.outside import LONGEST_URL
 from hosting.strict_json.parsing import Schema
 
 LONGEST_NAME = 255
@@ -61,11 +64,24 @@ class ShownFile(TypedDict):
     index: NotRequired[ShownIndex]
 
 
+class ShownQuota(TypedDict):
+    """The bytes of all files of an owner, with those of the owner's threads, or of an agent.
+
+    Uploads that are open have `open_bytes`. All may have `quota_bytes` together, and one file `file_bytes`.
+    """
+
+    bytes: int
+    open_bytes: int
+    quota_bytes: int
+    file_bytes: int
+
+
 class FileList(TypedDict):
-    """Files, the oldest first."""
+    """Files, the oldest first. Who reads the files of a thread by a grant gets no `quota`: it is the owner's."""
 
     files: list[ShownFile]
     next_cursor: str | None
+    quota: NotRequired[ShownQuota]
 
 
 class ErasedFiles(TypedDict):
@@ -114,6 +130,7 @@ _ATTACHMENTS: Refusals = (*LOG, errors.AttachmentsUnavailableError)
 _REMOVED: Refusals = (*_ATTACHMENTS, ChunkIndexUnavailableError)
 _THREAD: Refusals = (errors.UnknownThreadError,)
 _NEW: Refusals = (FileTooLargeError, FilesFullError, UploadMismatchError, UnknownUploadError, *_ATTACHMENTS)
+_FETCHED: Refusals = (HostNotAllowedError, FileNotFetchedError, *_NEW)
 _FILE_ID = in_path("file_id", "The file.", UnknownFileError, pattern=None)
 _UPLOAD_ID = in_path("upload_id", "The upload.", UnknownUploadError, pattern=None)
 NAME = Parameter(
@@ -133,6 +150,15 @@ _CONTENT = (
     ResponseSpec(
         206, "The bytes of the range.", None, (*_CONTENT_HEADERS, Header("Content-Range", "Which bytes they are."))
     ),
+)
+FETCH_BODY = JsonBody(
+    {
+        "url": {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "description": "Where the file is."},
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The file's name."},
+        "media_type": {"type": "string", "maxLength": LONGEST_MEDIA_TYPE, "description": "The file's media type."},
+    },
+    ("url",),
+    '{"url": "https://files.example/report.pdf"}',
 )
 UPLOAD_FIELDS: Mapping[str, Schema] = {
     "name": {**_NAME_SCHEMA, "description": "The file's name."},
@@ -175,11 +201,13 @@ class FileRoutes:
     def __init__(self, home: Place, word: str, whose: str, needs: Needs) -> None:
         files = home.below("files")
         file = files.below("{file_id}", _FILE_ID)
-        refusals = _THREAD if "{thread_id}" in home.path else ()
+        is_of_thread = "{thread_id}" in home.path
+        refusals = _THREAD if is_of_thread else ()
 
         def route(name: str, method: Any, place: Place, text: str, answers: Any, *more: Any, **options: Any) -> Route:
             needed = (*refusals, *more)
-            return Route(f"{word}{name}", method, place, text, answers, needed, is_for_workflows=False, **options)
+            options["is_for_workflows"] = is_of_thread
+            return Route(f"{word}{name}", method, place, text, answers, needed, **options)
 
         writes: dict[str, Any] = {"needs": needs, "is_for_shared": False}
         self.add = route(
@@ -189,8 +217,16 @@ class FileRoutes:
             f"Upload a file of {whose}",
             _CREATED,
             *_NEW,
-            parameters=(NAME,),
-            body=FileBody(),
+            **writes | {"parameters": (NAME,), "body": FileBody()},
+        )
+        self.fetch = route(
+            "_fetch",
+            "POST",
+            files.below("fetch"),
+            f"Have the app fetch a file of {whose} from an address",
+            _CREATED,
+            *_FETCHED,
+            body=FETCH_BODY,
             **writes,
         )
         self.list = route(
@@ -210,7 +246,7 @@ class FileRoutes:
         self.delete = route(
             "_delete", "DELETE", file, f"Delete a file of {whose}", ok(ErasedFiles), *_REMOVED, **writes
         )
-        self.all = (self.add, self.list, self.read, self.content, self.delete)
+        self.all = (self.add, self.fetch, self.list, self.read, self.content, self.delete)
 
 
 class UploadRoutes:

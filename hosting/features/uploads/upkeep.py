@@ -36,6 +36,7 @@ class FilesUpkeep:
 
     async def _resumed(self, scope: Scope, name: str, client: ClockClient) -> bool:
         try:
+            await self._uploads.carrying.resume(scope, name, client)
             return await self._uploads.lives.resume(scope, name, client)
         except HostingError as error:
             logger.warning("File %s is left as it is until the next upkeep: %s.", name, type(error).__name__)

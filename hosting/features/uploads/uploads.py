@@ -14,6 +14,7 @@ from hosting.core.cells import Cells
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
+from hosting.features.uploads.carrying import Carrying
 from hosting.features.uploads.ledger import Ledgers
 from hosting.features.uploads.lives import FileLives, FollowsFiles, Removed
 from hosting.features.uploads.records import (
@@ -26,7 +27,7 @@ from hosting.features.uploads.records import (
 )
 from hosting.features.uploads.refusals import UnknownFileError, UnknownUploadError, UploadMismatchError
 from hosting.names import new_id
-from hosting.ports import ClockClient
+from hosting.ports import ClockClient, KeptContent
 
 UPLOAD_SECONDS = 86_400.0
 """So long an upload may take before it expires."""
@@ -80,6 +81,7 @@ class Uploads:
         self.ledgers = Ledgers(cells, quota_bytes)
         self.lives = FileLives(cells, stores, log, self.ledgers)
         self._contents = self.lives.contents
+        self.carrying = Carrying(cells, self.lives, log)
         self._cells, self._log, self._clocks = cells, log, log.clocks
 
     def now(self) -> float:
@@ -218,6 +220,20 @@ class Uploads:
         """Yield the bytes from `start` up to `end`, or all; raises `UnknownFileError` where they go meanwhile."""
         return self._contents.read(scope.account, file.content, file.parts, start, end)
 
+    async def stored_contents(self, scope: Scope) -> AsyncGenerator[KeptContent, None]:
+        """Yield the contents of the files of a scope, each once; one that goes before it is read is left out."""
+        sent = set[str]()
+        for file in await self.files(scope):
+            if file.sha256 in sent:
+                continue
+            pieces = self.parts(scope, file)
+            try:
+                first = await anext(pieces, b"")
+            except UnknownFileError:
+                continue
+            sent.add(file.sha256)
+            yield KeptContent(file.sha256, file.bytes, _from(first, pieces))
+
     async def change(self, scope: Scope, file_id: str, changed: Callable[[UploadedFile], UploadedFile]) -> UploadedFile:
         """Return a file after a change of its record; raises `UnknownFileError` where it is gone."""
 
@@ -321,6 +337,12 @@ class Uploads:
 
 def _scope(agent: str, owner: str, file: UploadedFile) -> Scope:
     return Scope(agent if file.thread_id else "", owner, file.thread_id, file.epoch)
+
+
+async def _from(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    yield first
+    async for piece in pieces:
+        yield piece
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

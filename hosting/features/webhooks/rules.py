@@ -1,9 +1,9 @@
 """Webhooks: the addresses that an app notifies of the ends of its runs, and their signatures.
 
-Theory. A caller may name the address, so it must lead nowhere inside the network. Its text is checked here, at the
-border and once more before each sending: https, a host with a name and a dot. What the name means is only known when it
-is resolved; `client.py` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to which none
-of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each secret.
+Theory. A caller may name the address, so it must lead nowhere inside the network (`hosting.outside`). Its text is
+checked at the border and once more before each sending; what its name means, by `client.py`. AGENT_WEBHOOK_HOSTS names
+the hosts to which none of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each
+secret.
 """
 
 from __future__ import annotations
@@ -12,37 +12,21 @@ import base64
 import binascii
 import hashlib
 import hmac
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field
 
 from hosting.errors import ConfigurationError
+from hosting.outside import HOST_LIST, LONGEST_URL, address_pattern, advice_about, hosts_of, is_allowed_address
 from hosting.settings import SettingsPart
 
 SECRET = "AGENT_WEBHOOK_SECRET"
 HOSTS = "AGENT_WEBHOOK_HOSTS"
-LONGEST_URL = 2048
 
 _PREFIX = "whsec_"
 _SECRET_BYTES = range(24, 65)
 """The lengths that the specification allows."""
-
-_LABEL = "[A-Za-z0-9-]{1,63}"
-_NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
-"""A host with a dot, whose last label begins with a letter, so never an address in digits."""
-
-_PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
-_IN_PATH = "(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"
-_IN_QUERY = "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*"
-_BEHIND_HOST = rf"(?::(?:{_PORT}))?(?:/{_IN_PATH}(?:\?{_IN_QUERY})?(?:#{_IN_QUERY})?)?"
-_HOST = r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]"
-"""A host in an address: a name, or digits."""
-
-_URL = re.compile(rf"(?:(https://{_NAMED})|https?://({_HOST})){_BEHIND_HOST}")
-_NOT_IN_ADDRESSES = '"<>[]\\^`{|}'
-_IN_PATTERNS = str.maketrans({".": r"\.", "[": r"\[", "]": r"\]"})
 
 
 class WebhookSettings(SettingsPart):
@@ -52,7 +36,7 @@ class WebhookSettings(SettingsPart):
     """What webhooks are signed with: 'whsec_' and the base64 of 24 to 64 random bytes; several with blanks, the
     newest first. Without one the app sends none."""
 
-    webhook_hosts: str = Field("", pattern=rf"^\s*({_HOST})(\s*,\s*({_HOST}))*\s*$")
+    webhook_hosts: str = Field("", pattern=HOST_LIST)
     """Hosts within the network, with commas, that webhooks may be sent to, also over http."""
 
 
@@ -66,16 +50,14 @@ class WebhookRules:
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of an address."""
-        allowed = "".join(f"|https?://{host.translate(_IN_PATTERNS)}" for host in self.hosts)
-        pattern = f"^(?:https://{_NAMED}{allowed}){_BEHIND_HOST}$"
+        pattern = address_pattern(self.hosts)
         return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": pattern}
 
     def refusal(self, url: str) -> str | None:
         """Return why an address is refused, as a sentence; None if it is accepted."""
-        match = _URL.fullmatch(url) if len(url) <= LONGEST_URL else None
-        if match is not None and (match[1] or match[2].lower() in self.hosts):
+        if is_allowed_address(url, self.hosts):
             return None
-        return f"The webhook {url[:80]!r} is refused. {_advice(url)}"
+        return f"The webhook {url[:80]!r} is refused. {advice_about(url, HOSTS)}"
 
     def signature(self, message_id: str, timestamp: int, body: bytes) -> str:
         """Return the header `webhook-signature`, by every secret."""
@@ -90,27 +72,7 @@ def webhook_rules(settings: WebhookSettings) -> WebhookRules | None:
     Raises `ConfigurationError`, which never has any of a secret in it.
     """
     secrets = tuple(_secret(number, text) for number, text in enumerate(settings.webhook_secret.split(), 1))
-    hosts = tuple(host.strip().lower() for host in settings.webhook_hosts.split(",") if host.strip())
-    return WebhookRules(secrets, hosts) if secrets else None
-
-
-def _advice(url: str) -> str:
-    """Return what to do about a refused address."""
-    authority, _, behind = url.partition("://")[2].partition("/")
-    if len(url) > LONGEST_URL:
-        return f"It has {len(url):,} characters. Name one of at most {LONGEST_URL:,}."
-    if not url.isascii():
-        return "Write its host as xn--..., and the other characters that are not ASCII as %..."
-    if any(sign in behind for sign in _NOT_IN_ADDRESSES):
-        return "Write each of " + " ".join(_NOT_IN_ADDRESSES) + " as %..., such as %5B."
-    if "@" in authority:
-        return "Leave out the user before the host: the signature names the sender."
-    if "?" in authority or "#" in authority:
-        return "Write a / after the host."
-    _, colon, port = authority.rpartition(":")
-    if colon and port.isdecimal() and not 1 <= int(port) <= 65535:
-        return "Name a port from 1 to 65535."
-    return f"Name an https address at a host with a name and a dot; {HOSTS} names other hosts."
+    return WebhookRules(secrets, hosts_of(settings.webhook_hosts)) if secrets else None
 
 
 def _secret(number: int, text: str) -> bytes:

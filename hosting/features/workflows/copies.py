@@ -16,7 +16,16 @@ from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, GenericAlias, ModuleType, UnionType
 from typing import Any, Union, cast
 
-from agent_framework import AgentSession, Executor, SupportsAgentRun, SupportsChatGetResponse, Workflow
+from agent_framework import (
+    AgentMiddleware,
+    AgentSession,
+    ChatMiddleware,
+    Executor,
+    FunctionMiddleware,
+    SupportsAgentRun,
+    SupportsChatGetResponse,
+    Workflow,
+)
 
 from hosting.errors import ConfigurationError
 
@@ -24,6 +33,9 @@ _SHARED = (
     *(FunctionType, BuiltinFunctionType, ModuleType, type, GenericAlias, UnionType, type(Union[int, str])),  # noqa: UP007
     *(logging.Logger, AbstractEventLoop, SupportsAgentRun, SupportsChatGetResponse),
 )
+
+_OF_AGENTS = (AgentMiddleware, ChatMiddleware, FunctionMiddleware)
+"""What executors and their agents have in common, as hand-overs do: the copy of an executor would know of none."""
 
 
 def copies_of(workflow: Workflow) -> Callable[[], Workflow]:
@@ -51,6 +63,8 @@ class _Copying(pickle.Pickler):
         self.shared: list[Any] = []
 
     def persistent_id(self, obj: Any) -> int | None:
+        if isinstance(obj, _OF_AGENTS):
+            raise pickle.PicklingError("the agents, which copies share, have this one and not its copies")
         if not isinstance(obj, _SHARED) or isinstance(obj, Workflow | Executor):
             return None
         self.shared.append(obj)

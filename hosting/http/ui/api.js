@@ -81,17 +81,25 @@ export const paths = {
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 
+/** Return where a path of the app is. */
+export const urlOf = (path) => new URL(path, API)
+
+/** Return the headers of a request with the credentials. */
+export function signed(headers) {
+  const opened = { ...headers }
+  if (credentials.key) opened["x-functions-key"] = credentials.key
+  if (credentials.token) opened.Authorization = `Bearer ${credentials.token}`
+  return opened
+}
+
 /** Send a request and return its response, whatever its status; one that `isCopied` is the `lastRequest` from then on. */
 export async function send(method, path, { body, headers = {}, signal, isCopied = false } = {}) {
-  const url = new URL(path, API)
+  const url = urlOf(path)
   const sent = { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) }
   const text = body === undefined ? undefined : JSON.stringify(body)
   if (isCopied) lastRequest = { method, url: url.href, headers: sent, body: text }
-  const opened = { ...sent }
-  if (credentials.key) opened["x-functions-key"] = credentials.key
-  if (credentials.token) opened.Authorization = `Bearer ${credentials.token}`
   try {
-    return await fetch(url, { method, headers: opened, body: text, signal, cache: "no-store" })
+    return await fetch(url, { method, headers: signed(sent), body: text, signal, cache: "no-store" })
   } catch (error) {
     throw error.name === "AbortError" ? error : new Unreachable()
   }

@@ -29,7 +29,10 @@ export class Cards {
   async open() {
     while (!this.isLeft) {
       if (!document.hidden) await this._load().catch(this.failed)
-      await new Promise((wait) => setTimeout(wait, this.pollMs))
+      await new Promise((wait) => {
+        this.look = wait // called, it looks at once
+        setTimeout(wait, this.pollMs)
+      })
     }
   }
 

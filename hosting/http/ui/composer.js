@@ -8,9 +8,10 @@ const HINT = byId("hint").textContent
 
 /** The form at the foot of the page. `send(contents, busy)` and `stop()` are what its one button does; where a message
  * is written while a run is open, it sends, and a row below says what becomes of the run. `send` returns the problem of a
- * message that was refused. A workflow that takes no text has a form for its input. */
+ * message that was refused. `keep(file)` adds a file to the thread's. A workflow that takes no text has a form for its
+ * input. */
 export class Composer {
-  constructor(send, stop) {
+  constructor(send, stop, keep) {
     this.form = byId("composer")
     this.text = byId("message")
     this.files = byId("files")
@@ -23,6 +24,7 @@ export class Composer {
     this.attached = []
     this.send = send
     this.stop = stop
+    this.keep = keep
     this.meanwhile.append(button("Stop", stop, "quiet small"))
     const picker = byId("picker")
     byId("attach").append(icon("attach"))
@@ -58,6 +60,12 @@ export class Composer {
     const offered = policy === "reject" ? "queue" : policy
     if (this.busy.value === this.policy) this.busy.value = offered
     this.policy = offered
+  }
+
+  /** Whether a file may be kept in place of being sent. */
+  set keeps(is) {
+    this.canKeep = is
+    this._showFiles()
   }
 
   _shape(given) {
@@ -193,13 +201,13 @@ export class Composer {
   _dropped(event, files, isDrop = false) {
     this.form.classList.remove("dropping")
     if (isDrop || files.length) event.preventDefault()
-    this._attach([...files])
+    if (!this.form.hidden) this._attach([...files])
   }
 
   async _attach(files) {
     if (this.shape) return
     for (const file of files.slice(0, MOST_CONTENTS - this.attached.length))
-      this.attached.push({ name: file.name, content: await contentOf(file) })
+      this.attached.push({ name: file.name, content: await contentOf(file), file })
     this._showFiles()
   }
 
@@ -210,7 +218,13 @@ export class Composer {
         this._showFiles()
         this.text.focus()
       }
-      return el("li", {}, file.name, iconButton("close", `Remove ${file.name}`, remove))
+      const keep = () => {
+        remove()
+        this.keep(file.file)
+      }
+      const kept = this.canKeep && file.file && button("Keep", keep, "quiet small")
+      if (kept) kept.title = "Add it to the thread's files, which the agent searches. It is not sent"
+      return el("li", {}, file.name, kept, iconButton("close", `Remove ${file.name}`, remove))
     })
     this.files.replaceChildren(...chips)
     this.files.hidden = !chips.length

@@ -9,6 +9,7 @@ import { FOCUSABLE, announce, button, byId, dismiss, el, plain, plural } from ".
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
 import { callNode } from "./modelcall.js"
+import { OPEN } from "./timeline.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
 
 const PAGE = 40
@@ -18,14 +19,13 @@ const POLL_MS = 2000
 const NO_THREAD = "unknown_thread"
 const WAITS = "approvals_pending"
 const ANSWERED = new Set(["approval_answered", "approval_expired"])
-const OPEN = new Set(["accepted", "running", "cancelling"])
 const EVENTS = { Accept: "text/event-stream" }
 
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
    * `again(contents)`, `forked(id, message)`. `mayReplace()` asks whether what is written and not sent may go.
-   * `approvalCard`, `deliveries` and `ratings` make what features show in it. */
+   * `approvalCard`, `deliveries` and `ratings` make what features show in it, and `source` shows what an answer cites. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -166,10 +166,11 @@ export class Conversation {
   }
 
   async _lookForRuns() {
-    const { runs } = await this._read(`/runs?limit=${NEWEST_RUNS}`)
+    const { runs, last_put: put } = await this._read(`/runs?limit=${NEWEST_RUNS}`)
     const fresh = runs.filter((run) => !this.turns.has(run.run_id) && !this.past.has(run.run_id)).reverse()
     const ended = fresh.filter((run) => !OPEN.has(run.status))
-    if (ended.length) await this._loadLater()
+    if (ended.length || put !== this.put) await this._loadLater()
+    this.put = put
     for (const run of ended) this.past.add(run.run_id)
     for (const run of fresh) if (OPEN.has(run.status) && !this.turns.has(run.run_id)) await this._take(run.run_id)
   }
@@ -376,9 +377,17 @@ export class Conversation {
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again
+    turn.byHand = async (verb) => {
+      try {
+        await checked(await send("POST", this._run(turn.runId, verb)))
+      } catch (problem) {
+        this.hooks.failed(problem)
+      }
+    }
     if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     turn.openCall = (step, steps) => callNode(this.agent, this._run(turn.runId, `/step?${new URLSearchParams({ id: step.id })}`), step, steps)
+    turn.openSource = (...cited) => this.hooks.source(this.threadId, ...cited)
     turn.rating = () => this.hooks.ratings(this.threadId, turn.runId)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => this._timeline(turn)
     if (runId) this.turns.set(runId, turn)

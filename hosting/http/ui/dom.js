@@ -18,6 +18,7 @@ const ICONS = {
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
   down: "M12 5v14M6 13l6 6 6-6",
   download: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
+  file: "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
   inbox: "M4 13.5L6.5 5h11L20 13.5V19H4zM4 13.5h5a3 3 0 0 0 6 0h5",
   key: "M14.5 9.5a4.5 4.5 0 1 0-4 4.5l2 2H15v2h2v2h3v-3.5l-5.8-5.8a4.6 4.6 0 0 0 .3-1.2zM9 8.5v.01",
   keyboard: "M3 7h18v10H3zM7 10.5h.01M11 10.5h.01M15 10.5h.01M8 14h8",

@@ -66,7 +66,8 @@ function fenced(value) {
   return `${fence}\n${text}\n${fence}`
 }
 
-function save(blob, name) {
+/** Have the browser save what came, under that name. */
+export function save(blob, name) {
   const href = URL.createObjectURL(blob)
   el("a", { href, download: name }).click()
   setTimeout(() => URL.revokeObjectURL(href))

@@ -3,7 +3,7 @@
 import { a2aClient } from "./a2a.js"
 import { AgentView, described, showModel } from "./agent.js"
 import { aiSdkChat } from "./ai_sdk.js"
-import { Problem, graphs, paths, read, shared } from "./api.js"
+import { Problem, graphs, paths, randomKey, read, shared } from "./api.js"
 import { approvalCard } from "./approvals.js"
 import { isUsedUp, leftOf } from "./budgets.js"
 import { showCalls } from "./calls.js"
@@ -23,7 +23,6 @@ import { mcpEndpoint } from "./mcp_endpoint.js"
 import { Memory } from "./memory.js"
 import { renamed } from "./naming.js"
 import { openaiClient } from "./openai.js"
-import { Operations } from "./operations.js"
 import { Schedules } from "./schedules.js"
 import { takesText } from "./schemas.js"
 import { beginShortcuts, showShortcuts } from "./shortcuts.js"
@@ -36,11 +35,13 @@ import { aboutThread, agentLinks, withinAgent } from "./titles.js"
 const NEAR_THE_END_PX = 120
 const COUNT_POLL_MS = 30_000
 const SHARED = "shared="
+const FILE_SEARCH = "file_search"
+const LATER = { files: () => import("./files.js"), operations: () => import("./operations.js") } // views that few open
 const BEHIND_MS = [2500, 10_000] // what is known of all threads together follows a run's end by a moment, or by more where it is slow to read
 
 const others = new BroadcastChannel("agents")
 const threads = new ThreadList(() => showTitle())
-const composer = new Composer((...given) => say(...given), () => conversation.stop().catch(failed))
+const composer = new Composer((...given) => say(...given), () => conversation.stop().catch(failed), keep)
 let routes = 0
 let agents = []
 let conversation = null
@@ -49,6 +50,7 @@ let view = null // what is shown instead of a conversation
 let isAtEnd = true
 let counting = []
 let unsent = null // what is sent as soon as its thread is open
+const kept = [] // files that are added as soon as those of their thread are shown
 
 beginTheme()
 beginShortcuts()
@@ -66,6 +68,7 @@ const views = {
   about: viewButton("about", "model", "Agent"),
   figures: viewButton("figures", "chart", "Figures"),
   schedules: viewButton("schedules", "clock", "Schedules"),
+  files: viewButton("files", "file", "Files"),
   memory: viewButton("memory", "bookmark", "Memory"),
   webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
@@ -77,11 +80,11 @@ byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
   code,
-  worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
-  worded(iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"), "Rename"),
+  iconButton("download", "Download the thread", save, "quiet of-thread"),
+  iconButton("edit", "Rename or pin the thread", rename, "quiet of-thread"),
   share,
-  worded(iconButton("reset", "Reset the thread", reset, "quiet of-thread"), "Reset"),
-  worded(iconButton("trash", "Delete the thread", remove, "quiet of-thread"), "Delete"),
+  iconButton("reset", "Reset the thread", reset, "quiet of-thread"),
+  iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
 )
 addEventListener("hashchange", route)
 addEventListener("scroll", scrolled, { passive: true })
@@ -123,6 +126,7 @@ async function route() {
   const [place, wanted = ""] = hash.slice(2).split("?")
   const grant = wanted.startsWith(SHARED) ? decodeURIComponent(wanted.slice(SHARED.length)) : ""
   const given = grant ? await read(paths.shared(grant)).catch((problem) => problem) : {}
+  const loaded = Object.hasOwn(LATER, wanted) ? await later(LATER[wanted]).catch((problem) => problem) : {}
   if (isLeft()) return
   const [name, thread = ""] = grant ? [given.agent, given.thread_id] : place.split("/").map(decodeURIComponent)
   const agent = agentOf(name) ?? (await withinAgent(name, thread)) ?? agents[0]
@@ -137,24 +141,29 @@ async function route() {
   conversation = view = null
   Object.assign(shared, thread && grant ? { grant, thread } : { grant: "", thread: "" })
   document.body.classList.toggle("shared", Boolean(shared.grant))
-  if (given instanceof Error) failed(given)
+  for (const problem of [given, loaded]) if (problem instanceof Error) failed(problem)
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
   shown = agent
   views.about.hidden = views.figures.hidden = code.hidden = Boolean(agent?.isWithin)
   views.schedules.hidden = !agent?.schedules_url
+  views.files.hidden = !agent?.files_url
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
   showModel(["approvals", "operations"].includes(wanted) || agent?.isWithin ? null : agent)
   byId("tools").hidden = !agent
   if (!agent) return byId("conversation").replaceChildren(noAgents())
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
-  if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
+  if (loaded.Operations && administers()) return showView(new loaded.Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
   if (wanted === "about") return showView(new AgentView(agent.name, thread, standingApprovals), "about", agent.name, agent.description, agent)
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Runs by day, in all threads"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
   if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed, takesText(agent)), "schedules", agent.name, "Runs that start at set times", agent)
+  if (loaded.Files && agent.files_url) {
+    const first = kept.splice(0)
+    return showView(new loaded.Files(agent.name, thread, failed, { administers: administers(), hasOwner: !share.hidden, first }), "files", agent.name, "Documents that it searches and cites", agent)
+  }
   if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "Facts that it uses in every thread", agent)
   if (wanted === "webhooks" && agent.webhooks_url) {
     const about = thread ? "Notifications sent when runs of this thread ended" : "Notifications that were not delivered, in all threads"
@@ -162,7 +171,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, ratings: ratings(agent.name, failed), again, forked, mayReplace })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, ratings: ratings(agent.name, failed), source, again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = Boolean(agent.isWithin)
   byId("used-up").hidden = true
@@ -175,7 +184,13 @@ async function route() {
   listThreads()
   const opened = conversation
   composer.prefer("queue")
-  if (!agent.isWithin) described(agent.name).then((told) => told && conversation === opened && composer.prefer(told.rules.busy))
+  composer.keeps = false
+  if (!agent.isWithin)
+    described(agent.name).then((told) => {
+      if (!told || conversation !== opened) return
+      composer.prefer(told.rules.busy)
+      composer.keeps = !shared.grant && Boolean(told.context_providers?.includes(FILE_SEARCH))
+    })
   await opened.open()
   if (conversation !== opened) return
   if (opened.isEmpty) byId("conversation").append(emptyThread(agent, thread, (text) => composer.write(text)))
@@ -196,11 +211,11 @@ function viewButton(name, drawing, says) {
   return worded(made, says)
 }
 
-/** Show a view in place of a conversation: the inbox, figures, schedules, a memory, or deliveries. */
+/** Show a view in place of a conversation: the inbox, figures, schedules, files, a memory, or deliveries. */
 async function showView(opened, name, title, about, agent = null) {
   view = opened
-  showAgents(agent)
   document.body.dataset.view = name
+  showAgents(agent)
   document.body.classList.remove("has-thread")
   byId("composer").hidden = true
   byId("title").textContent = title
@@ -296,6 +311,26 @@ function deliveriesOf(threadId, runId, signal) {
   return made
 }
 
+/** Load what is needed now for the first time. A newer version of the app does not have it. */
+async function later(load) {
+  return load().catch(() => {
+    throw new Error("This part of the page cannot be loaded. Reload the page: the app may have a newer version.")
+  })
+}
+
+/** Add a file to those of the thread, and show them. */
+function keep(file) {
+  const { agent, threadId } = conversation
+  kept.push(file)
+  location.hash = hrefOf(agent, threadId || randomKey(), "files")
+}
+
+/** Show the passage that an answer cites. */
+function source(threadId, ...cited) {
+  const { agent } = conversation
+  return act(async () => (await later(() => import("./passages.js"))).showPassage(agent, threadId, ...cited))
+}
+
 async function again(contents) {
   if (await mayReplace()) composer.take(contents)
 }
@@ -362,7 +397,7 @@ function quiet() {
 // The parts around the conversation.
 
 function showAgents(open) {
-  for (const [id, kind] of [["inbox", Inbox], ["operations", Operations]]) byId(id).ariaCurrent = view instanceof kind ? "page" : null
+  for (const [id, name] of [["inbox", "approvals"], ["operations", "operations"]]) byId(id).ariaCurrent = document.body.dataset.view === name ? "page" : null
   byId("agents").replaceChildren(...agentLinks(agents, open))
 }
 

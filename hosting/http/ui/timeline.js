@@ -6,8 +6,8 @@ import { hrefOf } from "./threads.js"
 import { inFull, length } from "./times.js"
 
 const POLL_MS = 1000
-const OPEN = new Set(["accepted", "running", "cancelling"])
-const ICONS = { accepted: "inbox", message_joined: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", tool_step: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
+export const OPEN = new Set(["accepted", "running", "pausing", "paused", "cancelling"])
+const ICONS = { accepted: "inbox", message_joined: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", tool_step: "tool", executor: "model", voided: "close", pause: "clock", paused: "clock", cancel_requested: "stop", ended: "approve" }
 export const CUT_OFF = "cut_off" // the code of a call whose attempt ended while the tool was running
 const LEFT = { lost: "its process was lost", released: "handed over" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped", joined: "Joined the run that was at work" }
@@ -54,6 +54,9 @@ export function timelineButton(read, deliveriesOf, openCall) {
   return [open, panel]
 }
 
+/** Return how far a run is. */
+export const progressText = ({ share, text }) => `${text || "Working"} (${Math.round(100 * share)} %)`
+
 /** Return the decision on a call, with its person if known. */
 export const saidOf = ({ approved, by, value, default: isDefault }) => `${value !== undefined ? "answered" : approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}${isDefault ? " by its default" : ""}`
 
@@ -87,7 +90,7 @@ class Rows {
   }
 }
 
-function summed({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
+function summed({ created_at: begun, ended_at: ended, steps, usage, cost, status, progress }) {
   const from = Date.parse(begun)
   const to = Math.max(from + 1, ended ? Date.parse(ended) : Date.now())
   const attempts = steps.filter((step) => step.kind === "attempt").length
@@ -98,7 +101,8 @@ function summed({ created_at: begun, ended_at: ended, steps, usage, cost, status
     plural(attempts, "attempt"),
     tokens && plural(tokens, "token"),
     cost && `cost ${cost}`,
-    OPEN.has(status) && "running",
+    OPEN.has(status) && (status.startsWith("paus") ? status : "running"),
+    progress && progressText(progress),
   ]
   const stopped = steps.find((step) => step.kind === "ended" && step.status === "cancelled")?.code
   return { says: el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), steps: withPauses(withSums(steps)), from, to, stopped }
@@ -123,6 +127,7 @@ function withPauses(steps) {
     if (step.kind === "attempt" && free && Date.parse(step.at) - Date.parse(free) >= 5)
       shown.push({ kind: "pause", at: free, ended_at: step.at, text: step.attempt === 1 ? "Waits for its turn" : "Waits for a process" })
     if (step.kind === "attempt") free = step.ended_at
+    if (step.kind === "paused") free = null // that wait has its own row
     shown.push(step)
   }
   return shown
@@ -178,6 +183,8 @@ function named(step) {
       return [el("del", {}, step.text)]
     case "message_joined":
       return ["A message joined"]
+    case "paused":
+      return ["Paused by hand"]
     case "cancel_requested":
       return ["Cancel requested"]
     case "approval_answered":

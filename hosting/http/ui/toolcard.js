@@ -27,6 +27,7 @@ export class ToolCard {
   /** Show the result of the call, or its error. */
   end({ result, error, code, at }, isRefused) {
     const isCutOff = code === CUT_OFF
+    this.result = result
     this.leave(isCutOff ? "cut off" : error ? "failed" : isRefused ? "refused" : "done")
     this.details.classList.toggle("bad", Boolean(error && !isCutOff))
     this.body.replaceChildren(this.body.firstChild, valueNode(error ? "Error" : "Result", error ?? result))

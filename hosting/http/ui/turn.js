@@ -6,7 +6,7 @@ import { spoken } from "./code.js"
 import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, plural, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
-import { CUT_OFF, saidOf, timelineButton } from "./timeline.js"
+import { CUT_OFF, progressText, saidOf, timelineButton } from "./timeline.js"
 import { clock, inFull, until } from "./times.js"
 import { ToolCard } from "./toolcard.js"
 
@@ -52,7 +52,9 @@ export class Turn {
     this.sources = [] // that the answer cites, by their marks in it
     this.sourceList = el("ol", { class: "sources", hidden: true })
     this.state = el("p", { class: "state" })
-    this.foot = el("div", { class: "foot" }, this.state, this.answeredAt)
+    this.hold = button("Pause", () => this.byHand(this.isPaused ? "/resume" : "/pause"), "quiet small")
+    this.hold.hidden = true
+    this.foot = el("div", { class: "foot" }, this.state, this.hold, this.answeredAt)
     this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
     this.response = el("div", { class: "response" }, graph?.element, this.thoughts, this.stepList, this.answer, this.sourceList, this.incomplete, this.cards, this.foot)
@@ -188,6 +190,7 @@ export class Turn {
   /** Have the timeline at hand as soon as there is a run. `readTimeline`, `deliveriesOf` and `openCall` are set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
+    this.hold.hidden = false
     this.readTimelineOnce = this.readTimeline
     this.readAgain = async () => {
       const told = await this.readTimelineOnce()
@@ -282,7 +285,7 @@ export class Turn {
   _on_completed({ response, usage, cost, incomplete, citations = [], finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
     this.sources = citations
-    this.sourceList.replaceChildren(...citations.map(sourceNode))
+    this.sourceList.replaceChildren(...citations.map((cited) => sourceNode(cited, () => this.openSource(cited, [...this.steps.values()].map(({ result }) => result)))))
     this.sourceList.hidden = !citations.length
     this._draw(true)
     if (incomplete) this._sayIncomplete(reason)
@@ -315,6 +318,24 @@ export class Turn {
     this._say("Joined the run that was at work, which answers it", "quiet")
   }
 
+  _on_paused({ status }) {
+    this._hold(true, status === "paused" ? "Paused" : "Pausing after this step", "quiet")
+  }
+
+  _on_resumed() {
+    this._hold(false, "Thinking", "busy")
+  }
+
+  _hold(is, ...said) {
+    this.isPaused = is
+    this.hold.textContent = is ? "Resume" : "Pause"
+    this._say(...said)
+  }
+
+  _on_progress(progress) {
+    this._say(progressText(progress), "busy")
+  }
+
   _on_unavailable() {
     this._say("The app cannot reach its store. Reconnecting", "busy")
   }
@@ -341,6 +362,7 @@ export class Turn {
 
   _end(how) {
     this.isOpen = this.isLost = false
+    this.hold.hidden = true
     this.element.dataset.end = how
     if (TEXT_OF_END[how]) announce(`${this.agent}: ${TEXT_OF_END[how]}`)
   }
@@ -368,17 +390,17 @@ export class Turn {
   }
 }
 
-/** Return the node of a source: a file with its page and heading, or a page of the web. */
-function sourceNode({ name, url, page, heading }) {
-  const told = [name, page && `page ${page}`, heading, name === url ? "" : url]
-  return el("li", {}, visible(told.filter(Boolean).join(", ")))
+/** Return the node of a source: a passage of a file with its page and heading, which `open()` shows, or a page of the web. */
+function sourceNode({ name, url, mark, page, heading }, open) {
+  const told = visible([name, page && `page ${page}`, heading, name === url ? "" : url].filter(Boolean).join(", "))
+  return el("li", {}, mark ? el("button", { type: "button", class: "link", on: { click: open } }, told) : told)
 }
 
 /** Return the citations that a stored text has. */
 const citationsOf = ({ agentFramework: kept }) =>
   (kept?.annotations ?? [])
     .filter(({ type, title, url }) => type === "citation" && (title || url))
-    .map(({ title, url, additional_properties: place }) => ({ ...place, name: title || url, url }))
+    .map(({ title, url, file_id, additional_properties: place }) => ({ ...place, name: title || url, url, file_id }))
 
 /** Return the node for the input of a workflow that takes an object; null for another content. */
 function shownInput({ $type: type, text }) {

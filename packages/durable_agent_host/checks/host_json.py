@@ -15,7 +15,8 @@ BUNDLE = "Microsoft.Azure.Functions.ExtensionBundle"
 RANGE = "[4.29.0, 5.0.0)"
 _NEEDED = (4, 29)
 """The bundle that has the MCP extension's release, as docs/reference/deployment.md says."""
-_RUN_SECONDS, _SPARE_SECONDS = 300, 25
+_LEAST_SECONDS, _SPARE_SECONDS = 5, 25
+"""What an attempt of a run takes at least, and what its function has besides."""
 _DURABLE = ("extensions", "durableTask")
 _WANTED = (
     ("maxEntityOperationBatchSize", "1", "a finished run becomes visible only after the runs queued behind it"),
@@ -81,10 +82,14 @@ def function_timeout(app: AppFolder) -> Iterator[Found]:
     if found is None:
         return
     days, hours, minutes, seconds = (int(number or 0) for number in found.groups())
-    run = app.settings.get("AGENT_RUN_TIMEOUT_SECONDS", "").strip()
-    needed = (float(run) if re.fullmatch(r"\d+(\.\d+)?", run) else _RUN_SECONDS) + _SPARE_SECONDS
+    attempt = app.settings.get("AGENT_ATTEMPT_SECONDS", "").strip()
+    chosen = float(attempt) if re.fullmatch(r"\d+(\.\d+)?", attempt) else 0.0
+    needed = max(chosen, _LEAST_SECONDS) + _SPARE_SECONDS
     if ((days * 24 + hours) * 60 + minutes) * 60 + seconds < needed:
-        yield FILE, f"functionTimeout is {given}, and a run with its spare time takes {needed:g} s. Raise it."
+        yield (
+            FILE,
+            f"functionTimeout is {given}, and an attempt of a run with its spare time takes {needed:g} s. Raise it.",
+        )
 
 
 def host_values(app: AppFolder) -> Iterator[Found]:

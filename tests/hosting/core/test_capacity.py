@@ -19,7 +19,7 @@ from hosting.http.replies import run_reply
 from tests.support.bench import ADDRESS, Bench
 
 LIMIT = 4096
-TELLERS = ("hosting.core.archiving", "hosting.core.agent.hosted_agent")
+TELLERS = ("hosting.core.archiving", "hosting.core.agent.smaller_answers")
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "state.md").read_text(encoding="utf-8")
 
 

@@ -52,7 +52,7 @@ async def test_reading_a_thread_takes_two_calls_of_the_log_however_many_runs_it_
     view = await other.threads.view(Address.of(AGENT, "t1"), other.engine)
     seen = dict(other.store.calls)
     other.store.calls.clear()
-    newest = await other.threads.runs(Address.of(AGENT, "t1"), 3, other.engine)
+    _, newest = await other.threads.runs(Address.of(AGENT, "t1"), 3, other.engine)
 
     assert [run.run_id for run in view.runs] == ids[::-1]
     assert [run.run_id for run in newest] == ids[:-4:-1]

@@ -132,9 +132,8 @@ async def test_what_the_given_document_lacks_stays_however_old(process: Process)
     await retention(process, DAYS + 1).trim(ADDRESS, given)
 
     assert (await process.log.head(ADDRESS)).trimmed == given.since
-    assert (await process.threads.runs(Address.of(AGENT, "t1"), 10, process.engine))[
-        0
-    ].accepted.request.message == "two"
+    _, runs = await process.threads.runs(Address.of(AGENT, "t1"), 10, process.engine)
+    assert runs[0].accepted.request.message == "two"
 
 
 @pytest.mark.behaviour("service.retention")

@@ -37,6 +37,7 @@ SHOWN = {
     ("timeline", "light", False): "page-timeline.png",
     ("figures", "light", False): "page-figures.png",
     ("operations", "light", False): "page-operations.png",
+    ("files", "light", False): "page-files.png",
     ("graph", "light", False): "page-graph.png",
 }
 
@@ -95,6 +96,33 @@ def a_busy_hour() -> dict[str, object]:
             agent("writer", 0, 0, 17),
         ],
         "stuck": [{**stuck, "code": "not_taken_up", "since": since, "seen": "1", "reason": REASONS["not_taken_up"]}],
+    }
+
+
+def some_files(place: str) -> dict[str, object]:
+    """Return files of a thread, an agent or an owner, as the app tells them: no agent of the pictures searches any."""
+    at = (datetime.now(UTC) - timedelta(minutes=4)).isoformat()
+    ready: dict[str, object] = {"status": "ready", "chunks": 40, "embedded": 40}
+    scanned = "The file has no text. If its pages are pictures, upload it with recognized text."
+    failed = {"status": "failed", "chunks": 0, "embedded": 0, "code": "file_has_no_text", "error": scanned}
+    known: dict[str, list[tuple[str, int, dict[str, object]]]] = {
+        "threads": [
+            ("invoice-A-17.pdf", 184_220, ready),
+            ("all-invoices-2026.pdf", 8_411_003, {"status": "embedding", "chunks": 40, "embedded": 12}),
+            ("scanned-letter.pdf", 2_204_118, failed),
+        ],
+        "agents": [("terms-of-delivery.docx", 48_112, ready)],
+    }
+    kind = "threads" if "/threads/" in place else "agents" if "/agents/" in place else "mine"
+    files = [
+        {"file_id": f"{kind}{number}", "name": name, "bytes": size, "created_at": at, "index": index}
+        for number, (name, size, index) in enumerate(known.get(kind, []))
+    ]
+    quota = {"bytes": sum(size for _, size, _ in known.get(kind, [])), "open_bytes": 0}
+    return {
+        "files": files,
+        "next_cursor": None,
+        "quota": {**quota, "quota_bytes": 10_737_418_240, "file_bytes": 536_870_912},
     }
 
 
@@ -167,6 +195,10 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await page.get_by_role("button", name="Figures").click()
         await page.locator(".chart svg").first.wait_for()
         await shot("figures-of-thread")
+        await page.route("**/files?*", lambda route: route.fulfill(json=some_files(route.request.url)))
+        await page.goto(f"{origin}/api/ui/{THREAD}?files")
+        await page.get_by_text("12 of 40 passages").wait_for()
+        await shot("files")
         await page.route("**/figures?*", lambda route: route.fulfill(json=a_month()))
         await page.goto(f"{origin}/api/ui/#/support?figures")
         await page.get_by_text("Slowest day").wait_for()

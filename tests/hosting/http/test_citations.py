@@ -8,8 +8,7 @@ import pytest
 from agent_framework import Agent, Annotation, ContextProvider
 from openai.types.responses import Response
 
-from hosting.citations import Citation, openai_annotations
-from hosting.features.uploads.search.provider import annotation_of
+from hosting.citations import Citation, CitedText, annotation_of, openai_annotations
 from tests.support.event_stream import parse
 from tests.support.made_app import app_of, served
 from tests.support.searcher import SearchersClient
@@ -97,6 +96,27 @@ async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) 
     assert [event.annotation_index for event in added] == ([0, 1, 2] if streams else [])
 
 
-def test_a_text_has_the_annotations_of_its_own_marks_alone() -> None:
-    """A citation of another message of the answer is none of it."""
-    assert openai_annotations("No mark.", [CITATION]) == []
+def test_a_text_has_the_annotations_of_its_own_marks_and_pages_alone() -> None:
+    """What another message of the answer cites is none of it; places are those in the whole text."""
+    page = Annotation(
+        type="citation",
+        title="A page",
+        url=PAGE["url"],
+        annotated_regions=[{"type": "text_span", "start_index": 3, "end_index": 5}],
+    )
+    cited = [CitedText("It costs 4.", [page]), CitedText(f"4 {MARK}", [annotation_of(CITATION, ())])]
+
+    assert openai_annotations("No mark.", cited) == []
+    [annotation] = openai_annotations("Well: It costs 4.", cited)
+    assert (annotation["type"], annotation["start_index"], annotation["end_index"]) == ("url_citation", 9, 11)
+    [annotation] = openai_annotations(f"Or 4 {MARK}", cited)
+    assert annotation == {"type": "file_citation", "file_id": "file-f1", "filename": "prices.pdf", "index": 5}
+
+
+def test_a_citation_of_another_service_s_file_keeps_its_id() -> None:
+    """It has no mark of ours, and stands behind what it supports."""
+    region = {"type": "text_span", "start_index": 0, "end_index": 4}
+    file = {"type": "citation", "title": "a.pdf", "file_id": "assistant-1", "annotated_regions": [region]}
+
+    [annotation] = openai_annotations("Four crowns.", [CitedText("Four crowns.", [file])])
+    assert annotation == {"type": "file_citation", "file_id": "assistant-1", "filename": "a.pdf", "index": 4}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,9 @@ from tests.support.page_files import FILES, FOLDERS, SCRIPTS
 from tests.support.running_host import RunningHost
 
 MOST_BYTES = 91_000
+"""Of all that a browser asks for when the page is opened."""
+MOST_LATER_BYTES = 12_000
+"""Of all that it asks for when a view is opened that few need."""
 READS_TEXT_AS_CODE = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|eval\(|Function\("
     r"|setTimeout\([\"']|javascript:"
@@ -53,6 +57,17 @@ def linked() -> list[str]:
     return re.findall(r'(?:href|src)="([^"#]+)"', text(get("")))
 
 
+def later() -> list[str]:
+    """Return the URLs of the modules that the first file does not name: they lie beside the others."""
+    version = linked()[0].partition("/")[0]
+    return sorted({f"{version}/{path.name}" for path in SCRIPTS} - set(linked()))
+
+
+def imported_by_calls() -> set[str]:
+    """Return the modules that are imported when a view needs them."""
+    return {name for path in SCRIPTS for name in re.findall(r'import\("\./([^"]+)"\)', path.read_text("utf-8"))}
+
+
 @pytest.mark.behaviour("page.files")
 def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind_any_prefix() -> None:
     """The host serves both by one function."""
@@ -66,10 +81,27 @@ def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind
 @pytest.mark.behaviour("page.files")
 def test_what_the_first_file_names_is_there_and_kept_for_good() -> None:
     """The name changes with the contents of any of them."""
-    kept = {url: get(url).headers["cache-control"] for url in linked()}
+    kept = {url: get(url).headers["cache-control"] for url in [*linked(), *later()]}
 
     assert {Path(url).name for url in kept} >= {path.name for path in SCRIPTS} | {"page.css"}
     assert set(kept.values()) == {"public, max-age=31536000, immutable"}
+
+
+@pytest.mark.behaviour("page.files")
+def test_the_first_file_names_what_the_page_begins_with_and_not_what_a_view_needs_later() -> None:
+    """What it names is asked for at once; each other module is imported by a call, or by one that is."""
+    names = {Path(url).name for url in later()}
+    by_call = imported_by_calls()
+    of_these = {
+        name
+        for path in SCRIPTS
+        if path.name in names
+        for name in re.findall(r'from "\./([^"]+)"', path.read_text("utf-8"))
+    }
+
+    assert by_call <= names
+    assert names <= by_call | of_these
+    assert {"files.js", "operations.js"} <= names
 
 
 @pytest.mark.behaviour("page.files")
@@ -77,7 +109,7 @@ def test_every_module_imports_what_is_there() -> None:
     """By relative URLs, so of the version that the first file names."""
     imported = {name for path in SCRIPTS for name in re.findall(r'from "\./([^"]+)"', path.read_text(encoding="utf-8"))}
 
-    assert imported <= {path.name for path in SCRIPTS}
+    assert imported | imported_by_calls() <= {path.name for path in SCRIPTS}
 
 
 @pytest.mark.behaviour("page.files")
@@ -86,11 +118,12 @@ async def test_an_app_serves_the_files_of_all_its_features() -> None:
     app = AgentFunctionApp(environ={"AGENT_LOG": "memory"})
     async with httpx.AsyncClient(transport=httpx.ASGITransport(DirectHost(app).asgi), base_url="http://app") as client:
         first = (await client.get("/api/ui/")).text
-        urls = re.findall(r'(?:href|src)="([^"#]+)"', first)
+        urls = [*re.findall(r'(?:href|src)="([^"#]+)"', first), *later()]
         received = [(await client.get(f"/api/ui/{url}")).content for url in dict.fromkeys(urls)]
 
-    assert {Path(url).name for url in linked()} == {path.name for path in FILES if path.name != "index.html"}
-    assert sorted(received) == sorted(text(get(url)).encode() for url in set(linked()))
+    files = {*linked(), *later()}
+    assert {Path(url).name for url in files} == {path.name for path in FILES if path.name != "index.html"}
+    assert sorted(received) == sorted(text(get(url)).encode() for url in files)
 
 
 @pytest.mark.behaviour("page.files")
@@ -181,12 +214,17 @@ def test_a_count_is_said_with_its_noun_by_one_function(path: Path) -> None:
 
 
 @pytest.mark.behaviour("page.small")
-def test_all_of_it_is_small_and_sent_compressed() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "most_bytes"),
+    [(lambda: ["", *set(linked())], MOST_BYTES), (later, MOST_LATER_BYTES)],
+    ids=["first", "later"],
+)
+def test_all_of_it_is_small_and_sent_compressed(wanted: Callable[[], list[str]], most_bytes: int) -> None:
     """To those who take that."""
-    urls = ["", *set(linked())]
+    urls = wanted()
     packed = [get(url, accept_encoding="gzip, br").body for url in urls]
 
-    assert sum(len(body) for body in packed) < MOST_BYTES
+    assert sum(len(body) for body in packed) < most_bytes
     assert [gzip.decompress(bytes(body, "ascii") if isinstance(body, str) else body) for body in packed] == [
         get(url).body for url in urls
     ]
@@ -196,7 +234,7 @@ def test_all_of_it_is_small_and_sent_compressed() -> None:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_a_script_is_sent_without_the_lines_of_its_comments_and_with_each_other_line_in_its_place(path: Path) -> None:
     """So an error names the line of the file."""
-    (url,) = {each for each in linked() if each.endswith(f"/{path.name}")}
+    (url,) = {each for each in [*linked(), *later()] if each.endswith(f"/{path.name}")}
     body = get(url).body
     sent = (body if isinstance(body, str) else bytes(body).decode()).split("\n")
     written = path.read_text(encoding="utf-8").split("\n")

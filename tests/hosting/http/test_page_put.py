@@ -40,17 +40,18 @@ def signed_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHos
         yield running
 
 
+async def put(http: httpx.AsyncClient, thread: str, *messages: dict[str, str]) -> None:
+    """Put messages into the thread."""
+    (await http.post(f"threads/{thread}/messages", json={"messages": [*messages]})).raise_for_status()
+
+
 async def talk(origin: str, thread: str) -> None:
     """Have a thread of messages that were put in three times, and of a run between them."""
     async with httpx.AsyncClient(base_url=f"{origin}/api/agents/Joker", timeout=GUARD_SECONDS) as http:
-
-        async def put(*messages: dict[str, str]) -> None:
-            (await http.post(f"threads/{thread}/messages", json={"messages": [*messages]})).raise_for_status()
-
-        await put(*TALK)
+        await put(http, thread, *TALK)
         (await http.post("run", json={"message": "one", "thread_id": thread})).raise_for_status()
-        await put({"message": "I like trains"})
-        await put({"role": "assistant", "message": "Noted."})
+        await put(http, thread, {"message": "I like trains"})
+        await put(http, thread, {"role": "assistant", "message": "Noted."})
 
 
 @ON_EACH_SCREEN
@@ -83,3 +84,24 @@ async def test_messages_that_were_put_in_say_so_and_by_whom(
     assert ("Regenerate" in offered[0], "Regenerate" in offered[1], ratings) == (False, True, 0)
     assert cut <= 0
     assert (faults, wider, unwanted) == ([], 0, [])
+
+
+async def test_an_open_page_shows_what_another_puts_in(signed_host: RunningHost) -> None:
+    """Without being loaded again, in the order of the thread; also in one that a put begins, and between runs."""
+    async with (
+        browsed(signed_host.origin, "404 (Not Found)") as browser,
+        httpx.AsyncClient(base_url=f"{signed_host.origin}/api/agents/Joker", timeout=GUARD_SECONDS) as http,
+    ):
+        page = await browser.open("#/Joker/put-meanwhile")
+        turns = page.locator(".turn")
+        await expect(page.locator("#message")).to_be_editable()
+        await put(http, "put-meanwhile", *TALK)
+        await expect(turns).to_have_count(1)
+        await put(http, "put-meanwhile", {"message": "I like trains"})
+        await expect(turns).to_have_count(2)
+        (await http.post("run", json={"message": "one", "thread_id": "put-meanwhile"})).raise_for_status()
+        await put(http, "put-meanwhile", {"role": "assistant", "message": "Noted."})
+        await expect(turns).to_have_count(4)
+        headings = await turns.locator("h2").all_text_contents()
+
+    assert headings == [SHOWN, SHOWN, "A turn of Joker", SHOWN]

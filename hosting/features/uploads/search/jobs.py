@@ -5,6 +5,9 @@ it names the next step, so a step that is taken again, after a kill or by two pr
 makes nothing twice: chunks are the same in every process, and a batch that has a record is never embedded again. Only
 the batch whose vectors were on the way when a process was killed is embedded once more.
 
+What an older recipe made of a file goes some time after a newer one is ready with it: processes of both may be at work
+while an app is deployed, and none may take away what the other has just made.
+
 The file's own record says how far the job is, and it changes only while the file is stored. So a step that finds no
 such record, before its work or after it, takes back what the job made: a file that is deleted meanwhile leaves nothing.
 A killed step comes again, and then finds it.
@@ -23,7 +26,7 @@ import logging
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -32,18 +35,20 @@ from msgspec.structs import replace
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.stores.stores import Stores
 from hosting.errors import HostingError
-from hosting.features.uploads.records import Scope, UploadedFile
-from hosting.features.uploads.refusals import UnknownFileError
+from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
+from hosting.features.uploads.refusals import ChunkIndexUnavailableError, UnknownFileError
 from hosting.features.uploads.search.chunk import Chunk
 from hosting.features.uploads.search.index.contract import ChunkIndex, IndexedChunk, IndexSpace
+from hosting.features.uploads.search.job_steps import JobStep, fresh, later, pause_seconds, to_tidy
+from hosting.features.uploads.search.older_recipes import OlderRecipes, batches_of, space_of
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.features.uploads.search.status import AGENT_MISSING
+from hosting.features.uploads.search.status import AGENT_MISSING, is_replaced
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.extract import extracted
 from hosting.features.uploads.search.texts.limits import TextLimits, TextPiece
 from hosting.features.uploads.search.texts.refusals import UnreadableFileError
 from hosting.features.uploads.uploads import Uploads
-from hosting.names import StoreKey, store_space
+from hosting.names import StoreKey
 from hosting.ports import Clocks
 
 logger = logging.getLogger(__name__)
@@ -54,13 +59,12 @@ BATCH_TOKENS = 200_000
 """Of all chunks of one call, as they are estimated: models of OpenAI take 300,000."""
 AT_ONCE = 4
 """So many steps of one process read or embed at a time."""
+_REFUSED = "The index takes no more chunks, or not these. Delete files that are not needed, and upload this one again."
 _AWAY = "The embedding client failed again and again. Search again when it works."
 _CHANGING = "The embedding client answers by one model and then by another. Give it one model, and search again."
 _BROKEN = "Making the file ready failed again and again. The log of the app says why. Search again when that is mended."
 _TURN_SECONDS = 5.0
 """For so long a step waits for its turn; then it comes again later, each time after a longer pause."""
-_FIRST_PAUSE_SECONDS = 15.0
-_LONGEST_PAUSE_SECONDS = 1800.0
 ENDED = ("ready", "failed")
 MOST_TRIES = 30
 """Of one step: with these pauses, about twelve hours."""
@@ -76,32 +80,11 @@ class RecordGone(Exception):
     """A record of an earlier step is not there: the file went meanwhile, or it is read once more."""
 
 
-class JobStep(Struct, frozen=True, omit_defaults=True):
-    """One step of a job, as its orchestration carries it. `model` and `size` are those of the first batch.
-
-    It has failed so many `tries`, and has waited so many `turns` for others or for a store. The job began anew so many
-    times, its `restarts`.
-    """
-
-    instance: str
-    scope: tuple[str, str, str, int]
-    file_id: str
-    recipe: str
-    job: int
-    do: Literal["read", "embed", "index"] = "read"
-    batch: int = 0
-    batches: int = 0
-    model: str = ""
-    size: int = 0
-    tries: int = 0
-    turns: int = 0
-    restarts: int = 0
-    wait_seconds: float = 0.0
-
-    @property
-    def of(self) -> Scope:
-        """Where the file is."""
-        return Scope(*self.scope)
+_REASONS: Mapping[type[Exception], tuple[str, str]] = {
+    EmbeddingsUnavailable: ("embeddings_unavailable", _AWAY),
+    ChunkIndexUnavailableError: ("not_indexed", _BROKEN),
+}
+"""The code and the sentence with which a job fails in the end."""
 
 
 class _Vectors(Struct, frozen=True):
@@ -128,6 +111,9 @@ class Recipes(Protocol):
     def indexes(self) -> Sequence[ChunkIndex]:
         """Return every index that may have something of a file."""
 
+    def searching(self, scope: Scope) -> Mapping[str, FileSearch]:
+        """Return the providers that may search the files of a scope, by their recipes."""
+
 
 _Next = JobStep | None
 
@@ -138,6 +124,7 @@ class FileJobs:
     def __init__(self, uploads: Uploads, stores: Stores, clocks: Clocks, loop: AgentLoop, recipes: Recipes) -> None:
         self._uploads, self._clocks, self._agents, self._recipes = uploads, clocks, loop, recipes
         self._objects, self._hub = stores.attachments, stores.hub
+        self._older = OlderRecipes(uploads, stores.attachments, stores.hub)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._steps: Mapping[str, Callable[[JobStep, FileSearch, UploadedFile], Any]] = {
             "read": self._read,
@@ -151,37 +138,52 @@ class FileJobs:
         if file is None:
             await self._take_back(step)
             return None
+        search = self._recipes.find(step.recipe)
+        if step.do == "tidy":
+            return await self._tidy(step, file, knows=search is not None)
         if file.indexes[step.recipe].state in ENDED:  # a process ended between this record and the next step
             await self._erase_objects(step)
-            return None
-        if (search := self._recipes.find(step.recipe)) is None:
+            return to_tidy(step, file)
+        if search is None:
             return await self._again(step, AGENT_MISSING, "No agent of the app searches files in this way any more.")
         try:
             async with asyncio.timeout(_TURN_SECONDS):
                 await self._turns.acquire()
         except TimeoutError:
-            return _later(step)
+            return later(step)
         try:
             following: _Next = await self._steps[step.do](step, search, file)
         except UnreadableFileError as error:
             following = None
             await self._failed(step, error.code, error.sentence)
-        except EmbeddingsUnavailable:
-            following = await self._again(step, "embeddings_unavailable", _AWAY)
+        except (EmbeddingsUnavailable, ChunkIndexUnavailableError) as error:
+            following = await self._again(step, *_REASONS[type(error)])
         except RecordGone:
             following = await self._restarted(step, "not_indexed", _BROKEN, do="read", batches=0)
         except HostingError as error:  # a store that is away
             logger.warning("File %s is not indexed yet (%s).", step.file_id, error.code)
-            return _later(step)
-        except Exception:  # an index of the app's may raise anything, and a full disk too
+            return later(step)
+        except Exception:  # a full disk, for one
             logger.exception("File %s is not indexed yet.", step.file_id)
             following = await self._again(step, "not_indexed", _BROKEN)
         finally:
             self._turns.release()
-        if await self._file(step) is None:
+        if (after := await self._file(step)) is None:
             await self._take_back(step)
             return None
-        return following
+        return to_tidy(step, after) if following is None else following
+
+    async def _tidy(self, step: JobStep, file: UploadedFile, *, knows: bool) -> _Next:
+        """Remove what recipes made of the file by which nothing of this app searches it any more.
+
+        A process that does not know the job's own recipe is of an older app, or of a newer one: it decides nothing.
+        """
+        if not knows:
+            later = replace(step, tries=step.tries + 1, wait_seconds=pause_seconds(step.tries))
+            return later if step.tries < MOST_TRIES else None
+        wanted = {step.recipe, *self._recipes.searching(step.of)}
+        await self._older.remove(step.of, file, wanted, self._recipes.indexes())
+        return None
 
     async def forget(self, scope: Scope, file_id: str) -> int:
         """Remove all that jobs made of a file, and return how many chunks were indexed."""
@@ -199,7 +201,7 @@ class FileJobs:
         return chunks
 
     def _place(self, scope: Scope) -> StoreKey:
-        return StoreKey(store_space(self._hub, "file-search"), scope.cell("index").address.key)
+        return batches_of(self._hub, scope)
 
     async def _file(self, step: JobStep) -> UploadedFile | None:
         """Return the file, if this is the job that makes it ready."""
@@ -208,10 +210,16 @@ class FileJobs:
         return file if index is not None and index.job == step.job else None
 
     async def _take_back(self, step: JobStep) -> None:
-        """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced."""
+        """Remove what the job made: all of a file that is gone, and the objects of a job that a later one replaced.
+
+        Of a recipe that was replaced, all that it made.
+        """
         file = await stored_file(self._uploads, step.of, step.file_id)
         if file is None:
             await self.forget(step.of, step.file_id)
+        elif is_replaced(file, step.recipe):
+            made = FileIndex(state="failed", at=0.0, model=step.model, size=step.size)
+            await self._older.forget(step.of, step.file_id, step.recipe, made, self._recipes.indexes())
         else:
             await self._erase_objects(step)
 
@@ -244,15 +252,15 @@ class FileJobs:
             await self._failed(step, code, sentence)
             return None
         await self._record(step, code=code)
-        return replace(step, tries=step.tries + 1, wait_seconds=_pause(step.tries))
+        return replace(step, tries=step.tries + 1, wait_seconds=pause_seconds(step.tries))
 
     async def _restarted(self, step: JobStep, code: str, sentence: str, **begins: Any) -> _Next:
         """Have the job begin anew after a pause, each longer than the one before; end it after many."""
         if step.restarts >= MOST_RESTARTS:
             await self._failed(step, code, sentence)
             return None
-        anew = replace(_fresh(step), restarts=step.restarts + 1, batch=0, model="", size=0, **begins)
-        return replace(anew, wait_seconds=_pause(step.restarts))
+        anew = replace(fresh(step), restarts=step.restarts + 1, batch=0, model="", size=0, **begins)
+        return replace(anew, wait_seconds=pause_seconds(step.restarts))
 
     async def _read(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Read the text, and record its chunks in batches."""
@@ -267,7 +275,7 @@ class FileJobs:
         for number, batch in enumerate(batches):
             await self._objects.put(place, {_name(step, f"chunks-{number}"): msgspec.msgpack.encode(batch)})
         await self._record(step, state="embedding", chunks=len(chunks), embedded=0)
-        return replace(_fresh(step), do="embed" if batches else "index", batches=len(batches))
+        return replace(fresh(step), do="embed" if batches else "index", batches=len(batches))
 
     async def _embed(self, step: JobStep, search: FileSearch, file: UploadedFile) -> _Next:
         """Embed one batch, unless its vectors are recorded."""
@@ -283,7 +291,7 @@ class FileJobs:
         done = step.batch + 1
         embedded = min(done * batch_of(search.chunk_tokens), file.indexes[step.recipe].chunks)
         await self._record(step, embedded=embedded)
-        following = replace(_fresh(step), model=vectors.model, size=vectors.size)
+        following = replace(fresh(step), model=vectors.model, size=vectors.size)
         return replace(following, do="index") if done >= step.batches else replace(following, batch=done)
 
     async def _anew(self, step: JobStep) -> _Next:
@@ -323,8 +331,13 @@ class FileJobs:
             indexed += [IndexedChunk(chunk, vector) for chunk, vector in zip(chunks, vectors.each(), strict=True)]
         known = file.indexes[step.recipe]
         space = space_of(step.of, step.recipe, step.model, step.size)
-        if indexed:
-            await index.add(space, step.file_id, indexed)
+        try:
+            if indexed:
+                await index.add(space, step.file_id, indexed)
+        except ValueError as error:  # the index is full, or takes no such vectors
+            logger.warning("File %s is refused by the index (%s).", step.file_id, type(error).__name__)
+            await self._failed(step, "index_refused", _REFUSED)
+            return
         if known.model and (known.model, known.size) != (step.model, step.size):
             await index.remove(space_of(step.of, step.recipe, known.model, known.size), step.file_id)
         ready = {"state": "ready", "model": step.model, "size": step.size, "code": "", "error": ""}
@@ -340,11 +353,6 @@ async def stored_file(uploads: Uploads, scope: Scope, file_id: str) -> UploadedF
         return None
 
 
-def space_of(scope: Scope, recipe: str, model: str, size: int) -> IndexSpace:
-    """Return where the chunks of files of a scope are, made by a recipe and embedded by a model."""
-    return IndexSpace(scope.agent, scope.owner, scope.thread_id, scope.epoch, f"{model} {recipe}", size)
-
-
 def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: int) -> list[Chunk]:
     return list(chunked(pieces, chunk_tokens, overlap_tokens))
 
@@ -352,18 +360,6 @@ def _chunks_of(pieces: Iterable[TextPiece], chunk_tokens: int, overlap_tokens: i
 def batch_of(chunk_tokens: int) -> int:
     """Return how many chunks of that size are embedded by one call of the client."""
     return max(1, min(BATCH, BATCH_TOKENS // chunk_tokens))
-
-
-def _later(step: JobStep) -> JobStep:
-    return replace(step, turns=step.turns + 1, wait_seconds=_pause(step.turns))
-
-
-def _fresh(step: JobStep) -> JobStep:
-    return replace(step, tries=0, turns=0, wait_seconds=0.0)
-
-
-def _pause(times: int) -> float:
-    return min(_FIRST_PAUSE_SECONDS * 2.0 ** min(times, 16), _LONGEST_PAUSE_SECONDS)
 
 
 def _name(step: JobStep, what: str) -> str:

@@ -38,16 +38,18 @@ class SearchPart:
         self._uploads, self._services, self._index_address = uploads, services, index_address
         self._clocks, self._stores = services.log.clocks, services.stores
         self.is_on = False
+        self.cited = set[str]()
+        """The agents and workflows that search, or have agents within that do."""
 
     @cached_property
     def index(self) -> ChunkIndex:
         """The index in the app's own storage, or the service that the setting names."""
-        if self._index_address:
-            from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
+        if not self._index_address:
+            return self.stored_index
+        from hosting.features.uploads.search.index.azure_search import AzureSearchChunkIndex, search_service
 
-            connect = search_service(INDEX_SETTING, self._index_address, os.environ)
-            return AzureSearchChunkIndex(connect, self._stores.hub)
-        return self.stored_index
+        connect = search_service(INDEX_SETTING, self._index_address, os.environ)
+        return AzureSearchChunkIndex(connect, self._stores.hub)
 
     @cached_property
     def stored_index(self) -> StoredChunkIndex:
@@ -78,11 +80,11 @@ class SearchPart:
         return FileJobs(self._uploads, self._stores, self._clocks, self._services.loop, self.searches)
 
     def add(self, agent: AgentPlan) -> None:
-        """Connect the searches of an agent."""
-        if agent.workflow is None:
-            self.is_on |= self.searches.attach(agent.agent, agent.name, self._services.holders.held)
-            if self.is_on:
-                self.searches.check()
+        """Connect the searches of an agent or a workflow."""
+        if self.searches.attach(agent, self._services.holders.held):
+            self.is_on = True
+            self.cited.add(agent.name)
+            self.searches.check()
 
     async def stored(self, scope: Scope, file: UploadedFile, client: ClockClient) -> None:
         """Begin the jobs of a file, one for each way in which agents want it."""
@@ -102,7 +104,7 @@ class SearchPart:
             await self.jobs.erase(scope)
 
     async def sweep(self) -> None:
-        """Remove what no catalog of the index names."""
+        """Remove what no catalog of the app's own index names."""
         if self.is_on:
             now = self._clocks.wall()
             await self.stored_index.sweep(now - _SWEPT_SECONDS, now)
@@ -111,7 +113,7 @@ class SearchPart:
         """Take a step of a job, and return the next one; nothing where the job is over."""
         import msgspec
 
-        from hosting.features.uploads.search.jobs import JobStep
+        from hosting.features.uploads.search.job_steps import JobStep
 
         following = await self.jobs.take(msgspec.convert(json.loads(text), JobStep))
         return "" if following is None else msgspec.json.encode(following).decode()

@@ -14,13 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from agent_framework import (
     AgentSession,
-    Annotation,
     ContextProvider,
     Message,
     SessionContext,
@@ -30,7 +28,7 @@ from agent_framework import (
 )
 from msgspec import Struct
 
-from hosting.citations import Citation, places
+from hosting.citations import FILE_SEARCH, Citation, annotated, cited_in, passages_of
 from hosting.embeddings import Embedder
 from hosting.errors import ConfigurationError, HostingError
 from hosting.features.uploads.search.chunk import Chunk
@@ -40,7 +38,7 @@ from hosting.tools import idempotent
 
 logger = logging.getLogger(__name__)
 
-TOOL = "file_search"
+TOOL = FILE_SEARCH
 MOST_QUERY = 2000
 """Characters of a query."""
 CHARACTERS_OF_TOKEN = 4
@@ -48,7 +46,6 @@ EMBEDDING_SECONDS = 30.0
 """For one answer of the client of embeddings."""
 _MOST_TOKENS_OF_CHUNK = 6000
 """As they are estimated, which may be a quarter too few: models of OpenAI take a text of 8,191."""
-_MARK = re.compile(r"【[0-9a-f]{8}】")
 _DIGITS = 8
 _HOW = (
     f"Search the files with {TOOL} before you answer from them. Behind each statement that you take from a passage, "
@@ -147,10 +144,10 @@ class FileSearch(ContextProvider):
         most = 2 * CHARACTERS_OF_TOKEN * _MOST_TOKENS_OF_CHUNK
         self.embedder = Embedder(embeddings, "embeddings of FileSearch", EMBEDDING_SECONDS, most)
         self.recipe = self._recipe("")
-        self._of_run: Callable[[], RunFiles | None] | None = None
+        self._of_run: Callable[[object], RunFiles | None] | None = None
 
-    def attach(self, of_run: Callable[[], RunFiles | None], place: str = "") -> None:
-        """Have `of_run` return the files of the run that calls it; None outside of one.
+    def attach(self, of_run: Callable[[object], RunFiles | None], place: str = "") -> None:
+        """Have `of_run` return the files of the run that calls it, for the agent that searches; None outside of one.
 
         `place` names where the app has its index, which is part of the recipe.
         """
@@ -167,10 +164,10 @@ class FileSearch(ContextProvider):
         """Give the model the tool, and say how to cite."""
         if self._of_run is None:
             raise RuntimeError(
-                "This agent has a FileSearch, and AgentFunctionApp did not get the agent: the files are in an app. For "
-                "an agent of a workflow, give the same agent in agents=[...] too."
+                "This agent has a FileSearch, and AgentFunctionApp did not get the agent: the files are in an app. "
+                "Give it in agents=[...], as a tool of an agent there, or in an attribute of a workflow's executor."
             )
-        if (files := self._of_run()) is not None:
+        if (files := self._of_run(agent)) is not None:
             context.extend_instructions(self.source_id, _HOW)
             context.extend_tools(self.source_id, [_tool(self, files)])
 
@@ -179,7 +176,7 @@ class FileSearch(ContextProvider):
     ) -> None:
         """Annotate the answer with what it cites."""
         if context.response is not None:
-            annotate(context.response.messages)
+            annotate(context.response.messages, context.get_messages(include_input=True))
 
 
 def _check(option: str, value: object, least: int, most: int) -> None:
@@ -250,54 +247,35 @@ def _citation(passage: Passage) -> Mapping[str, Any]:
     }
 
 
-def annotate(messages: Iterable[Message]) -> None:
-    """Add to the answer's texts, as annotations, the passages whose marks they have; what has them already stays."""
+def annotate(messages: Iterable[Message], before: Iterable[Message] = ()) -> None:
+    """Add to the answer's texts, as annotations, the passages whose marks they have; what has them already stays.
+
+    The passages are those of the searches in the messages and `before` them.
+    """
     sources: dict[str, Citation] = {}
     calls: set[str] = set()
-    for message in messages:
+    answered = list(messages)
+    for message in (*before, *answered):
         for content in message.contents:
             if content.type == "function_call" and content.name == TOOL and content.call_id:
                 calls.add(content.call_id)
             elif content.type == "function_result" and content.call_id in calls:
-                sources |= _sources(content.result)
-            elif content.type == "text" and message.role == "assistant" and content.text and sources:
-                known: list[Any] = list(content.annotations or ())
-                if not any(annotation.get("tool_name") == TOOL for annotation in known):
-                    marks = dict.fromkeys(_MARK.findall(content.text))
-                    cited = [_annotation(content.text, sources[mark]) for mark in marks if mark in sources]
-                    content.annotations = [*known, *cited] or None
+                sources |= passages_of(content.result)
+    annotate_from(sources, answered)
 
 
-def _annotation(text: str, citation: Citation) -> Annotation:
-    mark = citation["mark"]
-    return annotation_of(citation, [(start, start + len(mark)) for start in places(text, mark)])
-
-
-def annotation_of(citation: Citation, regions: Iterable[tuple[int, int]]) -> Annotation:
-    """Return a citation as agent-framework's annotation of a text.
-
-    `regions` are where the text has its mark: each the first character and the one behind the last.
-    """
-    return {
-        "type": "citation",
-        "title": citation["name"],
-        "file_id": citation.get("file_id", ""),
-        "tool_name": TOOL,
-        "annotated_regions": [{"type": "text_span", "start_index": start, "end_index": end} for start, end in regions],
-        "additional_properties": {name: value for name, value in citation.items() if name not in ("name", "file_id")},
-    }
-
-
-def _sources(result: object) -> dict[str, Citation]:
-    """Return the citations of a result of the tool by their marks; none of a result that is no JSON of it."""
-    try:
-        passages = json.loads(result)["passages"] if isinstance(result, str) else ()
-        return {passage["cite"]: _source(passage) for passage in passages}
-    except (ValueError, TypeError, KeyError):
-        return {}
-
-
-def _source(passage: Mapping[str, Any]) -> Citation:
-    citation: Citation = {"name": passage["file"], "file_id": passage["file_id"], "mark": passage["cite"]}
-    place: Any = {name: passage[name] for name in ("page", "heading", "start", "end") if name in passage}
-    return {**citation, **place}
+def annotate_from(sources: Mapping[str, Citation], messages: Iterable[Message]) -> None:
+    """Add those of the sources to texts of the assistant, as annotations, whose marks they have and do not cite yet."""
+    texts = (
+        content
+        for message in messages
+        if sources and message.role == "assistant"
+        for content in message.contents
+        if content.type == "text" and content.text
+    )
+    for content in texts:
+        known: list[Any] = list(content.annotations or ())
+        marks = {(annotation.get("additional_properties") or {}).get("mark") for annotation in known}
+        cited = [citation for citation in cited_in(content.text or "", sources) if citation["mark"] not in marks]
+        if cited:
+            content.annotations = [*known, *(annotated(content.text or "", citation) for citation in cited)]

@@ -28,7 +28,10 @@ from hosting.errors import HostingError
 from hosting.features.uploads.records import FileIndex, Scope, UploadedFile
 from hosting.features.uploads.search.clock import JOB
 from hosting.features.uploads.search.index.contract import ChunkIndex, ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import ENDED, JobStep, space_of, stored_file
+from hosting.features.uploads.search.index.given import GivenIndex
+from hosting.features.uploads.search.job_steps import JobStep
+from hosting.features.uploads.search.jobs import ENDED, stored_file
+from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import (
     CHARACTERS_OF_TOKEN,
     FileSearch,
@@ -39,6 +42,7 @@ from hosting.features.uploads.search.provider import (
 )
 from hosting.features.uploads.search.status import AGENT_MISSING
 from hosting.features.uploads.uploads import Uploads
+from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationClient
 from hosting.tools import ENGINE, begin_orchestration
 
@@ -70,31 +74,61 @@ class FileSearches:
 
     def __init__(self, uploads: Uploads, clocks: Clocks, own: Callable[[], Sequence[ChunkIndex]], place: str) -> None:
         self._uploads, self._clocks, self._own, self._place = uploads, clocks, own, place
+        self._given: dict[int, ChunkIndex] = {}
         self._of_agents: defaultdict[str, list[FileSearch]] = defaultdict(list)
-        self._names: dict[FileSearch, str] = {}
+        self._providers: dict[FileSearch, None] = {}
+        self._hosted: dict[str, object] = {}
+        self._parents: dict[str, str] = {}
         self._looks: Recent[tuple[Scope, str, str, int], _Look] = Recent(_LOOKS_BYTES)
 
-    def attach(self, agent: object, name: str, held: Mapping[str, HeldRun]) -> bool:
-        """Connect the searches of an agent, and of those that are its tools; return whether it has any.
+    def attach(self, planned: AgentPlan, held: Mapping[str, HeldRun]) -> bool:
+        """Connect the searches of an agent or a workflow, and of the agents in it; return whether it has any.
 
         `held` are the runs of this process.
         """
-        within = [provider for each in agents_within(agent) for provider in _searches_of(each)]
-        for provider in within:
-            provider.attach(partial(self._of_run, held, provider), self._place)
-            self._names.setdefault(provider, name.lower())
-        self._of_agents[name.lower()] += within
+        name, parent = planned.name.lower(), planned.options.within.lower()
+        agents = [planned.agent]
+        if planned.workflow is None:
+            self._hosted[name] = planned.agent
+        else:  # it may make agents anew for each attempt of a run
+            agents = [*planned.workflow.agents()]
+            planned.workflow.prepare.append(partial(self._connect, held=held))
+        if parent:
+            self._parents[name] = parent
+        within = self._connect(agents, held)
+        self._providers |= dict.fromkeys(within)
+        self._of_agents[parent or name] += within
         return bool(within)
 
-    def _of_run(self, runs: Mapping[str, HeldRun], provider: FileSearch) -> _HeldFiles | None:
-        held = runs.get(RUN.get(""))
-        return None if held is None else _HeldFiles(self, held, provider)
+    def _connect(self, agents: Sequence[object], held: Mapping[str, HeldRun]) -> list[FileSearch]:
+        within = [provider for agent in agents for each in agents_within(agent) for provider in _searches_of(each)]
+        for provider in within:
+            provider.attach(partial(self._of_run, held, provider), self._place)
+        return within
 
-    def scopes_of(self, held: HeldRun, provider: FileSearch) -> list[Scope]:
-        """Return where the files of a run are: its thread's, its agent's, and its owner's if that began it."""
+    def _of_run(self, runs: Mapping[str, HeldRun], provider: FileSearch, agent: object) -> _HeldFiles | None:
+        held = runs.get(RUN.get(""))
+        return None if held is None else _HeldFiles(self, held, provider, self._own_name(provider, agent))
+
+    def _own_name(self, provider: FileSearch, agent: object) -> str:
+        """Return the name under which the app has an agent, or the one that a workflow has copied; else nothing."""
+        called = getattr(agent, "name", None)
+        same = (name for name, hosted in self._hosted.items() if hosted is agent)
+        copied = (
+            name
+            for name, hosted in self._hosted.items()
+            if provider in _searches_of(hosted) and getattr(hosted, "name", None) == called
+        )
+        return next(same, next(copied, ""))
+
+    def scopes_of(self, held: HeldRun, searcher: str = "") -> list[Scope]:
+        """Return where the files of a run are: its thread's, its agent's, and its owner's if that began it.
+
+        Besides, those of the agent that searches, where the app has that under a name of its own.
+        """
         address, principal = held.address, held.run.accepted.principal
-        agent = address.agent if provider in self._of_agents[address.agent] else self._names[provider]
-        scopes = [Scope.of_thread(address, held.run.epoch), Scope(agent)]
+        agents = dict.fromkeys((self._parents.get(address.agent, address.agent), self._parents.get(searcher, searcher)))
+        scopes = [Scope.of_thread(address, held.run.epoch), *(Scope(agent) for agent in agents if agent)]
         is_of_owner = principal is None or principal.owner == address.owner
         return [*scopes, Scope(owner=address.owner)] if is_of_owner else scopes
 
@@ -102,11 +136,13 @@ class FileSearches:
 
     def find(self, recipe: str) -> FileSearch | None:
         """Return the provider of that recipe; None where no agent of this process has it."""
-        return next((provider for provider in self._names if provider.recipe == recipe), None)
+        return next((provider for provider in self._providers if provider.recipe == recipe), None)
 
     def index_of(self, search: FileSearch) -> ChunkIndex:
         """Return where its chunks are."""
-        return self._own()[0] if search.index is None else search.index
+        if search.index is None:
+            return self._own()[0]
+        return self._given.setdefault(id(search.index), GivenIndex(search.index))
 
     def check(self) -> None:
         """Raise `ConfigurationError` for a setting that names no index."""
@@ -114,12 +150,12 @@ class FileSearches:
 
     def indexes(self) -> Sequence[ChunkIndex]:
         """Return every index that may have something of a file: the app's own, and those that agents were given."""
-        given = [provider.index for provider in self._names if provider.index is not None]
-        return [*{id(index): index for index in (*self._own(), *given)}.values()]
+        given = [self.index_of(provider) for provider in self._providers if provider.index is not None]
+        return [*dict.fromkeys((*self._own(), *given))]
 
     def searching(self, scope: Scope) -> dict[str, FileSearch]:
         """Return the providers that may search the files of a scope, by their recipes: of an owner's files, all."""
-        providers = self._of_agents[scope.agent] if scope.agent else [*self._names]
+        providers = self._of_agents[scope.agent] if scope.agent else [*self._providers]
         return {provider.recipe: provider for provider in providers}
 
     async def begin(self, scope: Scope, file: UploadedFile, recipe: str, client: OrchestrationClient) -> None:
@@ -152,9 +188,9 @@ class FileSearches:
             step = JobStep(instance, (scope.agent, scope.owner, scope.thread_id, scope.epoch), file_id, recipe, job)
             await begin_orchestration(client, JOB, instance, msgspec.to_builtins(step))
 
-    async def search(self, held: HeldRun, provider: FileSearch, question: Question) -> Findings:
-        """Return what `RunFiles.search` says."""
-        scopes, vector = self.scopes_of(held, provider), question.vector
+    async def search(self, provider: FileSearch, scopes: Sequence[Scope], question: Question) -> Findings:
+        """Return what `RunFiles.search` says, of the files of these scopes."""
+        vector = question.vector
         waiting, failed = await self._look(scopes, provider.recipe, question.model, len(vector))
         file_ids = await self._named(scopes, question.files) if question.files else None
         most = _MORE * max(1, question.most_tokens // provider.chunk_tokens)
@@ -241,9 +277,11 @@ class _HeldFiles(Struct, frozen=True):
     searches: FileSearches
     held: HeldRun
     provider: FileSearch
+    searcher: str
 
     async def search(self, question: Question) -> Findings:
-        return await self.held.on_loop(self.searches.search(self.held, self.provider, question))
+        scopes = self.searches.scopes_of(self.held, self.searcher)
+        return await self.held.on_loop(self.searches.search(self.provider, scopes, question))
 
 
 def _searches_of(agent: object) -> list[FileSearch]:

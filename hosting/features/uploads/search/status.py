@@ -23,6 +23,8 @@ class ShownIndex(TypedDict):
     error: NotRequired[str]
 
 
+REPLACED = "replaced"
+"""The code of a recipe that nothing searches by any more: what it made is about to go."""
 AGENT_MISSING = "agent_missing"
 """The code of a job for which no agent of the app searches any more."""
 _FAR = ("queued", "reading", "embedding", "failed", "ready")
@@ -33,7 +35,8 @@ def shown_index(file: UploadedFile) -> ShownIndex | None:
 
     What agents of an earlier version searched by counts only where nothing else does.
     """
-    indexes = [index for index in file.indexes.values() if index.code != AGENT_MISSING] or [*file.indexes.values()]
+    known = [index for index in file.indexes.values() if index.code != REPLACED]
+    indexes = [index for index in known if index.code != AGENT_MISSING] or known
     if not indexes:
         return None
     index: FileIndex = min(indexes, key=lambda index: _FAR.index(index.state))
@@ -41,3 +44,9 @@ def shown_index(file: UploadedFile) -> ShownIndex | None:
     if index.state == "failed":
         shown |= {"code": index.code, "error": index.error}
     return shown
+
+
+def is_replaced(file: UploadedFile, recipe: str) -> bool:
+    """Return whether nothing is to be there of a file by that recipe."""
+    index = file.indexes.get(recipe)
+    return index is None or index.code == REPLACED

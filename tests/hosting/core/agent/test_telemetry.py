@@ -5,7 +5,6 @@ import json
 import shutil
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ import pytest
 from agent_framework import Agent, FunctionInvocationLayer
 from agent_framework.observability import ChatTelemetryLayer
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from hosting.app import Budget, Price
@@ -23,6 +20,7 @@ from hosting.core.telemetry import carried_traceparent
 from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.bench import Bench, answer
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.exported_spans import Exported
 from tests.support.made_app import app_of, served
 from tests.support.made_app import ask as ask_joker
 from tests.support.running_host import RunningHost
@@ -36,51 +34,6 @@ SENT = f"00-{TRACE}-{CALLER}-01"
 
 class TracedClient(FunctionInvocationLayer[Any], ChatTelemetryLayer[Any], ScriptedModel):
     """The scripted model with the framework's telemetry, as the clients of real models have it."""
-
-
-class Exported(InMemorySpanExporter):
-    """Spans in memory, which tells of each, whichever thread ends it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._news = threading.Condition()
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Keep the spans, and wake who waits for one."""
-        with self._news:
-            self._news.notify_all()
-            return super().export(spans)
-
-    async def named(self, name: str, number: int = 1) -> ReadableSpan:
-        """Return the last of so many spans of that name, under the guard."""
-
-        def found() -> list[ReadableSpan]:
-            return [span for span in self.get_finished_spans() if span.name == name]
-
-        def wait() -> bool:
-            with self._news:
-                return self._news.wait_for(lambda: len(found()) >= number, GUARD_SECONDS)
-
-        assert await asyncio.to_thread(wait), f"{number} spans {name!r} did not end"
-        return found()[number - 1]
-
-
-@pytest.fixture(scope="session")
-def exported() -> Exported:
-    """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
-    exporter = Exported()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return exporter
-
-
-@pytest.fixture
-def spans(exported: Exported) -> Iterator[Exported]:
-    """The spans of one test."""
-    exported.clear()
-    yield exported
-    exported.clear()
 
 
 def span_id(span: ReadableSpan) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.hosted_agent import TimeLimit
+from hosting.core.agent.time_limits import TimeLimit
 from hosting.core.entity.batch import Batch, Done, Operation
 from hosting.core.entity.thread_entity import UnfinishedError
 from hosting.core.hooks import Signal
 from hosting.core.thread.commands import ClaimRun, ClaimTerms
+from hosting.core.thread.events import Completed
 from tests.support.bench import ADDRESS, Bench
+from tests.support.long_run import LongRun
 
 GUARD_SECONDS = 5.0
 
@@ -110,13 +112,13 @@ async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> No
 
 
 @pytest.mark.behaviour("hosting.run-limit-per-agent")
-async def test_the_longest_run_that_is_allowed_is_begun_by_an_entity() -> None:
+@pytest.mark.parametrize("seconds", [375, 86_400])
+async def test_the_longest_attempt_that_is_allowed_is_begun_by_an_entity(seconds: int) -> None:
     """Between its limit and the function's there is time to read its thread, too."""
-    limit = TimeLimit(300, 400)
-    longest = limit.of("Joker", 375)
-    bench = Bench(environ={"AGENT_RUN_TIMEOUT_SECONDS": str(longest)}, working_seconds=limit.working_seconds)
+    long = LongRun(1, TimeLimit(seconds, 400))
 
-    run_id = await bench.run("hi")
-    bench.loop.close()
+    run = await long.run()
+    long.loop.close()
 
-    assert await bench.kinds(run_id) == ["accepted", "claimed", "completed"]
+    assert (run.attempts, long.operations) == (1, 1)
+    assert isinstance(run.end, Completed)

@@ -37,10 +37,22 @@ class Callers:
                 yield from self._made_sure(state, number, request, stage)
             elif stage.name == "failed":
                 yield self._take_back(state, number, request, stage)
+            elif stage.op == "run" and stage.run in state.history.paused and not state.history.token:
+                yield f"{request} is answered: its run is paused", state.at(number, DONE), True, None
             elif stage.op == "run" and state.history.open[:1] == (stage.run,) and not state.history.token:
                 yield from self._claim_turn(state, request, stage)
+        if self._world.sweeps and not (state.signals or state.executions):
+            yield from self._sweep(state)
         if state.faults.deaths:
             yield from self._deaths(state)
+
+    def _sweep(self, state: State) -> Iterator[Step]:
+        """Signal for the newest run of a thread that stands still, unless it is paused: a pause has left a mark."""
+        head, requests = self._world.decide.heads[state.head], zip(state.requests, self._world.requests, strict=True)
+        marked = [request.run for stage, request in requests if request.asks == "pause" and stage != NEW]
+        if marked and not head.is_paused and head.state == "open":
+            signal = Signal("run", head.runs[-1].id if head.runs else marked[0], head.epoch)
+            yield f"a sweep signals for {signal.run}", state.signalling(signal), True, None
 
     def _begin(self, state: State, number: int, request: Request) -> Iterator[Step]:
         began = state.requests[number]
@@ -93,6 +105,9 @@ class Callers:
         is_own = decided.kind is Change and any(event[:2] == ("accepted", request.run) for event in decided.events)
         head = self._world.decide.heads[state.head]
         op, run = ("delete", "") if head.state == "deleting" else ("run", decided.run)
+        runs = self._world.decide.heads[decided.head].runs
+        if op == "run" and request.asks in ("cancel", "resume") and runs:
+            run = runs[-1].id
         stage = Stage("signal", op, run, head.epoch, is_own)
         if decided.signal and request.asks not in PROMISES_NOTHING:
             return state.at(number, stage)
@@ -124,12 +139,14 @@ class Callers:
             deleting = state.promising(len(history.marks)) if history.life == "deleting" else state
             waits = request.asks == "delete" and history.life == "deleting"
             return deleting.at(number, Stage("waiting", "delete") if waits else DONE)
-        if request.asks in ("delete", *PROMISES_NOTHING):
+        if request.asks in ("delete", "pause", *PROMISES_NOTHING):
             return state.at(number, DONE)
         if request.asks == "reset":
             resets = [at for at, mark in enumerate(history.marks) if mark == "reset"]
             return state.promising(resets[-1]).at(number, DONE) if resets else state.at(number, DONE)
         waits = request.waits and stage.run in history.open
+        if request.asks in ("cancel", "resume"):
+            return state.promising(request.run).at(number, DONE)
         return state.promising(stage.run).at(number, Stage("waiting", "run", stage.run) if waits else DONE)
 
     def _claim_turn(self, state: State, request: Request, stage: Stage) -> Iterator[Step]:

@@ -167,6 +167,8 @@ _COMMANDS: dict[str, Callable[..., Command]] = {
     "release": lambda head, held, signalled: commands.ReleaseRun(NOW, held, signalled),
     "end": _end,
     "cancel": lambda head, run: commands.CancelRun(NOW, run),
+    "pause": lambda head, run: commands.PauseRun(NOW, run),
+    "resume": lambda head, run: commands.ResumeRun(NOW, run),
     "end its waiting": lambda head, run: commands.CancelRun(NOW, run, "queue_time"),
     "give up": lambda head, run, silent: commands.ExpireRun(DEADLINE + 1, run, silent),
     "signal failed": lambda head, run, held, key: commands.SignalFailed(NOW, run, held, key, "f"),

@@ -97,6 +97,10 @@ class Entity:
     def _watch(self, state: State, execution: Execution) -> Iterator[Step]:
         """Claim what is unclaimed or lost, else wait until the lease of the claim is over."""
         name, held = execution.name, state.history.token
+        if self._world.decide.heads[state.head].is_paused and execution.signal.op == "run":
+            known = execution._replace(through=len(state.history.marks))
+            yield f"{name} leaves the thread, which is paused", _replaced(state, execution, known), True, None
+            return
         decided = self._world.decide(state.head, "claim", name, SILENT[execution.silence], execution.stood)
         if decided.kind is Change:
             yield from self._claim(state, execution, decided)

@@ -18,8 +18,10 @@ class History(NamedTuple):
     """A log so far. `marks` are what a document is made of, in order: runs that ended, resets, tombstones.
 
     Of the open runs it says which were accepted before a reset (`void`), which are to be cancelled, whose holders were
-    lost, whose tool was started or has a result; `token` is of the claim, `undecided` are approvals. Of those that were
-    `claimed` some are `interrupted`: what they said is kept. Of those that are `forgotten`, rolled back, nothing is.
+    lost since their tool's result, whose tool was started or has a result; `token` is of the claim, `undecided` are
+    approvals. Of those that were `claimed` some are `interrupted`: what they said is kept. Of those that are
+    `forgotten`, rolled back, nothing is.
+    A person has those stand still that are `paused`.
     """
 
     life: str = "open"
@@ -37,6 +39,7 @@ class History(NamedTuple):
     resulted: frozenset[str] = frozenset()
     undecided: frozenset[str] | None = None
     deciding: frozenset[str] = frozenset()
+    paused: frozenset[str] = frozenset()
 
     def conversation(self, runs: tuple[str, ...], since: int, through: int) -> tuple[str, ...]:
         """Return the runs of a document with those marks applied."""
@@ -81,6 +84,8 @@ def _claimed(history: History, run: str, token: str) -> Told:
         broken = "a run is claimed that is to be cancelled"
     elif history.undecided is not None and run not in history.deciding:
         broken = "a run is claimed while approvals wait"
+    elif run in history.paused and not history.token:
+        broken = "a run is claimed that is paused"
     lost = tuple(sorted((*history.lost, run))) if history.token else history.lost
     return history._replace(token=token, lost=lost, claimed=history.claimed | {run}), broken
 
@@ -120,6 +125,7 @@ def _ended(history: History, run: str, detail: str) -> Told:
         started=history.started - {run},
         resulted=history.resulted - {run},
         deciding=history.deciding - {run},
+        paused=history.paused - {run},
     )
     return ended, broken
 
@@ -155,7 +161,8 @@ def _tool_started(history: History, run: str, detail: str) -> Told:
 
 def _tool_result(history: History, run: str, detail: str) -> Told:
     broken = "a tool has two results" if run in history.resulted else None
-    return history._replace(resulted=history.resulted | {run}), broken
+    lost = tuple(other for other in history.lost if other != run)
+    return history._replace(resulted=history.resulted | {run}, lost=lost), broken
 
 
 def _cancel_requested(history: History, run: str, reason: str) -> Told:
@@ -165,7 +172,17 @@ def _cancel_requested(history: History, run: str, reason: str) -> Told:
         history = history._replace(interrupted=history.interrupted | {run})
     if reason == "rollback" and run not in history.cancelled:
         history = history._replace(forgotten=history.forgotten | {run})
-    return history._replace(cancelled=history.cancelled | {run}), broken
+    return history._replace(cancelled=history.cancelled | {run}, paused=history.paused - {run}), broken
+
+
+def _paused(history: History, run: str, detail: str) -> Told:
+    broken = "a run is paused that is to be cancelled" if run in history.cancelled else None
+    return history._replace(paused=history.paused | {run}), broken
+
+
+def _resumed(history: History, run: str, detail: str) -> Told:
+    broken = None if run in history.paused else "a run is resumed that is not paused"
+    return history._replace(paused=history.paused - {run}), broken
 
 
 def _approval_answered(history: History, run: str, approval: str) -> Told:
@@ -212,6 +229,8 @@ EVENTS: dict[str, Callable[[History, str, str], Told]] = {
     "cancelled": _ended,
     "joined": _joined,
     "cancel_requested": _cancel_requested,
+    "paused": _paused,
+    "resumed": _resumed,
     "approval_answered": _approval_answered,
     "reset": _reset,
     "deleting": _deleting,

@@ -36,7 +36,7 @@ class Holders:
 
     def _go_on(self, state: State, held: Holder) -> Iterator[Step]:
         history = state.history
-        if state.faults.stops and not held.owner.startswith("E"):
+        if state.faults.stops:  # its process drains, or the attempt's time is up: of the entity's holder too
             decided = self._world.decide(state.head, "release", held.token, held.signalled)
             yield from self._append(state.suffering("stops"), held, decided, None, is_fair=False)
         if held.lapsed:
@@ -45,6 +45,9 @@ class Holders:
         if state.faults.failures and held.signalled and held.token != STALE:
             tried = self._world.decide(state.head, "retry", held.token, held.run)
             yield from self._append(state.suffering("failures"), held, tried, "go", is_fair=False)
+        if held.run in history.paused and held.signalled:
+            decided = self._world.decide(state.head, "release", held.token, True)
+            yield from self._append(state, held, decided, None)
         if held.run in history.cancelled:
             yield from self._end(state, held, None)
         elif not held.signalled:

@@ -27,6 +27,9 @@ QUICK = {
     "a caller waits, and its process dies, sleeps or is stopped": World(
         (waits("A", "r1"),), Faults(deaths=1, sleeps=1, stops=1, entity_deaths=1, returns=1), TOOL
     ),
+    "a run of several attempts is handed on by its caller's process and by its entity": World(
+        (waits("A", "r1"), b("open", "r2")), Faults(stops=2, entity_deaths=1), TOOL
+    ),
     "two callers wait in two processes": World((waits("A", "r1"), waits("B", "r2")), Faults(deaths=1, sleeps=1), TOOL),
     "an operation dies again and again": World((a("open", "r1"),), Faults(entity_deaths=3, sleeps=1, repeats=1), TOOL),
     "two executions of an operation overlap": World((a("open", "r1"),), Faults(overlaps=2, sleeps=1), TOOL),
@@ -57,6 +60,18 @@ QUICK = {
     ),
     "a run that ends in approvals is rolled back from another process": World(
         (waits("A", "r1"), b("open", "r2", busy="rollback")), Faults(deaths=1, sleeps=1), approvals=ONE
+    ),
+    "a run is paused and resumed from another process": World(
+        (waits("A", "r1"), b("pause", "r1"), a("resume", "r1")), Faults(sleeps=1, stops=1), TOOL
+    ),
+    "processes that pause and resume a run, and the one that has it, die": World(
+        (waits("A", "r1"), b("pause", "r1"), b("resume", "r1")), Faults(deaths=2, entity_deaths=1), TOOL, sweeps=True
+    ),
+    "a paused run is cancelled, and another waits behind it": World(
+        (a("open", "r1"), a("open", "r2"), b("pause", "r1"), b("cancel", "r1")), Faults(stops=1)
+    ),
+    "a run is paused, resumed and cancelled at once": World(
+        (a("open", "r1"), a("pause", "r1"), b("resume", "r1"), b("cancel", "r1")), Faults(repeats=1)
     ),
     "a thread is reset while a run is open": World((waits("A", "r1"), b("reset")), Faults(deaths=1, entity_deaths=1)),
     "a thread is deleted and begun again": World((waits("A", "r1"), b("delete"), b("open", "r2")), Faults(deaths=1)),
@@ -137,6 +152,21 @@ WHOLE = {
         (waits("A", "r1"), b("open", "r2"), b("give up", "r1")),
         Faults(deaths=1, entity_deaths=1, sleeps=1, stops=1),
         TOOL,
+    ),
+    "a run is paused twice and resumed, and two wait behind it": World(
+        (waits("A", "r1"), a("open", "r2"), b("pause", "r1"), b("resume", "r1"), a("pause", "r1"), b("resume", "r1")),
+        Faults(deaths=1),
+        TOOL,
+        sweeps=True,
+    ),
+    "a paused run is interrupted from another process": World(
+        (waits("A", "r1"), a("pause", "r1"), b("open", "r2", waits=True, busy="interrupt"), b("resume", "r1")),
+        Faults(deaths=1),
+        TOOL,
+        sweeps=True,
+    ),
+    "the thread of a paused run is reset and deleted": World(
+        (a("open", "r1"), b("pause", "r1"), b("reset"), a("delete"), b("resume", "r1")), Faults(entity_deaths=1)
     ),
     "a thread is reset between two runs, and operations overlap": World(
         (waits("A", "r1"), b("reset"), waits("B", "r2")), Faults(deaths=1, entity_deaths=1, overlaps=1)

@@ -1,6 +1,7 @@
 """Who runs the agent: claims, leases, lost holders, and the order of runs."""
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
     CancelRun,
@@ -16,7 +17,8 @@ from hosting.core.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.core.thread.events import Claimed, Delta
+from hosting.core.thread.events import Claimed, Delta, ToolResult
+from hosting.core.thread.versions import NEWEST_VERSION
 from hosting.ports import MOST_ROWS
 from tests.support.threads import (
     DEADLINE,
@@ -30,6 +32,8 @@ from tests.support.threads import (
     terms,
     tool_started,
 )
+
+RESULT = ToolResult(at=NOW, run_id="r1", key="1.call", text="done")
 
 
 def take(thread: Thread, token: str, **members: object) -> Outcome:
@@ -144,6 +148,62 @@ def test_a_run_that_lost_three_processes_has_crashed() -> None:
     assert thread.kinds() == ["accepted", "claimed", "claimed", "claimed", "failed"]
     assert "ended its process 3 times" in thread.events[-1].detail  # type: ignore[union-attr]
     assert thread.events[-1].code == "run_crashed"  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.lost-holders")
+def test_a_run_of_hours_survives_a_lost_process_at_each_of_its_steps() -> None:
+    """Three are too many at one step only: with a result, a model's or a tool's, the run has gone on."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    for number, step in enumerate([model_result(), RESULT] * 10):
+        take(thread, f"a{number}", idle_append=thread.head.append_id)
+        take(thread, f"b{number}", idle_append=thread.head.append_id)
+        thread.do(RecordSteps(f"b{number}", (step,)))
+
+    assert (thread.head.runs[0].lost, thread.head.runs[0].fruitless) == (40, 0)
+
+
+@pytest.mark.behaviour("run.attempts")
+def test_a_later_attempt_has_what_earlier_ones_left_of_the_runs_time() -> None:
+    """Released, taken over or after a failure: each claim says how long processes had the run before it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", (tool_started(),), worked=40))
+    limited = replace(terms("e1", "entity"), run_seconds=100.0, deadline=NOW + 300)
+
+    thread.do(ClaimRun(NOW, limited, idle_append=thread.head.append_id))
+    thread.do(RetryRun(NOW, "e1", "e2", "run_failed", worked=55))
+    thread.do(ReleaseRun(NOW, "e2", signalled=True, worked=70))
+    thread.do(ClaimRun(NOW, replace(limited, token="e3")))
+    thread.do(ReleaseRun(NOW, "e3", signalled=True, worked=130))
+    thread.do(ClaimRun(NOW, replace(limited, token="e4")))
+
+    claims = [event for event in thread.events if isinstance(event, Claimed)]
+    assert [claim.worked for claim in claims] == [0, 40, 55, 70, 130]
+    assert [claim.deadline - NOW for claim in claims[1:]] == [60.0, 60.0, 30.0, 0.0]
+
+
+@pytest.mark.behaviour("run.attempts")
+def test_the_time_of_a_lost_attempt_counts_up_to_its_last_append() -> None:
+    """Also where that renewed the lease alone."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", worked=15))
+
+    take(thread, "e1", idle_append=thread.head.append_id)
+
+    assert thread.events[-1].worked == 15  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("groups.versions")
+def test_an_older_release_keeps_its_hands_off_a_run_of_several_attempts() -> None:
+    """It would end the run with the first of them: the thread is read by no version below 12."""
+    thread = Thread()
+    thread.do(accept("r1"))
+
+    thread.do(ClaimRun(NOW, replace(terms("e1", "entity"), v=NEWEST_VERSION)))
+
+    assert (thread.events[-1].v, thread.head.v) == (12, 12)
 
 
 @pytest.mark.behaviour("thread.lost-holders")

@@ -42,6 +42,11 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((a("open", "r1"),), Faults(entity_deaths=2)),
         "run_crashed, though 2 of its holders were lost",
     ),
+    "a result is no progress": (
+        weakened.results_are_no_progress,
+        World((a("open", "r1"),), Faults(entity_deaths=3), TOOL),
+        "run_crashed, though 2 of its holders were lost",
+    ),
     "a holder that let go counts as lost": (
         weakened.released_is_lost,
         World((waits("A", "r1"),), Faults(stops=1, entity_deaths=2)),
@@ -76,6 +81,16 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         weakened.cancelled_joins,
         World((waits("A", "r1"), b("open", "r2", busy="steer"), b("cancel", "r2")), Faults(), TOOL),
         "a run joins another that is to be cancelled",
+    ),
+    "a paused run is claimed": (
+        weakened.paused_is_claimed,
+        World((b("pause", "r1"),), Faults(), calls=("r1",)),
+        "a run is claimed that is paused",
+    ),
+    "whoever resumes a run needs no signal": (
+        weakened.without_signals,
+        World((a("open", "r1"), b("pause", "r1"), b("resume", "r1")), Faults()),
+        STUCK,
     ),
     "a message joins a run that was reset": (
         weakened.joins_what_was_reset,

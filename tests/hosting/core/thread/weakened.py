@@ -24,6 +24,7 @@ from hosting.core.thread.commands import (
     RecordSteps,
     ReleaseRun,
     ResetThread,
+    ResumeRun,
     RetryRun,
     SignalFailed,
     Stale,
@@ -66,8 +67,16 @@ def without_tokens(head: Head, command: Command) -> Outcome:
 
 def a_lost_holder_counts_twice(head: Head, command: Command) -> Outcome:
     """Give up a run when its second holder is lost."""
-    was_lost = isinstance(command, ClaimRun) and head.next_run is not None and head.next_run.lost
-    return decide(_with_runs(head, lost=2) if was_lost else head, command)
+    was_lost = isinstance(command, ClaimRun) and head.next_run is not None and head.next_run.fruitless
+    return decide(_with_runs(head, fruitless=2) if was_lost else head, command)
+
+
+def results_are_no_progress(head: Head, command: Command) -> Outcome:
+    """Count the holders that were lost before a result as if they were lost behind it."""
+    outcome = decide(head, command)
+    if not isinstance(command, RecordSteps) or not isinstance(outcome, Change) or head.next_run is None:
+        return outcome
+    return replace(outcome, head=_with_runs(outcome.head, fruitless=head.next_run.fruitless))
 
 
 def released_is_lost(head: Head, command: Command) -> Outcome:
@@ -75,7 +84,7 @@ def released_is_lost(head: Head, command: Command) -> Outcome:
     outcome = decide(head, command)
     if not isinstance(command, ReleaseRun) or not isinstance(outcome, Change) or outcome.head.next_run is None:
         return outcome
-    return replace(outcome, head=_with_runs(outcome.head, lost=outcome.head.next_run.lost + 1))
+    return replace(outcome, head=_with_runs(outcome.head, fruitless=outcome.head.next_run.fruitless + 1))
 
 
 def without_attached(head: Head, command: Command) -> Outcome:
@@ -94,7 +103,7 @@ def a_live_claim_is_proof(head: Head, command: Command) -> Outcome:
 def without_signals(head: Head, command: Command) -> Outcome:
     """Promise a cancel, a reset or a deletion without a signal."""
     outcome = decide(head, command)
-    is_promise = isinstance(command, AttachToRun | CancelRun | ResetThread | DeleteThread)
+    is_promise = isinstance(command, AttachToRun | CancelRun | ResumeRun | ResetThread | DeleteThread)
     return outcome if isinstance(outcome, Stale) or not is_promise else replace(outcome, signal=False)
 
 
@@ -110,6 +119,11 @@ def cancelled_at_once(head: Head, command: Command) -> Outcome:
 def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
     """Claim a run that is to be cancelled."""
     return decide(_with_runs(head, cancelled=None) if isinstance(command, ClaimRun | RetryRun) else head, command)
+
+
+def paused_is_claimed(head: Head, command: Command) -> Outcome:
+    """Claim a run that is paused."""
+    return decide(_with_runs(head, paused=0.0) if isinstance(command, ClaimRun) else head, command)
 
 
 def cancelled_joins(head: Head, command: Command) -> Outcome:

@@ -186,7 +186,8 @@ class World:
 
     `tools`: the runs that call a tool which may be called once. `approvals`: those that a run ends with. `calls`:
     the runs that operations of other packages bring to the entity. `refuses`: the engine refuses a document if another
-    one was committed since it was handed out. `rows_first`: the row of a key is read before the head.
+    one was committed since it was handed out. `rows_first`: the row of a key is read before the head. `sweeps`: a run
+    that was paused has a mark, so a sweep signals for its thread where that stands still.
     """
 
     requests: tuple[Request, ...]
@@ -196,6 +197,7 @@ class World:
     calls: tuple[str, ...] = ()
     refuses: bool = True
     rows_first: bool = False
+    sweeps: bool = False
     decide: Decisions = field(default_factory=Decisions)
     _told: dict[tuple[History, tuple[tuple[str, str, str], ...]], Told] = field(default_factory=dict)
 
@@ -250,9 +252,10 @@ class World:
         return kept(behind), broken
 
     def is_over_now(self, state: State) -> bool:
-        """Tell whether all is quiet, and all that was promised has come about."""
-        is_quiet = not state.signals and not state.executions and all(stage in (NEW, DONE) for stage in state.requests)
-        return is_quiet and not state.promised
+        """Tell whether all is quiet, and all that was promised has come about, or waits for the end of a pause."""
+        is_paused, requests = self.decide.heads[state.head].is_paused, state.requests
+        is_quiet = not state.signals and all(stage in (NEW, DONE) for stage in requests)
+        return is_quiet and (is_paused or not (state.executions or state.promised))
 
 
 def kept(state: State) -> State:

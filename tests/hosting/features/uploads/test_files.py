@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from hosting.features.uploads.contents import PIECE_BYTES
-from tests.support.owned_app import THREADS, OwnedApp, with_roles
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 from tests.support.stored_files import stored_names
 
 FILES = "/api/files"
@@ -276,6 +277,20 @@ async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp)
 
 
 @pytest.mark.behaviour("uploads.quota")
+async def test_a_list_says_what_is_left_of_the_quota(owned: OwnedApp) -> None:
+    """Of the owner, whose thread's files count too, and of the agent."""
+    await upload(owned, "ada", b"a" * 3)
+    await upload(owned, "ada", b"b" * 4, path=THREAD_FILES)
+    await owned.ask("ada", "POST", "/api/uploads", json={"name": "b.bin", "bytes": 5})
+    await upload(owned, "root", b"c" * 6, path=AGENT_FILES)
+    lists = [(await owned.ask("ada", "GET", path)).json()["quota"] for path in (FILES, THREAD_FILES, AGENT_FILES)]
+
+    most = {"quota_bytes": 20_000_000, "file_bytes": 536_870_912}
+    own = {"bytes": 7, "open_bytes": 5, **most}
+    assert lists == [own, own, {"bytes": 6, "open_bytes": 0, **most}]
+
+
+@pytest.mark.behaviour("uploads.quota")
 async def test_a_file_of_which_nobody_says_how_large_it_is_stops_at_the_quota(owned: OwnedApp) -> None:
     """Nothing of it stays, and its bytes are free again."""
 
@@ -327,13 +342,14 @@ async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
-    """Who reads the thread reads them."""
+    """Who reads the thread reads them, and not what else its owner has."""
     await owned.say("ada", "hello")
     file = (await upload(owned, "ada", b"shared", "s.txt", THREAD_FILES)).json()
     grant: Any = {"issuer": "https://login.example", "id": "bob", "access": "run"}
     given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
     shared = f"/api/shared/{given}/files"
-    listed_files = (await owned.ask("bob", "GET", shared)).json()["files"]
+    shown = (await owned.ask("bob", "GET", shared)).json()
+    listed_files = shown["files"]
     content = await owned.ask("bob", "GET", listed_files[0]["content_url"])
     refused = [
         await upload(owned, "bob", b"x", path=shared),
@@ -341,6 +357,7 @@ async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -
     ]
 
     assert content.content == b"shared"
+    assert shown.keys() == {"files", "next_cursor"}
     assert [answer.status_code >= 400 for answer in refused] == [True, True]
     assert await listed(owned, "ada", THREAD_FILES) == ["s.txt"]
 
@@ -363,3 +380,41 @@ async def test_an_owner_gets_and_erases_all_files(owned: OwnedApp) -> None:
     assert erased["uploads"] == 1
     assert await listed(owned, "ada") == []
     assert len((await stored_names(owned.app))["uploads"]) == 2
+
+
+@pytest.mark.behaviour("uploads.exported")
+async def test_an_export_has_the_bytes_of_files(owned: OwnedApp) -> None:
+    """Those of a thread in the thread's, those of the owner in the owner's; each content once, of several pieces."""
+    await owned.say("ada", "hello")
+    for name, body, path in (
+        ("big.bin", LARGE, FILES),
+        ("same.bin", LARGE, FILES),
+        ("empty.txt", b"", FILES),
+        ("mine.txt", b"of a thread", THREAD_FILES),
+    ):
+        assert (await upload(owned, "ada", body, name, path)).status_code == 201
+    await upload(owned, "bob", b"of bob")
+    thread = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
+    export = (await owned.ask("ada", "GET", "/api/owners/me/export", params={"limit": 1})).json()
+    grant = {"issuer": ISSUER, "id": "bob", "access": "read"}
+    given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
+    guest = (await owned.ask("bob", "GET", f"/api/shared/{given}/export")).json()
+
+    assert contents_of(thread) == {"of a thread": b"of a thread"}
+    assert sorted(contents_of(export).values(), key=len) == [b"", LARGE]
+    assert contents_of(export["threads"][0]) == contents_of(thread)
+    hashes = {file["sha256"] for files in export["uploads"].values() for file in files}
+    stored = [item for part in (export, thread) for item in part["uploaded_contents"]]
+    assert {item["sha256"] for item in stored} == hashes
+    assert guest["uploaded_contents"] == []
+
+
+def contents_of(export: Any) -> dict[str, bytes]:
+    """Return the contents in an export, by their beginnings, once each has the size and the hash that it says."""
+    found = dict[str, bytes]()
+    for item in export["uploaded_contents"]:
+        content = base64.b64decode(item["base64"], validate=True)
+        assert (item["size_bytes"], item["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+        found[content[:20].decode("latin-1")] = content
+    assert len(found) == len(export["uploaded_contents"])
+    return found

@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 
 from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
-from hosting.features.webhooks.client import is_outside, post
+from hosting.features.webhooks.client import post
 from hosting.features.webhooks.delivery import WEBHOOK_CLOCK
+from hosting.outside import is_outside
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from typing import Any, Never
 
 import pytest
-from agent_framework import AgentExecutor, Executor, Workflow, WorkflowBuilder, WorkflowContext, executor, handler
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+    handler,
+)
+from agent_framework.orchestrations import HandoffBuilder
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.copies import copies_of
-from tests.support.app.scripted import scripted_agent
+from tests.support.app.scripted import ScriptedModel, scripted_agent
 from tests.support.flows import FLOWS, chat_flow, fan_flow
 from tests.support.made_app import app_of, served
 
@@ -48,6 +58,15 @@ class Counting(Executor):
 def letters(attribute: object = None, start: Any = store) -> Workflow:
     """Return a graph with an executor that all graphs of this module have, as `@executor` makes them."""
     return WorkflowBuilder(name="Letters", start_executor=start).add_edge(start, Counting(attribute)).build()
+
+
+def handed_over() -> Workflow:
+    """Return agents that hand over: each and its executor have a middleware in common, which a copy would part."""
+    pair = [
+        Agent(ScriptedModel(), name=name, require_per_service_call_history_persistence=True)
+        for name in ("desk", "guide")
+    ]
+    return HandoffBuilder(name="Desk", participants=pair).with_start_agent(pair[0]).build()
 
 
 @pytest.mark.behaviour("workflows.given-graph")
@@ -109,6 +128,12 @@ def test_copies_share_agents_and_nothing_else(build: Any) -> None:
             letters(threading.Lock()),
             "Workflow 'Letters' is one graph, and each run needs its own: attribute of executor 'counting' is a lock, "
             "which cannot be copied. Give the function that builds the workflow: workflows=[build_review].",
+        ),
+        (
+            handed_over(),
+            "Workflow 'Desk' is one graph, and each run needs its own: _auto_handoff_middleware of executor 'desk' is "
+            "a _AutoHandoffMiddleware, which cannot be copied. Give the function that builds the workflow: "
+            "workflows=[build_review].",
         ),
         (
             WorkflowBuilder(name="Nobody", start_executor=scripted_agent("")).build(),

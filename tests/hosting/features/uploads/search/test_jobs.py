@@ -9,7 +9,8 @@ import pytest
 from hosting.features.uploads.records import FileIndex, UploadedFile
 from hosting.features.uploads.search import jobs
 from hosting.features.uploads.search.index.contract import ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES, space_of
+from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
+from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
 from tests.support.hashed_words import HashedWords
 from tests.support.searched_files import OWNERS, KilledError, Process, SearchedFiles

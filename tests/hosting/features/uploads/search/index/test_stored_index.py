@@ -20,7 +20,7 @@ from hosting.features.uploads.search.index.contract import ChunkIndexFullError, 
 from hosting.features.uploads.search.index.segments import MOST_CHUNKS
 from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
 from hosting.names import StoreKey, store_space
-from tests.support.indexed_files import SPACE, chunks_of, direction, everything, first, indexed, numbered
+from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, indexed, numbered
 from tests.support.mortal import DiedError, Interrupted, Life, Mortal
 
 HUB = "hub"

@@ -1,0 +1,1 @@
+"""Pause and resume by hand: a run stands still until a person has it go on."""

@@ -1,0 +1,286 @@
+"""Runs that a person has stand still, over one log: by their holder, by another process, and by their entity."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from hosting.core.promised_runs import SWEPT_SECONDS, PromiseSweep
+from hosting.core.stores.memory import SharedMemory
+from hosting.core.thread.run import Run
+from hosting.core.thread_operations import GoOn, Store
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.features.pausing.pausing import Pausing
+from hosting.ports import Clocks
+from tests.support.bench import ArmedAttachments
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.steered import Working, until
+
+GUARD_SECONDS = 5.0
+FIRST_ROUND = ["accepted", "claimed", "model_result", "tool_started", "paused", "tool_result", "released"]
+SECOND_ROUND = ["resumed", "claimed", "model_result", "tool_started", "tool_result", "completed"]
+
+
+class Stage:
+    """Two processes over one log; the first has the run, whose tool works until it is let go on."""
+
+    def __init__(self) -> None:
+        self.working = Working()
+        shared, self.attachments, self.engine = SharedMemory(), ArmedAttachments(), Engine()
+        self.processes = [Process(shared, self.attachments, self.engine, run=self.working.agent) for _ in range(2)]
+        self.here, self.there = self.processes
+        self.pausing = [Pausing(each.runs, each.promised, each.log) for each in self.processes]
+
+    async def at_work(self) -> Run:
+        """Return a run whose tool is at work here."""
+        run = await self.here.start(call())
+        await self.working.at_work()
+        return run
+
+    async def pause(self, run: Run, *, there: bool = False) -> str:
+        """Have the run paused, and return its status."""
+        return (await self.pausing[there].pause(ADDRESS, run.run_id, self.engine)).paused
+
+    async def resume(self, run: Run, *, there: bool = False) -> str:
+        """Have it resumed, and return its status."""
+        return (await self.pausing[there].resume(ADDRESS, run.run_id, self.engine)).paused
+
+    async def paused(self, run: Run) -> Run:
+        """Let the tool end, and return the run as a caller has it who waits for it."""
+        self.working.open()
+        return await asyncio.wait_for(self.here.runs.wait_through(run, self.engine, GUARD_SECONDS), GUARD_SECONDS)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """Ended behind the test."""
+    stage = Stage()
+    yield stage
+    stage.working.open()
+    for process in stage.processes:
+        process.loop.close()
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_a_paused_run_stops_behind_its_tool_and_goes_on_when_it_is_resumed(stage: Stage) -> None:
+    """No process holds it meanwhile; the tool that ended is not called again."""
+    run = await stage.at_work()
+    asked = await stage.pause(run)
+    waited = await stage.paused(run)
+    held = dict(stage.here.holders.held)
+    resumed = await stage.resume(run)
+    await stage.there.deliver(run.run_id)
+
+    assert (asked, waited.paused, waited.end, held, resumed) == ("pausing", "paused", None, {}, "")
+    assert await stage.here.kinds() == [*FIRST_ROUND, *SECOND_ROUND]
+    assert stage.working.round == 2
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_a_run_that_is_paused_while_its_model_thinks_calls_no_tool(stage: Stage) -> None:
+    """The answer is recorded, so the model is not called for it again."""
+    stage.working.client.gate.clear()
+    run = await stage.here.start(call())
+    await until(lambda: bool(stage.working.client.shown))
+    await stage.pause(run)
+    await stage.paused(run)
+    begun = stage.working.round
+    await stage.resume(run)
+    await stage.here.deliver(run.run_id)
+
+    assert begun == 0
+    kinds = await stage.here.kinds()
+    assert kinds[:5] == ["accepted", "claimed", "paused", "model_result", "released"]
+    assert kinds[-1] == "completed"
+    assert len(stage.working.client.shown) == 3
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_another_process_pauses_and_resumes_a_run_before_its_step_ends(stage: Stage) -> None:
+    """Its holder sees both by the log, and goes on as if nothing had been."""
+    run = await stage.at_work()
+    before = await stage.pause(run, there=True)
+    await stage.resume(run, there=True)
+    ended = await stage.paused(run)
+
+    assert before == "pausing"
+    assert ended.end is not None
+    assert (await stage.here.kinds()).count("claimed") == 1
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_two_processes_pause_and_resume_at_the_same_moment(stage: Stage) -> None:
+    """It is one pause and one end of it, whoever was first."""
+    run = await stage.at_work()
+    await asyncio.gather(*(stage.pause(run, there=there) for there in (False, True)))
+    await stage.paused(run)
+    await asyncio.gather(*(stage.resume(run, there=there) for there in (False, True)))
+    await stage.there.deliver(run.run_id)
+
+    kinds = await stage.here.kinds()
+    assert [kinds.count(kind) for kind in ("paused", "resumed", "completed")] == [1, 1, 1]
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_for_all_that_wait(stage: Stage) -> None:
+    """The operations of those behind it are over too; one signal has all of them ended in their order."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    behind = await stage.here.start(call("and then", waits=False))
+    stage.there.operations._clock = lambda: 0.0  # no operation ends because its time is up
+    deliveries = [asyncio.wait_for(stage.there.deliver(each.run_id), GUARD_SECONDS) for each in (run, behind)]
+    operations = [await delivery for delivery in deliveries]
+    stage.engine.signals.clear()
+    await stage.resume(run)
+    orders = [order["run_id"] for _, order in stage.engine.signals]
+    await stage.there.deliver(behind.run_id)
+
+    assert [type(each) for each in operations] == [Store, Store]
+    assert orders == [behind.run_id]
+    assert [await stage.there.end_of(each.run_id) is not None for each in (run, behind)] == [True, True]
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_a_called_run_has_its_entity_wait(stage: Stage) -> None:
+    """Only the operation can answer an orchestration."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    outcome = await stage.there.operations.run(ADDRESS, None, run.run_id, most_seconds=0.0, leaves_paused=False)
+
+    assert isinstance(outcome, GoOn)
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> None:
+    """The time in the queue stands still; once the pause is over it runs on."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    behind = await stage.here.start(call("and then", waits=False))
+    patience, now = stage.here.care.patience(behind.run_id), [0.0]
+    patience.clock, patience.queue_seconds = lambda: now[0], 10.0
+    paused = await stage.here.log.head(ADDRESS)
+    overdue = []
+    for now[0] in (0.0, 9.0, 1000.0, 5000.0):
+        overdue.append(patience.is_overdue(paused))
+    await stage.resume(run)
+    resumed = await stage.here.log.head(ADDRESS)
+    for now[0] in (5000.0, 5009.0, 5011.0):
+        overdue.append(patience.is_overdue(resumed))
+
+    assert overdue == [False] * 6 + [True]
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_whoever_waits_for_a_run_that_is_paused_already_is_answered_at_once(stage: Stage) -> None:
+    """With the run as it stands."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    standing = await stage.there.runs.find(ADDRESS, run.run_id, stage.engine)
+
+    waited = await asyncio.wait_for(stage.there.runs.wait_through(standing, stage.engine, 60.0), GUARD_SECONDS)
+
+    assert waited.paused == "paused"
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_a_paused_run_that_is_cancelled_ends_and_those_behind_it_go_on(stage: Stage) -> None:
+    """By the signal that the cancel sends, for none of theirs is left."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    behind = await stage.here.start(call("and then", waits=False))
+    await stage.there.deliver(behind.run_id)
+    stage.engine.signals.clear()
+    cancelled = await stage.there.runs.cancel(ADDRESS, run.run_id, stage.engine)
+    for _, order in list(stage.engine.signals):
+        await stage.there.deliver(order["run_id"])
+
+    assert cancelled.end is not None
+    assert cancelled.end.kind == "cancelled"
+    assert await stage.there.end_of(behind.run_id) is not None
+
+
+@pytest.mark.behaviour("runs.pause-survives-kill")
+async def test_a_sweep_goes_on_with_a_run_whose_process_died_between_its_resume_and_the_signal(stage: Stage) -> None:
+    """The pause left a mark before; while it stands, the sweep lets the run be."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    before = stage.there.log.clocks
+    stage.there.log.clocks = Clocks(
+        lambda: before.wall() + 2 * SWEPT_SECONDS, lambda: before.awake() + 2 * SWEPT_SECONDS
+    )
+    sweep = PromiseSweep(stage.there.promised, stage.there.log, lambda: [AGENT])
+    stage.engine.signals.clear()
+    await sweep.run(stage.engine)
+    while_paused = list(stage.engine.signals)
+    stage.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await stage.resume(run)
+    stage.engine.is_away = False
+    await sweep.run(stage.engine)
+    for _, order in list(stage.engine.signals):
+        await stage.there.deliver(order["run_id"])
+    await sweep.run(stage.engine)
+
+    assert while_paused == []
+    assert await stage.there.end_of(run.run_id) is not None
+    assert await stage.there.promised.marked() == []
+
+
+@pytest.mark.behaviour("runs.pause-survives-kill")
+async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> None:
+    """The caller is told, and may ask again."""
+    run = await stage.at_work()
+    stage.attachments.is_down = True
+    with pytest.raises(AttachmentsUnavailableError, match="is not paused"):
+        await stage.pause(run)
+    stage.attachments.is_down = False
+
+    assert "paused" not in await stage.here.kinds()
+    assert await stage.pause(run) == "pausing"
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_a_thread_with_a_paused_run_is_deleted(stage: Stage) -> None:
+    """The run goes with it."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    await stage.there.threads.delete(ADDRESS, stage.engine, 0.0)
+    await stage.there.deliver_delete()
+
+    assert (await stage.there.log.head(ADDRESS)).state == "deleted"
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_a_paused_run_is_interrupted_by_a_later_request_which_has_its_text(stage: Stage) -> None:
+    """It ends in its turn, and the later one is answered."""
+    run = await stage.at_work()
+    await stage.pause(run)
+    await stage.paused(run)
+    later = await stage.there.start(call("instead", busy="interrupt"))
+    await stage.there.deliver(later.run_id)
+    ended = await stage.there.runs.wait(later, stage.engine, GUARD_SECONDS)
+    first = await stage.there.end_of(run.run_id)
+
+    assert ended.end is not None
+    assert first is not None
+    assert getattr(first, "code", "") == "run_superseded"
+
+
+@pytest.mark.behaviour("runs.pause")
+async def test_a_process_that_cannot_write_sees_a_pause_by_its_next_look(stage: Stage) -> None:
+    """Whoever paused it: the holder reads the head once a second, or where it appends."""
+    run = await stage.at_work()
+    held = stage.here.holders.held[run.run_id]
+    await stage.pause(run, there=True)
+    await until(lambda: held.is_paused)
+
+    assert held.is_leaving

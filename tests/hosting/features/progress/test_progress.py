@@ -1,0 +1,213 @@
+"""The progress of runs: written by the process that has the run, and read in any."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
+from hosting.core.thread.events import Progressed
+from hosting.core.thread.run import Run
+from hosting.features.progress import writer
+from hosting.progress import LONGEST_TEXT
+from hosting.tools import ToolCall, current
+from tests.support.process import ADDRESS, Engine, Process, call
+from tests.support.reporter import Reporting, Reports
+from tests.support.steered import until
+
+GUARD_SECONDS = 5.0
+
+
+class Stage:
+    """A process whose agent reports, and another one over the same log."""
+
+    def __init__(self, report: Reports, **options: Any) -> None:
+        self.reporting = Reporting(report, **options)
+        shared, attachments, self.engine = SharedMemory(), MemoryObjects(), Engine()
+        self.here, self.there = (Process(shared, attachments, self.engine, run=self.reporting.agent) for _ in range(2))
+
+    async def reported(self) -> Run:
+        """Return a run whose tool has reported, and is at work."""
+        run = await self.here.start(call())
+        await until(self.reporting.reported.is_set)
+        return run
+
+    async def written(self) -> list[tuple[float, str]]:
+        """Return each progress that the log has."""
+        events = [event for _, event in await self.there.log.events(ADDRESS, 0)]
+        return [(event.share, event.text) for event in events if isinstance(event, Progressed)]
+
+    async def read(self, run: Run) -> tuple[float, str] | None:
+        """Return the progress as another process reads it."""
+        progress = (await self.there.runs.find(ADDRESS, run.run_id, self.engine)).progress
+        return None if progress is None else (progress.share, progress.text)
+
+    async def until_written(self, count: int) -> None:
+        """Return once the log has so many."""
+
+        async def look() -> None:
+            while len(await self.written()) < count:  # noqa: ASYNC110 - the run's own loop writes them
+                await asyncio.sleep(0.005)
+
+        await asyncio.wait_for(look(), GUARD_SECONDS)
+
+    async def ended(self, run: Run) -> Run:
+        """Let the tool end, and return the run once it has."""
+        self.reporting.gate.set()
+        return await self.here.runs.wait(run, self.engine, GUARD_SECONDS)
+
+    def close(self) -> None:
+        """End the processes."""
+        self.reporting.gate.set()
+        self.here.loop.close()
+        self.there.loop.close()
+
+
+@pytest.fixture
+def stages() -> Iterator[list[Stage]]:
+    """Those that a test begins, ended behind it."""
+    begun: list[Stage] = []
+    yield begun
+    for stage in begun:
+        stage.close()
+
+
+@pytest.mark.behaviour("runs.progress")
+@pytest.mark.parametrize("is_synchronous", [False, True])
+async def test_another_process_reads_the_progress_and_the_model_does_not(
+    stages: list[Stage], *, is_synchronous: bool
+) -> None:
+    """Of a tool that is awaited, and of one in a thread of its own, which leaves `await` out."""
+    stages.append(stage := Stage(lambda work: work.progress(0.4, "canary"), is_synchronous=is_synchronous))
+    run = await stage.reported()
+    await stage.until_written(1)
+    read = await stage.read(run)
+    ended = await stage.ended(run)
+
+    assert read == (0.4, "canary")
+    assert ended.end is not None
+    assert ended.end.kind == "completed"
+    assert "canary" not in stage.reporting.shown
+
+
+@pytest.mark.behaviour("runs.progress-paced")
+async def test_of_many_reports_the_first_and_the_newest_are_written(
+    stages: list[Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those between are forgotten, and the share does not fall; the newest goes with the next step."""
+    monkeypatch.setattr(writer, "PAUSE_SECONDS", 60.0)
+
+    async def report(work: ToolCall) -> None:
+        await work.progress(0.1, "first")
+        await stage.until_written_from_the_tool()
+        for number in range(500):
+            await work.progress(number / 1000, f"part {number}")
+        await work.progress(0.2, "a slower part")
+
+    stage = _FirstWritten(report)
+    stages.append(stage)
+    run = await stage.reported()
+    before = await stage.written()
+    ended = await stage.ended(run)
+
+    assert before == [(0.1, "first")]
+    assert ended.end is not None
+    assert await stage.written() == [(0.1, "first"), (0.499, "a slower part")]
+
+
+class _FirstWritten(Stage):
+    async def until_written_from_the_tool(self) -> None:
+        """Return once the first is written: on the loop of the agent, so by the memory of the process alone."""
+        await until(lambda: any(held.run.progress is not None for held in self.here.holders.held.values()))
+
+
+@pytest.mark.behaviour("runs.progress-paced")
+async def test_a_run_of_hours_writes_a_progress_each_hundredth_of_its_time(stages: list[Stage]) -> None:
+    """So its log has some hundreds, whatever its code reports."""
+    stages.append(stage := Stage(lambda work: work.progress(0.1, "first")))
+    run = await stage.reported()
+    await stage.until_written(1)
+    progress = stage.here.holders.held[run.run_id].reporter
+
+    now = progress.began_at
+    pauses = []
+    while now - progress.began_at < 4 * 3600:
+        pauses.append(pause := progress.pause_seconds(now))
+        now += pause
+
+    assert pauses[0] == 1.0
+    assert max(pauses) == pytest.approx(4 * 36, rel=0.02)
+    assert len(pauses) < 700
+
+
+@pytest.mark.behaviour("runs.progress-checked")
+@pytest.mark.parametrize(
+    ("share", "text", "says"),
+    [
+        (1.5, "", "the share 1.5. Give a number from 0 to 1."),
+        (-0.1, "", "the share -0.1."),
+        (math.nan, "", "the share nan."),
+        (math.inf, "", "the share inf."),
+        (True, "", "the share True."),
+        ("0.5", "", "the share '0.5'."),
+        (0.5, "x" * (LONGEST_TEXT + 1), "a text of 201 characters. Give at most 200."),
+        (0.5, b"bytes", "got a bytes as text. Give a str."),
+    ],
+)
+async def test_a_progress_that_is_none_is_refused(stages: list[Stage], share: Any, text: Any, says: str) -> None:
+    """By a sentence for the author of the tool; nothing is written."""
+    stages.append(stage := Stage(lambda work: work.progress(share, text)))
+    run = await stage.reported()
+    await stage.ended(run)
+
+    assert says in str(stage.reporting.raised[0])
+    assert await stage.written() == []
+
+
+@pytest.mark.behaviour("runs.progress-checked")
+async def test_a_report_after_the_end_of_its_run_is_refused(stages: list[Stage]) -> None:
+    """Of a thread that a tool left behind, say. Outside of a run there is no call to report by."""
+    calls: list[ToolCall] = []
+    late: list[Any] = []
+
+    async def report(work: ToolCall) -> None:
+        calls.append(work)
+        late.append(asyncio.ensure_future(_late(stage, work)))
+
+    stage = Stage(report)
+    stages.append(stage)
+    run = await stage.reported()
+    await stage.ended(run)
+    await until(lambda: bool(stage.reporting.raised))
+
+    assert "does not go on here" in str(stage.reporting.raised[0])
+    with pytest.raises(LookupError, match="only inside a run"):
+        await calls[0].progress(0.5)
+    with pytest.raises(LookupError):
+        current()
+
+
+async def _late(stage: Stage, work: ToolCall) -> None:
+    await until(lambda: not stage.here.holders.held)
+    try:
+        await work.progress(0.9)
+    except LookupError as error:
+        stage.reporting.raised.append(error)
+
+
+@pytest.mark.behaviour("runs.progress")
+async def test_text_that_hides_something_is_shown_as_it_is(stages: list[Stage]) -> None:
+    """On one line, with invisible characters written out; half a character is replaced."""
+    stages.append(stage := Stage(lambda work: work.progress(1, "a\n\u202eb\ud800")))
+    await stage.reported()
+    await stage.until_written(1)
+
+    (share, text) = (await stage.written())[0]
+    assert share == 1.0
+    assert "\n" not in text
+    assert "\u202e" not in text
+    assert text.encode()
