@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
 from tests.faults.uploaded_files import FILE, kept_up, left, names_in, upload
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import Api
 from tests.support.kept_in import KINDS, explored, kept_in
 
 pytestmark = [
@@ -35,6 +35,7 @@ search = FileSearch(embeddings=HashedWords(), chunk_tokens=100, overlap_tokens=0
 app = hosting.app.AgentFunctionApp(agents=[searcher(search)], principal=signed_in)
 """
 AGENT = "/api/agents/Librarian"
+GUARD_SECONDS = 60.0
 HALF = len(FILE) // 2
 TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(1400)).encode()
 """Some batches of chunks."""

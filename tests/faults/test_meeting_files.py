@@ -15,13 +15,13 @@ import pytest
 
 from tests.faults.killing_stores import killing_stores_app
 from tests.faults.uploaded_files import names_in
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.grouped_app import grouped_app
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
 
 pytestmark = pytest.mark.slow
 
+GUARD_SECONDS = 60.0
 ROUNDS = 4
 QUOTA = 1_000_000
 OWNERS = """
