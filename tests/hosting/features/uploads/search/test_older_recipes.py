@@ -177,6 +177,45 @@ async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() 
     assert await app.left("file-search") == []
 
 
+@pytest.mark.slow
+@pytest.mark.behaviour("file-search.replaced")
+async def test_a_job_of_the_older_recipe_that_ends_at_any_call_of_the_removal_leaves_nothing() -> None:
+    """Its vectors come between two calls, behind the removal of those that were there."""
+    for ends_at in count(1):
+        app, made = App(), 0
+        process = app.before()
+        file = await process.upload("Oolong costs four crowns.")
+        [job] = app.engine.waiting
+        while app.engine.waiting[job].get("do") != "index":
+            await process.take(job)
+        [older] = await recipes_of(process, file)
+        late = dict(app.engine.waiting.pop(job))
+        process = app.after()
+        [newer] = process.part.searches.searching(OWNERS)
+        await process.part.searches.begin(OWNERS, file, newer, process.client)
+        [instance] = app.engine.waiting
+        while app.engine.waiting[instance].get("do") != "tidy":
+            await app.after().take(instance)
+
+        async def end(name: str, app: App = app, late: dict[str, object] = late, ends_at: int = ends_at) -> None:
+            nonlocal made
+            made += 1
+            if made == ends_at:
+                app.calls.on_call = None
+                await app.before().part.step(json.dumps(late))
+
+        app.calls.on_call = end
+        await app.after().work()
+        app.calls.on_call = None
+        if made < ends_at:
+            break
+        process = app.after()
+        assert await recipes_of(process, file) == [newer], ends_at
+        assert await vectors_of(process, file, older, "older", 256) == 0, ends_at
+
+    assert ends_at > 3
+
+
 @pytest.mark.behaviour("file-search.replaced")
 async def test_a_replaced_recipe_is_not_what_a_reader_sees() -> None:
     """The file is ready as the newer one says."""
