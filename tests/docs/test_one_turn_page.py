@@ -12,8 +12,8 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
-MOST_FUNCTIONS = 366
-MOST_FILES = 79
+MOST_FUNCTIONS = 367
+MOST_FILES = 80
 GUARD_SECONDS = 120
 COSTS = {
     # The log: two appends, each a commit, and no read. The head that `write_append` compares is read by it.

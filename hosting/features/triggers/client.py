@@ -1,8 +1,8 @@
 """`app.client`: runs from a function of the user's own, with the fields of a request over HTTP.
 
 Theory. A run is begun here as over HTTP, by the same rules and limits: it is sure to end before `run` returns. The
-durable client of the invocation comes with it (`functions.lent_client`), and is found by `hosting.orchestrations.ENGINE`, so the
-tools of agents have it too. They run on a loop of their own: what is asked is done on the client's loop.
+durable client of the invocation comes with it (`functions.lent_client`), and is found by
+`hosting.orchestrations.ENGINE`, so the tools of agents have it too. They run on a loop of their own: what is asked is done on the client's loop.
 """
 
 from __future__ import annotations

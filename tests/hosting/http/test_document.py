@@ -274,6 +274,7 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
             "/agents",
             "/approvals",
             "/files",
+            "/files/fetch",
             "/files/{file_id}",
             "/files/{file_id}/content",
             "/health",
