@@ -1,4 +1,4 @@
-"""What pause and resume by hand, and the progress of a run, promise (docs/guides/long-running-tools.md)."""
+"""What pause and resume by hand, and the progress of a run, promise (docs/guides/pausing.md)."""
 
 BEHAVIOURS = {
     "runs.pause": "A paused run stops at its next step, is held and claimed by no process until it is resumed, and "

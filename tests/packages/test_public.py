@@ -53,7 +53,7 @@ def test_what_the_template_and_its_samples_import_is_exported(path: Path) -> Non
 
 
 def test_what_the_pages_import_is_exported() -> None:
-    """The documentation's names are the public ones; what only tests import has modules of its own, which need pytest."""
+    """The documentation's names are the public ones; what tests import has modules of its own, which need pytest."""
     names = {name for name, module in in_pages().items() if not module.startswith("hosting.testing.")}
 
     assert sorted(names - exported().keys()) == []

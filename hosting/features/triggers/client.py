@@ -2,7 +2,8 @@
 
 Theory. A run is begun here as over HTTP, by the same rules and limits: it is sure to end before `run` returns. The
 durable client of the invocation comes with it (`functions.lent_client`), and is found by
-`hosting.orchestrations.ENGINE`, so the tools of agents have it too. They run on a loop of their own: what is asked is done on the client's loop.
+`hosting.orchestrations.ENGINE`, so the tools of agents have it too. They run on a loop of their own: what is asked is
+done on the client's loop.
 """
 
 from __future__ import annotations
