@@ -119,8 +119,8 @@ def check_index_packages() -> None:
     """Raise `ChunkIndexUnavailableError` where numpy is not installed any more, and files are in the app's index."""
     if find_spec("numpy") is None:
         raise ChunkIndexUnavailableError(
-            "The file is in the index of a search, which needs numpy to take it out. Add the lines of "
-            "requirements-file-search.txt to requirements.txt, and try again."
+            "The file is in the index of a search, which needs numpy to take it out. "
+            "Add the lines of requirements-file-search.txt to requirements.txt. Then try again."
         )
 
 
