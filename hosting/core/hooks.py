@@ -128,7 +128,10 @@ Listen = Callable[[Run], UpdateListener | None]
 
 
 Report = Callable[[Any, int, float, str], None]
-"""Takes the progress that the code of a `core.agent.held_run.HeldRun` reports in that attempt, from any thread."""
+"""Takes the progress that code reports in that attempt of a run, from any thread.
+
+The run is a weak reference to a `core.agent.held_run.HeldRun`: contexts in which code of the run began something may
+live on."""
 
 
 class AgentHooks(Struct, frozen=True):

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from msgspec import structs
 
@@ -143,7 +144,7 @@ class HostedAgent:
         accepted, address = held.run.accepted, held.address
         ids = (accepted.agent, address.thread_id, held.run_id, accepted.principal, address.owner)
         token = AT_WORK.set(RunAtWork(*ids, attempt.session_id, accepted.request.context))
-        reporting = REPORT.set(self._report and partial(self._report, held, held.run.attempts))
+        reporting = REPORT.set(self._report and partial(self._report, ref(held), held.run.attempts))
         tokens = None if self._tokens is None else self._tokens.begin(held.run_id, accepted.principal)
         try:
             limit, left = self.times.run_seconds, min(held.until, held.stops_at) - held.clocks.awake()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.hooks import AgentHooks
 from hosting.feature import Feature
@@ -18,10 +20,11 @@ class ProgressFeature(Feature):
         return AgentHooks(report=take)
 
 
-def take(held: HeldRun, attempt: int, share: float, text: str) -> None:
+def take(run: ref[HeldRun], attempt: int, share: float, text: str) -> None:
     """Take a progress of that attempt, from any thread. Raises `LookupError` once the attempt is over."""
     from hosting.features.progress.writer import write_progress
 
-    if held.is_over.is_set() or held.run.attempts != attempt:
-        raise LookupError(f"Run {held.run_id} does not go on here. Its progress is that of its newest attempt.")
+    held = run()
+    if held is None or held.is_over.is_set() or held.run.attempts != attempt:
+        raise LookupError("This run does not go on here. Its progress is that of its newest attempt.")
     held.loop.call_soon_threadsafe(write_progress, held, attempt, share, text)
