@@ -73,12 +73,12 @@ class Transfer {
     work()
   }
 
-  /** Give the file up. */
+  /** Give the file up: it is shown until the app knows. */
   async cancel() {
     this.stopping.abort()
+    await discarded(this.place, this.key)
     all.delete(this)
     this._is("gone")
-    await discarded(this.place, this.key)
   }
 
   async go() {
@@ -198,8 +198,8 @@ const post = async (path, body, signal) => answerOf(await send("POST", path, { b
 /** Let go of what came of a file: of the note, and of the parts at the app, which go by themselves within a day. */
 async function discarded(place, key) {
   const note = noted()[key]
-  keep(key)
   if (note) await send("POST", `${place.uploads}/${note.id}/cancel`, { body: {} }).catch(() => {})
+  keep(key)
 }
 
 const noted = () => JSON.parse(sessionStorage.getItem(NOTED) ?? "{}")
