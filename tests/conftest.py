@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.kept_in import HUB
+
 if TYPE_CHECKING:
     from tests.support.azurite import Azurite
     from tests.support.cosmos_server import CosmosServer
@@ -119,11 +121,15 @@ def azurite(npm_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module", params=["sqlite", "redis", "tables"])
 def log_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings that name a log that several processes may share."""
+    """The settings that name a log that several processes may share, under a hub that no other module has.
+
+    Modules share a server, and some of them name threads alike.
+    """
+    hub = {HUB: f"test{uuid.uuid4().hex[:16]}"}
     if request.param == "sqlite":
-        return {"AGENT_LOG": f"sqlite:{tmp_path_factory.mktemp(uuid.uuid4().hex) / 'log.sqlite'}"}
+        return {"AGENT_LOG": f"sqlite:{tmp_path_factory.mktemp(uuid.uuid4().hex) / 'log.sqlite'}", **hub}
     if request.param == "redis":
         redis_server: RedisServer = request.getfixturevalue("redis_server")
-        return {"AGENT_LOG": redis_server.url}
+        return {"AGENT_LOG": redis_server.url, **hub}
     azurite: Azurite = request.getfixturevalue("azurite")
-    return {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string}
+    return {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string, **hub}
