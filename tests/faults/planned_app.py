@@ -17,6 +17,7 @@ import httpx
 from hosting.core.agent.held_run import read_run
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog
+from hosting.host_settings import task_hub
 from hosting.names import Address, new_id
 from hosting.settings import read_settings
 from hosting.store_choice import choose_stores
@@ -27,7 +28,6 @@ from tests.support.running_host import RunningHost
 from tests.support.whole_lines import whole_lines
 
 APP = Path(__file__).resolve().parent / "journal_app"
-HUB = "tests"
 GUARD_SECONDS = 60.0
 
 
@@ -120,8 +120,9 @@ class PlannedApp:
 
     async def records(self, runs: Iterable[PlannedRun]) -> dict[PlannedRun, Run]:
         """Return what the log has of each run."""
-        stores = choose_stores(read_settings(self._environ), self.path, self._environ, HUB)
-        log = ThreadLog(stores.threads, stores.attachments, HUB)
+        hub = task_hub(self.path, self._environ)
+        stores = choose_stores(read_settings(self._environ), self.path, self._environ, hub)
+        log = ThreadLog(stores.threads, stores.attachments, hub)
         try:
             found = {run: await read_run(log, Address.of(run.agent, run.thread_id), run.run_id) for run in runs}
         finally:
