@@ -132,10 +132,9 @@ class Uploads:
 
         Raises `UnknownUploadError`, and `UploadMismatchError` where they are not the file that was announced.
         """
-        upload = await self.lives.read(scope, upload_id)
-        if upload is not None and upload.state == "stored" and upload.in_parts:
+        upload = await self.upload(scope, upload_id)
+        if upload.state == "stored":
             return await self.lives.announce(scope, upload, client)
-        upload = await self._upload(scope, upload_id)
         by_id = {part.id: part for part in upload.parts}
         if unknown := [part_id for part_id in part_ids if part_id not in by_id]:
             raise UploadMismatchError(
@@ -162,10 +161,10 @@ class Uploads:
 
     async def upload(self, scope: Scope, upload_id: str) -> UploadedFile:
         """Return an upload by parts, or the file that it came to; raises `UnknownUploadError`."""
-        upload = await self.lives.read(scope, upload_id)
+        upload = await self.lives.read(scope, upload_id)  # once: another process may complete it at this moment
         if upload is not None and upload.state == "stored" and upload.in_parts:
             return upload
-        return await self._upload(scope, upload_id)
+        return self._opened(upload, upload_id)
 
     async def scope_of(self, account: Account, upload_id: str) -> Scope | None:
         """Return where the file will be of an upload that is open, or was just completed; None for another."""
@@ -306,7 +305,9 @@ class Uploads:
         return await self.lives.begin(scope, file, new.size, self.most_bytes)
 
     async def _upload(self, scope: Scope, upload_id: str) -> UploadedFile:
-        upload = await self.lives.read(scope, upload_id)
+        return self._opened(await self.lives.read(scope, upload_id), upload_id)
+
+    def _opened(self, upload: UploadedFile | None, upload_id: str) -> UploadedFile:
         if upload is None or not self._is_open(upload):
             raise UnknownUploadError(f"There is no open upload {upload_id[:80]!r} here.")
         return upload
