@@ -1,8 +1,6 @@
 """What the product's modules import, read from their source without importing them."""
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,26 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("agents", "benchmarks", "conformance", "devhost", "hosting", "state")
 SCRIPTS = ("function_app.py", "dev.py")
-_NO_CODE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
-}
 
 
 def product_files() -> list[Path]:
     """Return every source file that is not a test."""
     packaged = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     return [*packaged, *(ROOT / script for script in SCRIPTS)]
-
-
-def code_lines(path: Path) -> int:
-    """Return how many lines of a source file have code: no blank ones, no comments, no docstrings."""
-    source = path.read_text(encoding="utf-8")
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    lines = {line for token in tokens if token.type not in _NO_CODE for line in range(token.start[0], token.end[0] + 1)}
-    for node in statements(path):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines -= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    return len(lines)
 
 
 def module_name(path: Path) -> str:

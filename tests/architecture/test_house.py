@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -10,109 +9,13 @@ from pathlib import Path
 import pytest
 
 from hosting.http.page import FOLDER as PAGE
-from tests.architecture.house import CORE, FEATURES_BELOW, HOSTING, STILL_KNOWN, Arrow, House
+from tests.architecture.house import CORE, FEATURES_BELOW, HOSTING, STILL_KNOWN, House
 from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
 from tests.support.page_files import SCRIPTS
 from tests.support.pages import page
 
-FRAMEWORK_READERS = {
-    "hosting.citations",
-    "hosting.features.uploads.search.answers",
-    "hosting.core.agent.agent_runner",
-    "hosting.core.agent.deltas",
-    "hosting.core.agent.step_recorder",
-    "hosting.core.agent.steps",
-    "hosting.core.agent.finish_reasons",
-    "hosting.core.agent.format_fallback",
-    "hosting.core.agent.framework",
-    "hosting.core.agent.framework_graphs",
-    "hosting.core.agent.history",
-    "hosting.core.agent.pairs",
-    "hosting.core.agent.room",
-    "hosting.core.agent.session_changes",
-    "hosting.core.agent.asks",
-    "hosting.core.agent.steering",
-    "hosting.core.agent.calls_not_made",
-    "hosting.core.agent.changed_calls",
-    "hosting.core.agent.recorded",
-    "hosting.core.hooks",
-    "hosting.features.background.provider",
-    "hosting.features.callbacks.callbacks",
-    "hosting.features.feedback.telemetry",
-    "hosting.features.approvals.standing",
-    "hosting.features.files.provider",
-    "hosting.features.files.shared",
-    "hosting.features.files.store",
-    "hosting.embeddings",
-    "hosting.features.memory.provider",
-    "hosting.features.thread_state.session",
-    "hosting.features.uploads.search.provider",
-    "hosting.features.metering.model_calls",
-    "hosting.features.metering.spending",
-    "hosting.features.workflows.answer",
-    "hosting.features.workflows.copies",
-    "hosting.features.workflows.executor_calls",
-    "hosting.features.workflows.answer_types",
-    "hosting.features.workflows.as_agent",
-    "hosting.features.workflows.checkpoints",
-    "hosting.features.workflows.function_runner",
-    "hosting.features.workflows.function_steps",
-    "hosting.features.workflows.functional",
-    "hosting.features.workflows.runner",
-    "hosting.features.workflows.given",
-    "hosting.features.workflows.graph_runner",
-    "hosting.features.workflows.requests",
-    "hosting.http.model_call",
-    "hosting.http.wire_calls",
-    "hosting.offline.answers",
-    "hosting.offline.model",
-    "hosting.session_data",
-    "hosting.skills",
-    "hosting.client_tools",
-    "hosting.page_context",
-    "hosting.shared_state",
-    "hosting.workflows",
-    "hosting.plan",
-    "hosting.core.thread.conversation",
-    "hosting.core.thread.messages",
-    "hosting.core.entity.called_run",
-    "hosting.console.client",
-    "hosting.client.remote_agent",
-    "hosting.client.updates",
-    "hosting.evaluation.cases",
-    "hosting.evaluation.evaluating",
-    "hosting.console.worker",
-    "hosting.testing.scripted",
-    "hosting.task_hub",
-    "hosting.app",
-    "state.convert",
-}
 OWN = {"agents", "hosting", "state", "function_app"}
-REQUIRED = {
-    "agent_framework",
-    "aiohttp",
-    "azure",
-    "azurefunctions",
-    "cronsim",
-    "jsonschema",
-    "msal",
-    "msgspec",
-    "opentelemetry",
-    "pydantic",
-    "pydantic_core",
-    "python_multipart",
-    "re2",
-    "referencing",
-    "typing_extensions",
-    "yaml",
-}
-LOCAL = {"httptools", "uvicorn", "uvloop"}
-OPTIONAL = {"redis", "durabletask", "google", "grpc", "jwt"}
-OPTIONAL |= {"pypdfium2", "python_calamine", "lxml", "charset_normalizer", "psutil", "numpy"}
-EXTENSION = {"fastapi", "starlette"}
 OF_THE_TRIAL = {"conformance", "httpx"}
-BESIDE = {*OF_THE_TRIAL, "pytest"}
-
 
 HOUSES = pytest.mark.parametrize("house", [HOSTING, CORE], ids=lambda house: house.package)
 
@@ -145,18 +48,6 @@ def test_every_arrow_of_a_house_leads_down(house: House) -> None:
     upward = (arrow for arrow in house.arrows() if not arrow.is_down)
 
     assert "\n".join(str(arrow) for arrow in upward if module_name(arrow.path) not in STILL_KNOWN) == ""
-
-
-@pytest.mark.behaviour("hosting.import-levels")
-def test_an_arrow_up_or_sideways_is_seen() -> None:
-    """As its line says."""
-    core = ROOT / "hosting" / "core"
-    up = Arrow(HOSTING, core / "runs.py", 7, "from hosting.http.routes import RUN", "core", "http")
-    beside = Arrow(CORE, core / "thread" / "head.py", 9, "import hosting.core.stores.redis", "thread", "stores")
-
-    assert not up.is_down
-    assert not beside.is_down
-    assert str(up).startswith("hosting/core/runs.py:7: from hosting.http.routes import RUN")
 
 
 @pytest.mark.behaviour("hosting.core-alone")
@@ -215,12 +106,20 @@ def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
     assert {".".join(name.split(".")[:2]) for name in inside} == {"hosting.functions"}
 
 
-@pytest.mark.behaviour("hosting.azure-at-the-edge")
-def test_the_framework_is_imported_where_an_agent_or_its_messages_are_touched() -> None:
-    """Everything else speaks of runs, events and stored entries."""
-    users = {name for name in importers({"agent_framework"}) if name.startswith(("hosting.", "state."))}
+WITHOUT_AGENTS = ("hosting.strict_json.", "hosting.functions.", "hosting.core.request.", "hosting.core.stores.")
 
-    assert users == FRAMEWORK_READERS
+
+@pytest.mark.behaviour("hosting.azure-at-the-edge")
+def test_requests_stores_and_triggers_know_no_agent() -> None:
+    """They speak of runs, events and stored entries."""
+    assert [name for name in importers({"agent_framework"}) if name.startswith(WITHOUT_AGENTS)] == []
+
+
+def test_a_package_file_holds_only_its_docstring() -> None:
+    """A name is imported from the module that owns it."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in product_files() if path.stem == "__init__"}
+
+    assert [module_name(path) for path, tree in trees.items() if len(tree.body) != 1] == []
 
 
 HTTP_TRIGGERS = {
@@ -298,15 +197,6 @@ def test_only_the_first_module_of_the_page_names_those_of_features() -> None:
     across = {path for path, folder in imported if folder not in (path.parent, PAGE)}
 
     assert across == {PAGE / "main.js"}
-
-
-def test_the_product_imports_what_its_requirements_install() -> None:
-    """What comes along with a requirement may go; the streaming extension's own two are its public types."""
-    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION, *BESIDE}
-    files = [path for path in product_files() if not path.is_relative_to(ROOT / "benchmarks")]
-    imported = {name.partition(".")[0] for path in files for name in imports_of(path)}
-
-    assert imported - allowed == set()
 
 
 def importers(packages: Iterable[str]) -> set[str]:

@@ -6,40 +6,21 @@ Each stands where the package has no public way. A package that moves one fails 
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
-from importlib.machinery import ModuleSpec
-from pathlib import Path
+import operator
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
-import azure.functions as func
 import pytest
-from agent_framework import (
-    Agent,
-    AgentExecutor,
-    AgentSession,
-    FileSkillScript,
-    FunctionalWorkflow,
-    InlineSkill,
-    SessionContext,
-    SkillFrontmatter,
-    SkillsProvider,
-    StepWrapper,
-    WorkflowExecutor,
-)
+from agent_framework import AgentExecutor, FileSkillScript, FunctionalWorkflow, StepWrapper, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.core.pipeline.policies import RequestIdPolicy
 from azure.data.tables.aio import TableServiceClient
-from azure.durable_functions import DFApp, DurableOrchestrationClient
+from azure.durable_functions import DurableOrchestrationClient
 from azure.durable_functions.models.Task import LongTimerTask
 from azure.durable_functions.models.utils import http_utils
-from durabletask.task import CompletableTask, CompositeTask, WhenAllTask
+from durabletask.task import CompletableTask, WhenAllTask
 
-from hosting.core.agent.framework import agent_of_tool
 from tests.architecture.imports import ROOT
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import asking_flow
@@ -68,10 +49,6 @@ DOORS = {
     "_fixtureinfo": "hosting/testing/kill_cases.py",  # pytest's: the fixtures of a test that is run again
     "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
-_IMPORTED = "_initializing"
-"""Of a module's spec: True while it is imported. hosting/start_up.py has it set, which no name in its code shows."""
-INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
-"""What a task of ours has from durabletask's `CompositeTask` (hosting/task_hub.py)."""
 
 
 def private_names(source: str) -> Iterator[str]:
@@ -108,173 +85,6 @@ def test_a_private_name_is_found_and_an_own_one_is_none() -> None:
     assert list(private_names(source)) == ["_b"]
 
 
-@pytest.mark.behaviour("hosting.private-doors")
-@pytest.mark.parametrize("last", ["", "raise LookupError"])
-def test_the_spec_of_a_module_says_that_it_is_imported_however_that_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
-) -> None:
-    """CPython: `ModuleSpec._initializing`, by an attribute that is set in Python."""
-    kept = "import sys\nspec = sys.modules[__name__].__spec__\nsys.kept = (spec, spec._initializing)\n"
-    (tmp_path / "imported_for_its_spec.py").write_text(kept + last, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "kept", None, raising=False)
-
-    with pytest.raises(LookupError) if last else nullcontext():
-        importlib.import_module("imported_for_its_spec")
-
-    spec, was = vars(sys)["kept"]
-    assert (type(spec), was, getattr(spec, _IMPORTED)) == (ModuleSpec, True, False)
-    sys.modules.pop("imported_for_its_spec", None)
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-@pytest.mark.parametrize("value", [1])
-def test_a_test_has_its_fixtures_where_we_read_them(request: pytest.FixtureRequest, value: int) -> None:
-    """pytest: `Function._fixtureinfo`, which a function of the same parameters takes."""
-    node = request.node
-    again = pytest.Function.from_parent(
-        node.parent, name="again", callobj=node.obj, callspec=node.callspec, fixtureinfo=node._fixtureinfo
-    )
-
-    assert again.fixturenames == node.fixturenames
-    assert {"request", "value"} <= set(again.fixturenames)
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_the_durable_client_has_its_address_where_we_read_it() -> None:
-    """azure-functions-durable: `_orchestration_bindings.rpc_base_url`."""
-    urls = {"id": "INSTANCE", "statusQueryGetUri": "http://h/runtime"}
-    given = {"taskHubName": "hub", "creationUrls": {}, "managementUrls": urls, "rpcBaseUrl": "http://h/rpc/"}
-
-    client: Any = DurableOrchestrationClient(json.dumps(given))
-
-    assert client._orchestration_bindings.rpc_base_url == "http://h/rpc/"
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_an_indexed_function_has_its_handler_where_we_set_it() -> None:
-    """azure-functions: `_func`."""
-    app = func.FunctionApp()
-
-    @app.route(route="own")
-    def own(req: func.HttpRequest) -> str:
-        return ""
-
-    function: Any = app.get_functions()[0]
-
-    assert function._func is function.get_user_function()
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_an_orchestrators_handle_has_its_function_and_input_type_where_we_read_them() -> None:
-    """azure-functions-durable: `orchestrator_function` and `_df_input_type`."""
-    app = DFApp()
-
-    @app.orchestration_trigger(context_name="context", input_type=int)
-    def own(context: object) -> None:
-        """Do nothing."""
-
-    handle: Any = app.get_functions()[0].get_user_function()
-
-    assert handle.orchestrator_function.__name__ == "own"
-    assert handle._df_input_type is int
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-async def test_the_client_of_tables_has_its_policies_where_we_read_them() -> None:
-    """azure-data-tables: `_policies`."""
-    credential = AzureNamedKeyCredential("a", "a2V5")
-    service: Any = TableServiceClient("https://a.table.core.windows.net", credential=credential)
-    async with service:
-        assert any(isinstance(policy, RequestIdPolicy) for policy in service._policies)
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_an_agents_executor_has_its_session_where_we_set_it() -> None:
-    """agent-framework: `_session`."""
-    session = AgentSession(session_id="given")
-    made: Any = AgentExecutor(scripted_agent("Joker"), session=session)
-
-    assert made._session is session
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_a_workflow_within_another_knows_whether_its_requests_go_further() -> None:
-    """agent-framework: `_propagate_request`; `_runner_context` is in features/workflows/test_hitl_context.py."""
-    given: Any = WorkflowExecutor(asking_flow(), "inner", propagate_request=True)
-
-    assert given._propagate_request
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_a_step_is_known_again_by_its_key_or_by_its_code() -> None:
-    """agent-framework: `_replay_key` and `_wrapper_identity_is_durable`."""
-    changing: list[str] = []
-
-    async def kept(text: str) -> str:
-        return text
-
-    async def moved(text: str) -> str:
-        return text + "".join(changing)
-
-    made: list[Any] = [StepWrapper(kept), StepWrapper(moved), StepWrapper(moved, replay_key=str)]
-    doors = [(step._wrapper_identity_is_durable, step._replay_key) for step in made]
-
-    assert doors == [(True, None), (False, None), (False, str)]
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_a_functional_workflow_has_what_the_recording_of_its_steps_replaces() -> None:
-    """agent-framework: `_execute`, and in a step `_get_cached_result` before its events, `_on_step_completed` after.
-
-    `_active_step_tasks` is changed around all of it.
-    """
-    call = StepWrapper.__call__.__code__.co_names
-
-    assert callable(FunctionalWorkflow._execute)
-    assert "_active_step_tasks" in call
-    assert call.index("_get_cached_result") < call.index("executor_invoked") < call.index("_on_step_completed")
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_the_sdks_own_task_adds_tasks_to_itself_as_ours_does() -> None:
-    """azure-functions-durable: `LongTimerTask.add_new_child`, which is where it is read from."""
-    names = {name for name, file in DOORS.items() if file == "hosting/functions/durable_1/agent_task.py"}
-
-    assert names <= set(LongTimerTask.add_new_child.__code__.co_names)
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_a_composite_task_has_what_ours_sets() -> None:
-    """durabletask: the members of `CompositeTask`."""
-    tree = ast.parse((ROOT / "hosting" / "task_hub.py").read_text(encoding="utf-8"))
-    (ours,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AgentTask"]
-    used = {node.attr for node in ast.walk(ours) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
-    named = {name for kind in CompositeTask.__mro__ for name in (*vars(kind), *getattr(kind, "__annotations__", ()))}
-    theirs = named | vars(WhenAllTask([])).keys()
-
-    assert used - {"__init__", "_call"} == INHERITED
-    assert theirs >= INHERITED
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_a_composite_task_and_its_children_know_each_other_as_ours_sets_it() -> None:
-    """durabletask: `_pending_children` and `_parents`."""
-    child = CompletableTask[int]()
-    both: Any = WhenAllTask([child])
-
-    assert both._pending_children == {id(child): (child, 1)}
-    assert child._parents == {id(both): both}
-
-
-@pytest.mark.behaviour("hosting.private-doors")
-def test_the_function_of_an_agent_as_tool_holds_the_agent() -> None:
-    """agent-framework: a closure (hosting/core/agent/framework.py)."""
-    agent: Any = Agent(scripted_agent("Inner").client, name="Inner")
-
-    assert agent_of_tool(agent.as_tool()) is agent
-
-
 @pytest.mark.behaviour("engine.own-client")
 async def test_the_durable_client_sends_through_one_session_of_its_module() -> None:
     """azure-functions-durable: `http_utils._get_session`, which the local host takes the place of."""
@@ -298,18 +108,52 @@ async def test_the_durable_client_sends_through_one_session_of_its_module() -> N
     assert sent == ["http://h/rpc/"]
 
 
+async def kept(text: str) -> str:
+    """Make a step of a workflow that is a function."""
+    return text
+
+
+BINDING = {
+    "taskHubName": "hub",
+    "creationUrls": {},
+    "managementUrls": {"id": "INSTANCE", "statusQueryGetUri": "http://h/runtime"},
+    "rpcBaseUrl": "http://h/rpc/",
+}
+HELD: dict[str, Callable[[], object]] = {
+    "_orchestration_bindings.rpc_base_url": lambda: DurableOrchestrationClient(json.dumps(BINDING)),
+    "_policies": lambda: TableServiceClient("https://a.example", credential=AzureNamedKeyCredential("a", "a2V5")),
+    "_session": lambda: AgentExecutor(scripted_agent("Joker")),
+    "_propagate_request": lambda: WorkflowExecutor(asking_flow(), "inner"),
+    "_runner": lambda: FileSkillScript(name="run.py", full_path="/run.py", runner=lambda *given: ""),
+    "_execute": lambda: FunctionalWorkflow,
+    "_wrapper_identity_is_durable": lambda: StepWrapper(kept),
+    "_replay_key": lambda: StepWrapper(kept),
+    "_parents": lambda: CompletableTask[int](),
+    **dict.fromkeys(
+        ["_pending_children", "_exception", "_is_complete", "_notify_parent"], lambda: WhenAllTask([CompletableTask[int]()])
+    ),
+}
+"""What has it, by the name: tasks of ours have those of the last from durabletask's `CompositeTask`."""
+
+
 @pytest.mark.behaviour("hosting.private-doors")
 @pytest.mark.filterwarnings("ignore:.*experimental")
-async def test_a_script_that_is_a_file_has_its_runner_where_we_read_it() -> None:
-    """agent-framework: `_runner`, and the closure of the tool that runs it (hosting/skills.py)."""
-    runner: Any = print
-    script: Any = FileSkillScript(name="run.py", full_path="/run.py", runner=runner)
-    provider = SkillsProvider(InlineSkill(frontmatter=SkillFrontmatter(name="a", description="A."), instructions="B."))
-    context = SessionContext(session_id="s", input_messages=[])
-    await provider.before_run(agent=scripted_agent("A"), session=AgentSession(), context=context, state={})
-    held = inspect.getclosurevars(
-        next(tool.func for tool in context.tools if tool.name == "run_skill_script")
-    ).nonlocals
+@pytest.mark.parametrize("path", HELD)
+async def test_a_private_name_is_there_in_the_installed_version(path: str) -> None:
+    operator.attrgetter(path)(HELD[path]())
 
-    assert script._runner is runner
-    assert (held["self"], [skill.frontmatter.name for skill in held["skills"]]) == (provider, ["a"])
+
+@pytest.mark.behaviour("hosting.private-doors")
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (LongTimerTask.add_new_child, ["_add_to_open_tasks", "_add_to_actions", "_set_is_scheduled"]),
+        (StepWrapper.__call__, ["_active_step_tasks", "_get_cached_result", "executor_invoked", "_on_step_completed"]),
+    ],
+)
+def test_the_package_calls_what_ours_replaces(function: FunctionType, names: list[str]) -> None:
+    """In a step, the saved result is asked for before its events, and written after them."""
+    called = function.__code__.co_names
+
+    assert set(names) <= set(called)
+    assert sorted(names[1:], key=called.index) == names[1:]

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.app_folder import MEASURED, ROOT, copied
 from benchmarks.catalogue import MEASURES
 from benchmarks.cli import main
-from benchmarks.host_process import HostStartError, hosted
+from benchmarks.host_process import hosted
 
 PAGE = (ROOT / "docs" / "contributing" / "benchmarks.md").read_text(encoding="utf-8")
 GUARD_SECONDS = 120
@@ -53,14 +53,6 @@ async def test_a_host_is_ended_when_its_measure_breaks() -> None:
         with pytest.raises(OSError):
             async with host.connection():
                 pass
-
-
-@pytest.mark.slow
-async def test_a_host_that_cannot_start_is_told_with_what_it_said(tmp_path: Path) -> None:
-    """Instead of a wait for an address that never comes."""
-    with pytest.raises(HostStartError, match=r"There is no host\.json"):
-        async with hosted(tmp_path):
-            pass
 
 
 def test_an_unknown_measure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.bars import AtLeast, AtMost
 from benchmarks.figures import Figure, Result, milliseconds
-from benchmarks.table import number, render
+from benchmarks.table import render
 
 
 @pytest.mark.behaviour("benchmarks.bar-beside-figure")
@@ -33,11 +33,3 @@ def test_a_bar_is_reached_by_its_own_value_and_on_one_side_of_it(
 ) -> None:
     """`at most` and `at least` include the limit."""
     assert [bar.is_reached(value) for value in (5.9, 6, 6.1)] == [below, at, above]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(16.0, "16"), (0, "0"), (1.204, "1.20"), (0.094, "0.09"), (12.34, "12.3"), (478.4, "478")]
-)
-def test_a_number_is_shown_with_the_digits_that_mean_something(value: float, shown: str) -> None:
-    """A count stays a count."""
-    assert number(value) == shown

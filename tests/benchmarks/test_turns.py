@@ -4,15 +4,7 @@ import pytest
 
 from benchmarks.turns import WrongAnswerError, take_turn
 from benchmarks.warm_up import request_empty_route
-from tests.benchmarks.stand_in import answering, http, turn
-
-
-async def test_a_turn_is_its_time_its_answer_and_its_place() -> None:
-    """The time is above nothing; the rest is what the host said."""
-    async with answering(lambda path, body: turn("Hello", 4)) as (connection,):
-        taken = await take_turn(connection, "assistant", "Hi", "thread")
-
-    assert (taken.text, taken.run_id, taken.message_count, taken.seconds > 0) == ("Hello", "run", 4, True)
+from tests.benchmarks.stand_in import answering, http
 
 
 @pytest.mark.behaviour("benchmarks.nothing-from-a-wrong-answer")

@@ -60,7 +60,7 @@ def test_the_pages_of_the_structure_name_no_file_that_is_not_there() -> None:
     named = [
         name
         for page in DOCS
-        if page.name in ("architecture.md", "crash-points.md", "decisions.md", "one-turn.md", "why-it-is-safe.md")
+        if page.name in ("architecture.md", "crash-points.md", "decisions.md", "why-it-is-safe.md")
         for name in re.findall(r"`([\w./-]+\.py)`", page.read_text(encoding="utf-8"))
     ]
 

@@ -1,6 +1,4 @@
-"""Which of our functions one plain turn enters: `python -m tests.support.turn_trace FOLDER` prints them in order.
-
-And how often each of them, and of the local host's, was entered.
+"""How often one plain turn enters each function of ours: `python -m tests.template.turn_trace FOLDER` prints it.
 
 FOLDER is a copy of the template. It is hosted in this process, and asked twice before the turn that is watched, as an
 app is that has run for a while. What runs beside the turn, because the entity stores its end, belongs to it.
@@ -19,34 +17,27 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-OURS = ("hosting", "state")
-COUNTED = (*OURS, "devhost")
-MODEL = "hosting/offline/"  # stands for a model, which is no part of the app
+COUNTED = ("hosting", "state", "devhost")
 SETTLED_SECONDS = 0.5
 ASKED_TIMES = 600
 
 
 class Trace:
-    """The functions that were entered while it `is_on`, each with its file, in the order of their first entry."""
+    """How often each function was entered while it `is_on`, by its file and name."""
 
     def __init__(self, root: Path) -> None:
         self._prefixes = tuple(f"{root / package}{os.sep}" for package in COUNTED)
         self._root = root
         self.is_on = False
-        self.entered: dict[tuple[str, str], None] = {}
         self.counts: Counter[str] = Counter()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """What the interpreter calls for each entry of a function."""
         code = frame.f_code
         is_ours = self.is_on and event == "call" and code.co_filename.startswith(self._prefixes)
-        if is_ours and not code.co_name.startswith("<"):
+        if is_ours:
             file = Path(code.co_filename).relative_to(self._root).as_posix()
-            if file.startswith(MODEL):
-                return
             self.counts[f"{file}:{code.co_name}"] += 1
-            if file.startswith(OURS):
-                self.entered.setdefault((file, code.co_name))
 
 
 def ask(origin: str) -> None:
@@ -56,7 +47,7 @@ def ask(origin: str) -> None:
 
 
 def watch(trace: Trace, origin: Callable[[], str | None]) -> None:
-    """Ask three times, watch the third, and print what it entered."""
+    """Ask three times, watch the third, and print the counts."""
     for _ in range(ASKED_TIMES):
         if origin() is not None:
             break
@@ -70,12 +61,11 @@ def watch(trace: Trace, origin: Callable[[], str | None]) -> None:
     time.sleep(SETTLED_SECONDS)
     trace.is_on = False
     print("COUNTS " + json.dumps(trace.counts), flush=True)
-    print("TRACE " + json.dumps(list(trace.entered)), flush=True)
     os._exit(0)
 
 
 def main(folder: Path) -> None:
-    """Host the folder here, and print what a turn enters."""
+    """Host the folder here, and print what a turn costs."""
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     trace = Trace(folder)
