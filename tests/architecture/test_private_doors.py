@@ -128,9 +128,10 @@ HELD: dict[str, Callable[[], object]] = {
     "_execute": lambda: FunctionalWorkflow,
     "_wrapper_identity_is_durable": lambda: StepWrapper(kept),
     "_replay_key": lambda: StepWrapper(kept),
-    "_parents": lambda: CompletableTask[int](),
+    "_parents": CompletableTask[int],
     **dict.fromkeys(
-        ["_pending_children", "_exception", "_is_complete", "_notify_parent"], lambda: WhenAllTask([CompletableTask[int]()])
+        ["_pending_children", "_exception", "_is_complete", "_notify_parent"],
+        lambda: WhenAllTask([CompletableTask[int]()]),
     ),
 }
 """What has it, by the name: tasks of ours have those of the last from durabletask's `CompositeTask`."""

@@ -108,14 +108,3 @@ def test_a_feature_of_one_folder_is_served_listed_described_exported_and_erased(
     assert {"get", "post"} == set(document[1]["paths"]["/agents/{name}/notes"])
     assert document[1]["components"]["schemas"]["OwnerExport"]["properties"]["notes"]["type"] == "object"
     assert "note_url" in document[1]["components"]["schemas"]["ListedAgent"]["required"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.feature-page")
-def test_the_rules_for_features_hold_for_it(tmp_path: Path) -> None:
-    """As the page says, and ruff and mypy too."""
-    add_the_feature(tmp_path)
-    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/architecture/test_features.py")
-    run(tmp_path, "-m", "ruff", "check", "hosting/features/notes")
-    run(tmp_path, "-m", "ruff", "format", "--check", "hosting/features/notes")
-    run(tmp_path, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "hosting/features/notes")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 
-from agents.assistant import create_assistant
-from hosting.app import AgentFunctionApp, Budget
-from hosting.offline.model import OfflineChatClient
-from tests.support.console_blocks import steps_in
+from hosting.app import AgentFunctionApp
 from tests.support.made_app import served
 from tests.support.pages import code, page
 from tests.support.spender import priced, spender
@@ -42,20 +38,6 @@ def test_each_app_of_the_page_starts(monkeypatch: pytest.MonkeyPatch) -> None:
         ["assistant"],
         ["assistant", "researcher"],
     ]
-
-
-@pytest.mark.behaviour("docs.budgets")
-async def test_a_budget_to_try_ends_the_run_that_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the sentence that stands there."""
-    monkeypatch.setenv("AGENT_LOG", "memory")
-    (step,) = steps_in(PAGE.partition("## What counts")[0])
-    (asked,) = re.findall(r'-d "(.*)"', step.command)
-    (tokens,) = re.findall(r"`budget=Budget\(tokens=(\d+)\)`", PAGE)
-    app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], budget=Budget(tokens=int(tokens)))
-    async with served(app) as (_, http):
-        answer = await http.post("/api/agents/assistant/run", content=asked)
-
-    assert (answer.status_code, answer.text.splitlines()) == (402, list(step.output))
 
 
 @pytest.mark.behaviour("docs.budgets")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework.openai import OpenAIChatCompletionOptions, OpenAIChatOptions
 from openai import OpenAI
 
 from tests.support.client_tables import (
@@ -31,15 +29,6 @@ BELOW_THE_AIM = {"HttpAgent of @ag-ui/client, 1.0.0 and 0.0.59": 0.88, "CopilotK
 each_table = pytest.mark.parametrize(
     ("page", "table"), TABLES, ids=[f"{page.stem}-{table.client}" for page, table in TABLES]
 )
-
-
-@pytest.mark.behaviour("docs.clients")
-def test_the_wires_of_openai_and_the_ai_sdk_have_tables() -> None:
-    """Of each client that is tried."""
-    names = {page.name for page, _ in TABLES}
-
-    assert names >= {"clients-responses.md", "clients-chat-completions.md", "ai-sdk.md"}
-    assert [len(tables_of(page)) for page in pages() if page.name.startswith("clients-")][:2] == [4, 4]
 
 
 @pytest.mark.behaviour("docs.clients")
@@ -109,19 +98,3 @@ def test_no_method_or_parameter_of_openais_client_is_left_out(page: str, paths: 
 
     assert len(names) > 40
     assert table.unnamed(names) == []
-
-
-@pytest.mark.behaviour("docs.clients")
-@pytest.mark.parametrize(
-    ("page", "client", "options"),
-    [
-        ("clients-responses.md", "OpenAIChatClient of agent-framework", OpenAIChatOptions),
-        ("clients-chat-completions.md", "OpenAIChatCompletionClient of agent-framework", OpenAIChatCompletionOptions),
-    ],
-)
-def test_no_option_of_agent_frameworks_client_is_left_out(page: str, client: str, options: Any) -> None:
-    """Of the version that is installed."""
-    names = set(typing.get_type_hints(options))
-
-    assert len(names) > 20
-    assert table_of(page, client).unnamed(names) == []

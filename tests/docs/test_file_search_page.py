@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from hosting.features.uploads.records import IndexState
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.engine_app import engine_app
 from tests.support.hashed_words import HashedWords
@@ -79,13 +77,6 @@ async def test_its_example_finds_and_cites_what_was_uploaded(service: None) -> N
     assert citation["mark"] in answer.json()["response"]
     made = {"file_id": file["file_id"], "mark": citation["mark"]}
     assert citation == {**shown, **made}
-
-
-@pytest.mark.behaviour("docs.fields-and-routes")
-def test_its_table_has_every_state_of_a_file() -> None:
-    """In the order in which a file has them."""
-    table = PAGE.partition("## How a file becomes ready")[2].partition("\n\nThe job")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*get_args(IndexState)]
 
 
 @pytest.mark.behaviour("file-index.given")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from hosting.features.uploads.search.texts.chunking import CHUNK_TOKENS, OVERLAP_TOKENS
 from hosting.features.uploads.search.texts.limits import TextLimits
 from hosting.features.uploads.search.texts.refusals import SENTENCES
 from tests.support.page_tables import rows
@@ -23,8 +22,3 @@ def test_each_limit_of_a_text_stands_on_the_page() -> None:
     listed = {re.findall(r"`(\w+)`", name)[0]: int(default.replace(",", "")) for name, default in rows(PAGE, "limit")}
 
     assert listed == {name: getattr(TextLimits(), name) for name in TextLimits.__struct_fields__}
-
-
-def test_the_sizes_of_chunks_stand_on_the_page() -> None:
-    """As they are without options."""
-    assert f"at most {CHUNK_TOKENS} tokens and repeats up to {OVERLAP_TOKENS}" in PAGE

@@ -1,7 +1,6 @@
 """docs/tutorials/getting-started.md, followed step by step in a clone; the cloud is left out."""
 
 import asyncio
-import json
 import re
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import create_chat_client
 from tests.support.console_blocks import is_shown, steps_in, typed
 from tests.support.pages import code, page, part
 from tests.support.running_host import RunningHost
@@ -71,24 +69,6 @@ def test_its_test_passes_in_the_clone(tmp_path: Path) -> None:
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout
-
-
-def test_its_crash_is_that_of_the_readme() -> None:
-    """Which a test goes through; the agent has the same tool here."""
-    readme = page("README.md")
-    tool = re.compile(r"^@idempotent.*?\n\n", re.MULTILINE | re.DOTALL)
-    shown = tool.findall(part(readme, "### Write your own agent and tool")), tool.findall(part(PAGE, OWN))
-
-    (step,), (same,) = steps_in(part(PAGE, CRASH)), steps_in(part(readme, "### Kill it in the middle of a run"))
-    assert (step.command.split(), step.output) == (same.command.split(), same.output)
-    assert shown[0][0].strip() == shown[1][0].strip()
-
-
-def test_the_settings_of_its_model_choose_one() -> None:
-    """As they stand in local.settings.json."""
-    (block,) = code(part(PAGE, "## 6. Connect a real model"), "json")
-
-    assert create_chat_client(json.loads(block)["Values"]).model == "llama3.2"
 
 
 async def output_of(command: str) -> str:

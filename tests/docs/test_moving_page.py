@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import get_type_hints
 
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.core.outcome import CompletedRun, Problem
-from hosting.http.bodies import CAMEL_CASE
-from hosting.http.run_call import FIELDS
 from hosting.upstream import AGENT_OPTIONS, APP_OPTIONS, UpstreamMethods
 from tests.support.pages import page, part
 
@@ -52,15 +48,3 @@ def test_the_table_of_methods_has_those_of_the_package() -> None:
 
     assert {name for name in vars(UpstreamMethods) if not name.startswith("_")} <= names
     assert {name for name in names if hasattr(AgentFunctionApp, name)} == names - {"workflow", "workflows"}
-
-
-@pytest.mark.behaviour("docs.moving")
-def test_the_table_of_fields_has_those_that_are_taken_and_sent_in_camel_case() -> None:
-    """And none of them where it says that it is not there."""
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", part(PAGE, "## Fields of HTTP"), re.MULTILINE)
-    absent = {name for names, here in rows if here.startswith("not ") for name in re.findall(r"`(\w+)`", names)}
-    there = {name for names, here in rows if here.startswith("the ") for name in re.findall(r"`(\w+)`", names)}
-
-    camel = {name for name in FIELDS if name != name.lower()} - {"responseFormat"}
-    assert camel | CAMEL_CASE.keys() == {name for name in there if name != name.lower()}
-    assert absent & {*FIELDS, *CAMEL_CASE, *get_type_hints(CompletedRun), *get_type_hints(Problem)} == set()

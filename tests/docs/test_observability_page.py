@@ -1,7 +1,6 @@
 """observability.md: its set-up exports spans as it stands, its line is the one logged, its tables are whole."""
 
 import asyncio
-import importlib
 import inspect
 import re
 import shutil
@@ -48,16 +47,6 @@ async def test_an_app_with_the_page_s_set_up_prints_its_spans_and_the_page_s_lin
         await asyncio.to_thread(host.wait_for, '"name": "run Joker"')
 
     assert shape(line[line.index("Run ") :]) == shape(block("text").strip())
-
-
-@pytest.mark.behaviour("docs.observability")
-def test_every_logger_that_the_page_names_is_a_module_that_logs() -> None:
-    """And so is each that warns or tells on purpose."""
-    named = set(re.findall(r"^\| `(hosting\.[\w.]+)` \|", PAGE, re.MULTILINE))
-
-    assert named
-    for name in named:
-        assert "logger." in inspect.getsource(importlib.import_module(name))
 
 
 @pytest.mark.behaviour("docs.observability")

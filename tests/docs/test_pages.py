@@ -8,25 +8,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 LINK = re.compile(r"\]\((?!https?:|#|\.\./\.\./actions/)([^)#]+)(?:#([^)]+))?\)")
-DIAGRAMS = ("flowchart", "sequenceDiagram", "stateDiagram-v2")
-BRACKETS = {")": "(", "]": "[", "}": "{"}
-
-
-def lines(page: str) -> int:
-    """Return how long a page is."""
-    return len((ROOT / page).read_text(encoding="utf-8").splitlines())
 
 
 def headings(page: Path) -> set[str]:
     """Return the names by which a page's headings are linked."""
     found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
-
-
-@pytest.mark.parametrize(("page", "most"), [("README.md", 130), ("docs/explanation/architecture.md", 150)])
-def test_a_first_page_is_read_at_one_sitting(page: str, most: int) -> None:
-    """What is more belongs on a page of its own."""
-    assert lines(page) <= most
 
 
 def test_the_list_of_pages_has_each_of_them_once() -> None:
@@ -66,18 +53,3 @@ def test_the_pages_of_the_structure_name_no_file_that_is_not_there() -> None:
 
     assert named
     assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in names)] == []
-
-
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
-def test_a_diagram_is_of_a_kind_that_is_known_and_closes_what_it_opens(page: Path) -> None:
-    """As far as this is seen without drawing it."""
-    for block in re.findall(r"^```mermaid\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-        bare = re.sub(r'"[^"\n]*"|[-.]+>>?|<?-->', "", block)
-        opened = [sign for sign in bare if sign in "([{"]
-        closed = [BRACKETS[sign] for sign in bare if sign in BRACKETS]
-        blocks = len(re.findall(r"^\s*(?:subgraph|loop|alt|opt)\b", block, re.MULTILINE))
-
-        assert block.split(maxsplit=1)[0] in DIAGRAMS
-        assert sorted(opened) == sorted(closed)
-        assert block.count('"') % 2 == 0
-        assert len(re.findall(r"^\s*end$", block, re.MULTILINE)) == blocks

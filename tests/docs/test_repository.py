@@ -25,11 +25,3 @@ def test_every_command_that_clones_names_the_address_of_the_file() -> None:
 def test_the_build_has_the_address_only_if_there_is_one() -> None:
     """Words that stand for it are no address."""
     assert repository() == (ADDRESS if ADDRESS.startswith("https://") else None)
-
-
-def test_as_long_as_there_is_none_the_readme_says_where_a_reader_finds_it() -> None:
-    """The address of a fork is on the fork's page too."""
-    if not ADDRESS.startswith("https://"):
-        assert f"`{ADDRESS}` is the address under **Code** at the top of this page." in (ROOT / "README.md").read_text(
-            encoding="utf-8"
-        )

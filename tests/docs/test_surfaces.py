@@ -7,12 +7,10 @@ import re
 
 import pytest
 
-from hosting.app import Principal
 from hosting.http.run_call import FIELDS
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import text_flow
 from tests.support.made_app import app_of, triggers
-from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired
 from tests.support.page_files import SCRIPTS
 from tests.support.pages import page, part
 from tests.support.receiver import WEBHOOKS
@@ -57,27 +55,6 @@ def test_an_mcp_tool_has_the_arguments_and_results_of_the_table_and_no_others() 
 
     assert sorted(tool["toolName"] for tool in tools) == sorted(("Joker", text_flow().name))
     assert names(2) == (taken | given | {"value"}) - {"response", "thread_id", "run_id", "code"}
-
-
-@pytest.mark.behaviour("docs.surfaces")
-async def test_the_endpoint_serves_the_methods_of_the_table() -> None:
-    """In both kinds of version; what is no method of a request is none of the others that it knows."""
-    wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
-    requests = {name for name in names(4) if name.startswith(("tools/", "resources/"))}
-    served = set()
-    async with wired.http:
-        for version in (HANDSHAKE, STATELESS):
-            session = Session(wired.http, version)
-            if version == HANDSHAKE:
-                await session.begin()
-            for name in requests:
-                params = {"name": "Joker"} if name == "tools/call" else {"uri": "thread://Joker/t"}
-                answer = await session.rpc(name, **params)
-                served |= {name} if answer.get("error", {}).get("code") != -32601 else set()
-
-    assert len(requests) == 3
-    assert served == requests
-    assert names(4) - requests == {"progressToken", "notifications/cancelled", "elicitation/create"}
 
 
 @pytest.mark.behaviour("docs.surfaces")

@@ -13,7 +13,6 @@ import pytest
 from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp
-from hosting.core.agent.framework import is_idempotent
 from hosting.offline.model import OfflineChatClient
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served
@@ -39,22 +38,6 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     text = page("docs/guides/tools.md").replace(part(page("docs/guides/tools.md"), LONGER), "")
     exec("\n".join(code(text, "python")), made.__dict__)
     return made
-
-
-async def test_the_first_tool_of_the_page_is_a_function_and_the_agent_calls_it(module: Any) -> None:
-    """By itself, and through the offline model."""
-    agent = Agent(client=OfflineChatClient(), name="support", tools=[module.find_order])
-    response = await agent.run('Call find_order with {"number": "A-17"}')
-
-    assert await module.find_order(number="A-17") == "shipped on Monday"
-    assert response.text == "The tool says: shipped on Monday"
-
-
-def test_the_tools_that_are_said_to_be_called_again_are_declared_so(module: Any) -> None:
-    """And no other."""
-    again = {name for name in vars(module) if name != "idempotent" and is_idempotent(getattr(module, name))}
-
-    assert again == {"order_status", "refund", "run_script"}
 
 
 async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_the_model(

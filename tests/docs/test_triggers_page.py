@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import azure.functions as func
 import pytest
 
 from hosting.features.triggers.client import AppClient
@@ -27,16 +26,6 @@ def example(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Direc
     names: dict[str, Any] = {"__name__": "example"}
     exec(code(PAGE, "python")[number], names)
     return DirectHost(names["app"])
-
-
-@pytest.mark.behaviour("docs.triggers")
-async def test_a_function_of_the_first_example_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Into its queue."""
-    host, answer = example(0, tmp_path, monkeypatch), Out()
-
-    await host.trigger("inbox", message=func.QueueMessage(body="Hello"), answer=answer)
-
-    assert "Hello" in answer.values[0]
 
 
 @pytest.mark.behaviour("docs.triggers")

@@ -1,6 +1,5 @@
 """The tutorials of docs/tutorials/ beside the first one, followed step by step in a clone; the cloud is left out."""
 
-import asyncio
 import re
 import shutil
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import expect
 
 from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
@@ -19,7 +18,6 @@ from tests.support.template_process import copy_tree
 
 CHAT, APPROVAL = page("docs/tutorials/a-chat-page.md"), page("docs/tutorials/an-approval.md")
 GUARD_MS = 20_000.0
-REASON = "Ask for the receipt first."
 
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.behaviour("docs.tutorials")]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the pages' commands use curl")
@@ -101,51 +99,6 @@ async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_serve
     assert [url for url in urls if not url.startswith(origin)] == []
 
 
-@needs_browser
-async def test_the_chat_page_shows_an_answer_that_came_while_it_was_closed_once(tmp_path: Path) -> None:
-    """The message that it had sent is the newest of the thread then; a refusal is a line too."""
-    make_chat_page(tmp_path)
-    with RunningHost(tmp_path) as host:
-        async with a_browser() as browser:
-            shown = await browser.new_page()
-            await shown.goto(f"{host.origin}/api/chat")
-            run = {"key": "k", "message": "What is the weather in Rome?"}
-            address = f"{host.origin}/api/agents/assistant/run?thread_id={await shown.evaluate('localStorage.thread')}"
-            answer = await requested("POST", address, content=run["message"], headers={"Idempotency-Key": "k"})
-            await shown.evaluate("run => { localStorage.run = JSON.stringify(run) }", run)
-            await shown.reload()
-            await expect(shown.locator("p")).to_have_text([f"You: {run['message']}", answer.text.strip()])
-            await expect(shown.locator("button")).to_be_enabled()
-            await shown.fill("input", " ")
-            await shown.press("input", "Enter")
-            await expect(shown.locator("p").last).to_contain_text("message is blank")
-
-
-@needs_browser
-async def test_the_chat_page_shows_a_message_once_that_was_sent_before_the_page_had_its_thread(tmp_path: Path) -> None:
-    """It waits for the conversation: else the page would take the message for one to be sent again."""
-    make_chat_page(tmp_path)
-    may_load = asyncio.Event()
-
-    async def hold(route: Route) -> None:
-        await may_load.wait()
-        await route.continue_()
-
-    with RunningHost(tmp_path) as host:
-        async with a_browser() as browser:
-            shown = await browser.new_page()
-            await shown.route("**/messages?*", hold)
-            await shown.goto(f"{host.origin}/api/chat")
-            await shown.fill("input", "What is the weather in Rome?")
-            await shown.press("input", "Enter")
-            await expect(shown.locator("input")).to_have_value("")
-            await expect(shown.locator("p")).to_have_count(0)
-            may_load.set()
-            await expect(shown.locator("p").last).to_have_text("The weather in Rome: sunny, 26 °C.")
-            await expect(shown.locator("button")).to_be_enabled()
-            await expect(shown.locator("p")).to_have_count(2)
-
-
 @needs_curl
 async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: Path) -> None:
     """Each command prints what the page shows."""
@@ -163,24 +116,6 @@ async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: P
         await check(refused, origin)
         for step in (approves, approves, too_late):
             await check(replace(step, command=step.command.replace("/ID ", f"/{approval['id']} ")), origin)
-
-
-@needs_browser
-async def test_the_page_refuses_the_call_with_the_reason_of_the_tutorial(tmp_path: Path) -> None:
-    """By the buttons that it names."""
-    make_clerk(tmp_path)
-    (message,) = re.findall(r"send `(Call refund[^`]*)`", APPROVAL)
-    assert f'"{REASON}"' in APPROVAL
-    with RunningHost(tmp_path) as host:
-        async with a_browser() as browser:
-            shown = await browser.new_page()
-            await shown.goto(f"{host.origin}/api/ui/#/clerk/second")
-            await shown.get_by_label("Message", exact=True).fill(message)
-            await shown.keyboard.press("Enter")
-            await expect(shown.get_by_role("button", name="Approve")).to_be_visible()
-            await shown.get_by_label("Reason to refuse").fill(REASON)
-            await shown.get_by_role("button", name="Refuse").click()
-            await expect(shown.get_by_text(f"Reason: {REASON}").first).to_be_visible()
 
 
 async def requested(method: str, url: str, **options: Any) -> httpx.Response:

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable
 
-import aiohttp.client
-import httpx
-import openai
 import pytest
-import requests
-from agent_framework import MCPStreamableHTTPTool
-from mcp import Client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from hosting.core.following import QUIET_SECONDS
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
@@ -40,62 +31,6 @@ def of(name: str) -> float | None:
     seconds = re.match(r"(\d+) s", row[1])
     assert seconds or row[1] == "never", row
     return float(seconds[1]) if seconds else None
-
-
-def _a2a() -> float | None:
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientFactory
-
-    read: float | None = ClientFactory()._resolve_http_client()[0].timeout.read
-    return read
-
-
-def _a2a_agent() -> float | None:
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from agent_framework_a2a import A2AAgent
-
-    http = A2AAgent(name="remote", url="http://remote.example")._http_client
-    assert http is not None
-    return http.timeout.read
-
-
-def _openai() -> float | None:
-    timeout = openai.AsyncOpenAI(api_key="unused", base_url="http://remote.example").timeout
-    assert isinstance(timeout, openai.Timeout)
-    return timeout.read
-
-
-def _requests() -> float | None:
-    default: float | None = inspect.signature(requests.Session.request).parameters["timeout"].default
-    return default
-
-
-def _mcp() -> float | None:
-    assert (Client("http://remote.example").read_timeout_seconds, _mcp_tool().request_timeout) == (None, None)
-    return create_mcp_http_client().timeout.read
-
-
-def _mcp_tool() -> MCPStreamableHTTPTool:
-    return MCPStreamableHTTPTool(name="remote", url="http://remote.example")
-
-
-CLIENTS: dict[str, Callable[[], float | None]] = {
-    "MCP's client for Python": _mcp,
-    "`A2AAgent`": _a2a_agent,
-    "`a2a-sdk`": _a2a,
-    "OpenAI's clients": _openai,
-    "`OpenAIChatClient`": _openai,
-    "httpx": lambda: httpx.AsyncClient().timeout.read,
-    "aiohttp": lambda: aiohttp.client.DEFAULT_TIMEOUT.total,
-    "requests": _requests,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_gives_up_when_the_page_says(client: str) -> None:
-    """By its package's own default."""
-    assert CLIENTS[client]() == of(client)
 
 
 def test_no_request_of_ours_waits_for_as_long_as_who_waits_for_a_minute() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,30 +61,6 @@ BETWEEN_PARTS = re.compile(r"""["']\s+[a-zA-Z]?["']""")
 """What stands between the parts of a text that is written over several lines."""
 DIALECT = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD), re.IGNORECASE)
 
-# Of these words, the ones that no name, docstring, comment or other text of the code has either.
-IN_CODE = re.compile(
-    r"told|tells?|telling|heard|hears?|hearing|said|settle[sd]?|settling|doom(?:ed|s)?|surroundings|speech|asker",
-    re.IGNORECASE,
-)
-WRITTEN = sorted(
-    [*(path for folder in ("devhost", "hosting", "state") for path in (ROOT / folder).rglob("*.py")), ROOT / "dev.py"]
-)
-EXCEPTIONS = {
-    "hosting/offline/answers.py": {"said", "tell", "telling", "told"},  # it speaks as a person does
-    "hosting/settings.py": {"tell"},  # a value of AGENT_INTERRUPTED_TOOLS
-    "hosting/core/agent/hosted_agent.py": {"tell"},
-    "hosting/http/agent_description.py": {"tell"},
-    "hosting/core/thread/thread_events.py": {"settled"},  # stored: the name of an event, and a member of the head
-    "hosting/core/thread/head.py": {"settled"},
-    "hosting/core/thread/open_runs.py": {"settled"},
-    "hosting/core/thread/draft.py": {"settled"},
-    "devhost/durable/activities.py": {"settle"},  # what a promise does, in every language that has them
-    "devhost/durable/promises.py": {"settle", "settled"},
-    "devhost/durable/replay.py": {"settle", "settled"},
-    "devhost/durable/store/sqlite.py": {"settle"},
-}
-"""Words that a file has for a reason: a stored name, a setting's value, or the word of another field."""
-
 
 def prose(markdown: str) -> str:
     """Return a page without its code, and with as many lines."""
@@ -137,23 +112,6 @@ def test_no_message_has_a_long_sentence() -> None:
 
 
 @pytest.mark.behaviour("docs.plain")
-def test_a_sentence_is_found_wherever_a_page_has_it() -> None:
-    """Over lines, in lists and cells, without the targets of links; a name in backquotes is a word."""
-    page = (
-        "# A\n\nOne [two](there.md),\n`three.md` four. Five: six!\n- seven\n  eight\n\n| nine | ten |\n| --- | --- |\n"
-    )
-
-    assert [words_in(sentence) for sentence in sentences(page) if words_in(sentence)] == [
-        ["One", "two", "name", "four"],
-        ["Five"],
-        ["six"],
-        ["seven", "eight"],
-        ["nine"],
-        ["ten"],
-    ]
-
-
-@pytest.mark.behaviour("docs.plain")
 @pytest.mark.parametrize("fault", ["It is known to nobody.", f"One{' two' * MOST_WORDS}.", "- a run whose\n  process"])
 def test_a_fault_of_a_page_is_found_once(fault: str, tmp_path: Path) -> None:
     """Beside sentences that are plain, such as this."""
@@ -186,55 +144,9 @@ def test_no_message_has_a_word_of_the_dialect() -> None:
     assert found == []
 
 
-def written_words(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each word of a module's names, comments and texts, docstrings among them, with its line."""
-    if not any(map(IN_CODE.fullmatch, words(path.read_text(encoding="utf-8")))):
-        return  # most have none, and to take them apart takes a hundred times as long
-    with tokenize.open(path) as source:
-        for token in tokenize.generate_tokens(source.readline):
-            if token.type in (tokenize.NAME, tokenize.COMMENT, tokenize.STRING) or "FSTRING" in str(token):
-                for offset, line in enumerate(token.string.splitlines()):
-                    for word in words(line):
-                        yield token.start[0] + offset, word.lower()
-
-
 def words(text: str) -> list[str]:
     """Return the words of a text, and those of the names in it."""
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
-
-
-@pytest.mark.behaviour("docs.words")
-def test_no_name_docstring_or_comment_has_a_word_of_the_dialect() -> None:
-    """Nor any other text of the code; a name is read word by word."""
-    found = {
-        f"{name}:{line}: {word}"
-        for path in WRITTEN
-        for name in [str(path.relative_to(ROOT))]
-        for line, word in written_words(path)
-        if IN_CODE.fullmatch(word) and word not in EXCEPTIONS.get(name, ())
-    }
-
-    assert found == set()
-
-
-@pytest.mark.behaviour("docs.words")
-def test_an_exception_of_the_code_is_still_needed() -> None:
-    """A file that has lost its word loses its exception."""
-    had = {name: {word for _, word in written_words(ROOT / name)} & words for name, words in EXCEPTIONS.items()}
-
-    assert had == EXCEPTIONS
-
-
-@pytest.mark.behaviour("docs.words")
-@pytest.mark.parametrize(
-    "line", ["_told = 1", "class ToldText: ...", '"""It is told."""', "x = 1  # told", 'f"{1} told"']
-)
-def test_a_word_of_the_dialect_is_found_in_a_name_a_text_and_a_comment(line: str, tmp_path: Path) -> None:
-    """In its place; a longer word that holds it is another one."""
-    module = tmp_path / "module.py"
-    module.write_text(f"retold = 0\n{line}\n")
-
-    assert [found for found in written_words(module) if IN_CODE.fullmatch(found[1])] == [(2, "told")]
 
 
 @pytest.mark.behaviour("docs.words")

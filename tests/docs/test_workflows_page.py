@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hosting.features.instances import http as instances
-from tests.support.declared_routes import routes_in
 from tests.support.made_app import served
 from tests.support.pages import code, page
 
@@ -26,13 +23,3 @@ async def test_the_example_is_an_app_that_answers(tmp_path: Path, monkeypatch: p
         answer = await http.post("/api/workflows/Shout/run", json={"message": "hello"})
 
     assert answer.json()["response"] == "HELLO"
-
-
-@pytest.mark.behaviour("docs.fields-and-routes")
-def test_the_page_has_exactly_the_routes_by_the_names_of_upstream() -> None:
-    """In its table, each with its verb."""
-    rows = re.findall(r"^\| (`[A-Z]+ workflow/.+?`) \|", page("docs/guides/workflows.md"), flags=re.MULTILINE)
-    listed = re.findall(r"`([A-Z]+ [^`]+)`", " ".join(rows))
-
-    named, only = routes_in(instances), instances.of_only("Shout")
-    assert sorted(listed) == sorted(map(str, (*named, *map(only.of, named))))
