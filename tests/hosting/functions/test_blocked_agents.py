@@ -152,19 +152,3 @@ async def test_an_answer_to_an_approval_is_refused_while_the_agents_are_blocked(
 
     assert (refused.status_code, refused.json()["code"], waiting) == (503, "agents_blocked", [approval])
     assert (answered.status_code, answered.json()["response"]) == (200, "told: refunded 5")
-
-
-@pytest.mark.slow
-async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_runs(lines: Lines) -> None:
-    """The next run waits for the loop."""
-    agent = Blocking()
-    async with served(app_of(agent)) as (_, http):
-        blocked = asyncio.ensure_future(ask(http, "block"))
-        told = await lines.of("has been blocked")
-        ready = await http.get("/api/health/ready")
-        agent.let_go.put(None)
-        ended = await blocked
-
-    assert told.startswith("The agent loop has been blocked for ")
-    assert not told.endswith("The app takes no new runs until then.")
-    assert (ready.status_code, ended.status_code) == (200, 200)

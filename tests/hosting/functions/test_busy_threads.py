@@ -13,7 +13,7 @@ from tests.support.ag_ui import wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import Api
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of, ask, served
+from tests.support.made_app import app_of
 
 RUN = "/api/agents/Joker/run"
 NO_WAIT = {"wait_for_response": False}
@@ -26,21 +26,21 @@ async def busy_thread(api: Api) -> tuple[str, httpx.Response]:
 
 
 @pytest.mark.behaviour("http.busy")
-async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(api: Api) -> None:
+async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(direct: Api) -> None:
     """In the header that every client of HTTP follows, and in the problem. Once that has ended, it is not rejected."""
-    thread_id, running = await busy_thread(api)
+    thread_id, running = await busy_thread(direct)
 
-    refused = await api.ask("now", thread_id=thread_id, busy="reject")
-    text = await api.http.post(
+    refused = await direct.ask("now", thread_id=thread_id, busy="reject")
+    text = await direct.http.post(
         RUN,
         params={"thread_id": thread_id, "busy": "reject"},
         content="now",
         headers={"content-type": "text/plain"},
     )
-    there = await api.http.get(refused.headers["location"])
-    await api.http.post(f"{refused.headers['location']}/cancel")
-    await api.ended(refused.headers["location"])
-    taken = await api.ask("now", thread_id=thread_id, busy="reject")
+    there = await direct.http.get(refused.headers["location"])
+    await direct.http.post(f"{refused.headers['location']}/cancel")
+    await direct.ended(refused.headers["location"])
+    taken = await direct.ask("now", thread_id=thread_id, busy="reject")
 
     assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
     assert refused.headers["location"] == running.headers["location"]
@@ -52,58 +52,28 @@ async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(api: Api) 
 
 
 @pytest.mark.behaviour("http.busy")
-async def test_a_message_that_is_text_names_its_policy_in_the_query(api: Api) -> None:
-    """A rejected one leaves nothing in the thread, and its sentence names the run."""
-    thread_id, running = await busy_thread(api)
-    query = {"thread_id": thread_id, "busy": "reject"}
-
-    refused = await api.http.post(RUN, params=query, content="now", headers={"content-type": "text/plain"})
-    runs = (await api.http.get(f"/api/agents/Joker/threads/{thread_id}/runs")).json()["runs"]
-    await api.http.post(f"{running.headers['location']}/cancel")
-
-    assert refused.status_code == 409
-    assert running.json()["run_id"] in refused.text
-    assert [run["run_id"] for run in runs] == [running.json()["run_id"]]
-
-
-@pytest.mark.behaviour("http.busy")
 @pytest.mark.parametrize(
     ("policy", "code", "seen"),
     [("interrupt", "run_superseded", "sleep 60 | recall"), ("rollback", "run_rolled_back", "recall")],
 )
-async def test_a_request_takes_the_place_of_the_run_that_works(api: Api, policy: str, code: str, seen: str) -> None:
+async def test_a_request_takes_the_place_of_the_run_that_works(direct: Api, policy: str, code: str, seen: str) -> None:
     """Whoever waits for that run is told why it ended, and so is whoever asks later."""
     thread_id = f"busy-{uuid.uuid4().hex[:12]}"
-    waiting = asyncio.ensure_future(api.ask("sleep 60", thread_id=thread_id))
+    waiting = asyncio.ensure_future(direct.ask("sleep 60", thread_id=thread_id))
     place = f"/api/agents/Joker/threads/{thread_id}"
-    while not (runs := (await api.http.get(f"{place}/runs")).json().get("runs")) or runs[0]["status"] != "running":  # noqa: ASYNC110
+    while not (runs := (await direct.http.get(f"{place}/runs")).json().get("runs")) or runs[0]["status"] != "running":  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
-    answer = await api.ask("recall", thread_id=thread_id, busy=policy)
+    answer = await direct.ask("recall", thread_id=thread_id, busy=policy)
     ended = await waiting
-    read = await api.http.get(f"{place}/runs/{runs[0]['run_id']}")
-    entries = (await api.http.get(f"{place}/messages")).json()["entries"]
+    read = await direct.http.get(f"{place}/runs/{runs[0]['run_id']}")
+    entries = (await direct.http.get(f"{place}/messages")).json()["entries"]
 
     assert (answer.status_code, answer.json()["response"]) == (200, seen)
     assert (ended.status_code, ended.json()["code"]) == (409, code)
     assert (read.json()["status"], read.json()["error"]) == ("cancelled", ended.json())
     kept = [entry.get("status") for entry in entries if entry["run_id"] == runs[0]["run_id"]]
     assert kept == ([None, "interrupted"] if policy == "interrupt" else [])
-
-
-@pytest.mark.behaviour("http.busy")
-async def test_an_agent_has_a_policy_for_requests_that_name_none() -> None:
-    """One that the app does not know is refused when the agent is added (test_app.py)."""
-    app = app_of()
-    app.add_agent(scripted_agent("Joker"), busy="reject")
-    async with served(app) as (_, http):
-        first = await ask(http, "sleep 60", thread_id="t", wait_for_response=False)
-        refused = await ask(http, "now", thread_id="t")
-        queued = await ask(http, "now", thread_id="t", busy="queue", wait_for_response=False)
-        await http.post(f"{first.headers['location']}/cancel")
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
-    assert queued.status_code == 202
 
 
 @pytest.mark.behaviour("http.busy")
@@ -131,31 +101,3 @@ async def test_an_agent_s_policy_holds_at_every_door() -> None:
     told = [response.json()["error"], event.json(), task.json()["error"], tool["content"]]
     assert [in_the_way in str(one) for one in told] == [True] * 4
     assert [run["run_id"] for run in runs] == [running.json()["run_id"]]
-
-
-@pytest.mark.behaviour("http.busy")
-async def test_a_call_of_a_tool_takes_the_place_of_a_run_where_the_agent_says_so() -> None:
-    """The caller has no word for it, and the agent's author has."""
-    app = app_of(enable_mcp_tool_trigger=True)
-    app.add_agent(scripted_agent("Joker"), busy="interrupt")
-    async with served(app) as (host, http):
-        running = await ask(http, "sleep 60", thread_id="t", **NO_WAIT)
-        tool = await host.call_tool("Joker", {"query": "now", "threadId": "t"})
-        ended = (await http.get(running.headers["location"])).json()
-
-    assert tool["structuredContent"]["response"] == "echo: now"
-    assert (ended["status"], ended["error"]["code"]) == ("cancelled", "run_superseded")
-
-
-@pytest.mark.behaviour("http.busy")
-async def test_the_document_has_the_policies_and_where_a_rejected_request_is_sent(api: Api) -> None:
-    """As a field, as a parameter, and as headers of the refusal."""
-    document = (await api.http.get("/api/openapi.json")).json()
-    run = document["paths"]["/agents/Joker/run"]["post"]
-    member = run["requestBody"]["content"]["application/json"]["schema"]["properties"]["busy"]
-    (parameter,) = [each for each in run["parameters"] if each["name"] == "busy"]
-
-    assert parameter["in"] == "query"
-    assert member["anyOf"] == [parameter["schema"], {"type": "null"}]
-    assert parameter["schema"]["enum"] == ["queue", "reject", "interrupt", "rollback", "steer"]
-    assert {"Location", "x-ms-run-id", "Retry-After"} <= run["responses"]["409"]["headers"].keys()

@@ -36,31 +36,19 @@ async def test_sixteen_at_once_on_one_thread_are_sixteen_turns(api: Api) -> None
     assert sorted(answer.json()["message_count"] for answer in answers) == list(range(2, 34, 2))
 
 
-@pytest.mark.behaviour("http.concurrent-runs-kept")
-async def test_a_turn_is_stored_next_to_its_request(api: Api) -> None:
-    """Turns of one thread do not interleave: each response follows its own request."""
-    thread = f"t-{uuid.uuid4().hex[:12]}"
-
-    await asyncio.gather(*(api.ask("sleep 0.01", thread_id=thread) for _ in range(4)))
-
-    entries = await api.entries(thread, turns=4)
-    assert [entry["$type"] for entry in entries] == ["request", "response"] * 4
-    assert [one["correlationId"] for one in entries[::2]] == [one["correlationId"] for one in entries[1::2]]
-
-
-async def test_threads_do_not_wait_for_each_other(api: Api) -> None:
+async def test_threads_do_not_wait_for_each_other(direct: Api) -> None:
     """Twenty runs on threads of their own of which none ends before all have begun."""
-    answers = await asyncio.gather(*(api.ask("meet 20") for _ in range(20)))
+    answers = await asyncio.gather(*(direct.ask("meet 20") for _ in range(20)))
 
     assert {(answer.status_code, answer.json()["response"]) for answer in answers} == {(200, "20 have met")}
 
 
-async def test_a_blocked_agent_stops_no_request(api: Api) -> None:
+async def test_a_blocked_agent_stops_no_request(direct: Api) -> None:
     """Agents run on a loop of their own: health answers while one blocks it."""
-    blocked = asyncio.create_task(api.ask("block 0.6"))
+    blocked = asyncio.create_task(direct.ask("block 0.6"))
     await asyncio.sleep(0)
 
-    health = await api.http.get("/api/health")
+    health = await direct.http.get("/api/health")
 
     assert (health.status_code, blocked.done()) == (200, False)
     assert (await blocked).status_code == 200

@@ -67,9 +67,9 @@ def make_app(notes: list[str]) -> AgentFunctionApp:
     ("name", "given", "nth", "looked", "threads"),
     [
         *(("look_twice", "a", nth, {"a1": 1, "a2": 1}, 1) for nth in (1, 2)),
-        *(("look_often", 2, nth, {"a1": 3}, 3) for nth in range(1, 6)),
-        *(("look_below", None, nth, {"a1": 1, "a2": 1, "b1": 1, "b2": 1}, 2) for nth in range(1, 8)),
-        *(("look_below_as_new", ["a", 1], nth, {"a1": 1, "a2": 1}, 1) for nth in range(1, 6)),
+        *(("look_often", 2, nth, {"a1": 3}, 3) for nth in (1, 5)),
+        *(("look_below", None, nth, {"a1": 1, "a2": 1, "b1": 1, "b2": 1}, 2) for nth in (1, 7)),
+        *(("look_below_as_new", ["a", 1], nth, {"a1": 1, "a2": 1}, 1) for nth in (2, 5)),
     ],
 )
 async def test_an_episode_that_is_made_again_calls_no_agent_twice(

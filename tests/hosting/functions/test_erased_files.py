@@ -47,11 +47,6 @@ async def forgotten_fact(app: OwnedApp) -> None:
     await sent(app, "DELETE", place)
 
 
-async def replaced_fact(app: OwnedApp) -> None:
-    """Put another text in a fact's place."""
-    await sent(app, "POST", await sent(app, "POST", MEMORY, {"text": CANARY}), {"text": "Drinks tea."})
-
-
 async def fact_that_a_run_forgot(app: OwnedApp) -> None:
     """The model asks for that."""
     place = await sent(app, "POST", MEMORY, {"text": CANARY})
@@ -77,7 +72,7 @@ async def erased_person(app: OwnedApp) -> None:
     await sent(app, "DELETE", "/api/owners/me")
 
 
-ERASURES = (forgotten_fact, replaced_fact, fact_that_a_run_forgot, erased_memory, deleted_schedule, erased_person)
+ERASURES = (forgotten_fact, fact_that_a_run_forgot, erased_memory, deleted_schedule, erased_person)
 
 
 @pytest.mark.behaviour("erasure.files")
@@ -96,7 +91,6 @@ async def test_what_was_erased_is_in_no_file(app: OwnedApp, tmp_path: Path, eras
     ("place", "body", "erased"),
     [
         (MEMORY, {"text": CANARY}, MEMORY),
-        (MEMORY, {"text": CANARY}, "/api/owners/me"),
         (SCHEDULES, YEARLY, "/api/owners/me"),
     ],
 )

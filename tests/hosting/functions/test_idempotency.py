@@ -36,26 +36,26 @@ async def test_a_request_sent_again_gets_the_same_answer_and_says_so(api: Api) -
 
 
 @pytest.mark.behaviour("http.idempotent")
-async def test_eight_at_once_under_one_key_are_one_run(api: Api) -> None:
+async def test_eight_at_once_under_one_key_are_one_run(direct: Api) -> None:
     """They attach to the run that the first one opened, before it has ended."""
-    key, before = new_key(), (await api.stored())[0]
+    key, before = new_key(), (await direct.stored())[0]
 
-    answers = await asyncio.gather(*(send(api, key, "sleep 0.1") for _ in range(8)))
+    answers = await asyncio.gather(*(send(direct, key, "sleep 0.1") for _ in range(8)))
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["run_id"] for answer in answers}) == 1
     assert len([answer for answer in answers if "idempotency-replayed" in answer.headers]) == 7
-    assert (await api.stored())[0] == before + 1
+    assert (await direct.stored())[0] == before + 1
 
 
 @pytest.mark.behaviour("http.idempotent")
-async def test_how_the_answer_is_wanted_does_not_make_another_request(api: Api) -> None:
+async def test_how_the_answer_is_wanted_does_not_make_another_request(direct: Api) -> None:
     """Accept and wait are of the answer; JSON or text is of the carriage."""
     key = new_key()
-    first = await send(api, key)
+    first = await send(direct, key)
 
-    as_text = await api.http.post(RUN, content="hi", headers={"idempotency-key": key, "content-type": "text/plain"})
-    unwaited = await send(api, key, wait_for_response=False)
+    as_text = await direct.http.post(RUN, content="hi", headers={"idempotency-key": key, "content-type": "text/plain"})
+    unwaited = await send(direct, key, wait_for_response=False)
 
     assert as_text.headers["x-ms-run-id"] == unwaited.headers["x-ms-run-id"] == first.json()["run_id"]
     assert as_text.text == "echo: hi"
@@ -63,36 +63,25 @@ async def test_how_the_answer_is_wanted_does_not_make_another_request(api: Api) 
 
 @pytest.mark.behaviour("http.idempotency-key-reused")
 @pytest.mark.parametrize("other", [{"message": "ho"}, {"enable_tool_calls": False}])
-async def test_another_request_under_the_same_key_is_refused(api: Api, other: dict[str, Any]) -> None:
+async def test_another_request_under_the_same_key_is_refused(direct: Api, other: dict[str, Any]) -> None:
     """409, and the first run is not disturbed."""
     key = new_key()
-    await send(api, key)
-    before, _ = await api.stored()
+    await send(direct, key)
+    before, _ = await direct.stored()
 
-    refused = await send(api, key, **other)
+    refused = await send(direct, key, **other)
 
     assert (refused.status_code, refused.json()["code"]) == (409, "idempotency_key_reused")
-    assert (await api.stored())[0] == before
+    assert (await direct.stored())[0] == before
 
 
 @pytest.mark.behaviour("http.idempotent")
-async def test_a_key_belongs_to_the_thread_that_it_is_sent_to(api: Api) -> None:
-    """On another thread it begins another run."""
-    key = new_key()
-
-    answers = [await send(api, key, **fields) for fields in ({}, {"thread_id": key}, {"thread_id": key})]
-
-    assert [answer.headers.get("idempotency-replayed") for answer in answers] == [None, None, "true"]
-    assert answers[0].json()["run_id"] != answers[1].json()["run_id"]
-
-
-@pytest.mark.behaviour("http.idempotent")
-async def test_a_failed_run_is_not_run_again_by_its_key(api: Api) -> None:
+async def test_a_failed_run_is_not_run_again_by_its_key(direct: Api) -> None:
     """The recorded failure is the answer."""
     key = new_key()
 
-    first = await send(api, key, "fail")
-    again = await send(api, key, "fail")
+    first = await send(direct, key, "fail")
+    again = await send(direct, key, "fail")
 
     assert (first.status_code, again.status_code) == (500, 500)
     assert again.json() == first.json()

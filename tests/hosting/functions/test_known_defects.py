@@ -23,91 +23,12 @@ from agent_framework import (
 from agent_framework.orchestrations import HandoffBuilder
 
 from tests.support.app.scripted import ScriptedModel
-from tests.support.event_stream import parse
-from tests.support.flows import Reversed, Upper, text_flow
 from tests.support.made_app import app_of, served
 
 
 async def post(http: httpx.AsyncClient, path: str, **body: Any) -> dict[str, Any]:
     """Send a body, and return the answer's."""
     return dict((await http.post(f"/api/workflows/{path}", json=body)).json())
-
-
-class First(Executor):
-    """Notes each message, and sends it on."""
-
-    def __init__(self, notes: list[str]) -> None:
-        super().__init__("first")
-        self.notes = notes
-
-    @handler
-    async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
-        """Send it on."""
-        self.notes.append(self.id)
-        ctx.set_state("began", text)
-        await ctx.send_message(text)
-
-
-class Flaky(Executor):
-    """Fails as long as it was not called often enough."""
-
-    def __init__(self, notes: list[str], failures: int) -> None:
-        super().__init__("flaky")
-        self.notes, self.failures = notes, failures
-
-    @handler
-    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it, or raise."""
-        self.notes.append(self.id)
-        if self.notes.count(self.id) <= self.failures:
-            raise ValueError("a secret of the executor")
-        await ctx.yield_output(f"{text} {ctx.get_state('began')}")
-
-
-def flaky_flow(notes: list[str], failures: int) -> Any:
-    """Return what builds a workflow whose second executor fails so often."""
-
-    def build() -> Workflow:
-        first, second = First(notes), Flaky(notes, failures)
-        return WorkflowBuilder(name="Flaky", start_executor=first).add_edge(first, second).build()
-
-    return build
-
-
-@pytest.mark.behaviour("workflows.failures")
-async def test_a_failed_executor_fails_its_run_with_a_code() -> None:
-    """microsoft/agent-framework#2508: that an executor failed was told to nobody; #3758: it was taken for completed."""
-    notes: list[str] = []
-    async with served(app_of(workflow=flaky_flow(notes, 1))) as (_, http):
-        streamed = await http.post(
-            "/api/workflows/Flaky/run",
-            json={"message": "tea", "thread_id": "t"},
-            headers={"accept": "text/event-stream"},
-        )
-        status = (await http.get(streamed.headers["content-location"].removesuffix("/events"))).json()
-        begun_anew = await post(http, "Flaky/run", message="milk", thread_id="t")
-
-    end = parse(streamed.text)[-1]
-    assert (end.event, end.fields["code"]) == ("failed", "run_failed")
-    assert (status["status"], status["error"]["code"], "response" in status) == ("failed", "run_failed", False)
-    assert "secret" not in streamed.text
-    assert (begun_anew["response"], notes) == ("milk milk", ["first", "flaky", "first", "flaky"])
-
-
-@pytest.mark.behaviour("workflows.failures")
-async def test_what_fails_within_a_workflow_within_fails_the_run() -> None:
-    """microsoft/agent-framework#2508, one workflow further in."""
-
-    def flow() -> Workflow:
-        inner = WorkflowExecutor(text_flow(), id="inner", allow_direct_output=True)
-        return WorkflowBuilder(name="Outer", start_executor=inner).build()
-
-    async with served(app_of(workflow=flow)) as (_, http):
-        failed = await post(http, "Outer/run", message="fail")
-        well = await post(http, "Outer/run", message="abc")
-
-    assert (failed["code"], "secret" in str(failed)) == ("run_failed", False)
-    assert (well["status"], well["response"]) == ("success", "CBA")
 
 
 class Remembering(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ScriptedModel):
@@ -208,33 +129,3 @@ async def test_what_was_kept_before_a_question_is_there_after_its_answer(tmp_pat
         ended = await post(http, f"Keeping/threads/t/approvals/{waiting['id']}", value=True)
 
     assert (ended["status"], ended.get("response")) == ("success", "own tea, shared tea"), ended
-
-
-def twins_flow() -> Workflow:
-    """Return a workflow of two workflows whose executors have the same names."""
-
-    def inner(name: str) -> WorkflowExecutor:
-        upper = Upper("upper")
-        built = WorkflowBuilder(name=name, start_executor=upper).add_edge(upper, Reversed("reversed")).build()
-        return WorkflowExecutor(built, id=name)
-
-    one, two = inner("one"), inner("two")
-    return WorkflowBuilder(name="Twins", start_executor=one, output_from=[two]).add_edge(one, two).build()
-
-
-@pytest.mark.behaviour("workflows.executors")
-async def test_executors_of_a_workflow_within_are_in_the_timeline_by_where_they_are() -> None:
-    """microsoft/agent-framework#7763: those of two workflows within one could not be told apart; in Python none of
-    their events came out.
-    """
-    async with served(app_of(workflow=twins_flow)) as (_, http):
-        body = await post(http, "Twins/run", message="abc", thread_id="t")
-        timeline = (await http.get(f"/api/workflows/Twins/threads/t/runs/{body['run_id']}/timeline")).json()
-
-    steps = [step for step in timeline["steps"] if step["kind"] == "executor"]
-    assert [(step["superstep"], step["executor"]) for step in steps] == [
-        *((1, name) for name in ("one", "one/upper", "one/reversed")),
-        *((2, name) for name in ("two", "two/upper", "two/reversed")),
-    ]
-    assert [step["yielded"] for step in steps if step["executor"].endswith("/reversed")] == [1, 1]
-    assert all(step["at"] <= step["ended_at"] for step in steps)

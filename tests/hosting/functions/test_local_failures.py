@@ -107,24 +107,6 @@ async def test_what_a_tool_raised_is_in_stream_and_timeline_on_the_local_host_al
     assert [step["error"] for step in steps if step["kind"] == "tool_call"] == [told]
 
 
-@pytest.mark.behaviour("http.local-cause")
-@pytest.mark.parametrize(("environ", "told"), [(LOCAL, "The tool failed: LookupError: "), ({}, "The tool failed.")])
-async def test_what_a_tool_raised_is_on_the_wires_on_the_local_host_alone(environ: dict[str, str], told: str) -> None:
-    """In the protocols whose events have the results of tools."""
-    app = app_of(clerk(), environ={**MEMORY, **environ}, wires=["responses", "ag-ui"])
-    asked = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": CALL}]}
-    async with served(app) as (_, http):
-        answer = (await http.post("/api/openai/v1/responses", json={"model": "Joker", "input": CALL})).json()
-        again = (await http.get(f"/api/openai/v1/responses/{answer['id']}")).json()
-        events = (await http.post("/api/ag-ui/Joker", json=asked)).text
-
-    for response in (answer, again):
-        (error,) = [item["error"] for item in response["output"] if item["type"] == "mcp_call"]
-        assert error["content"][0]["text"].startswith(told)
-    assert f'"content": "{told}' in events
-    assert ("There is no order" in events) is bool(environ)
-
-
 @pytest.mark.behaviour("template.tools-explain")
 @pytest.mark.parametrize("message", [CALL, SILENT])
 @pytest.mark.parametrize("configuration", [None, DETAILED])
@@ -162,28 +144,6 @@ def test_on_azure_no_environment_name_makes_the_app_a_developers(azure: dict[str
     assert is_developers(LOCAL)
     assert not is_developers({**LOCAL, **azure})
     assert not is_developers({"AzureWebJobsScriptRoot": "/app"})
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.taken-up-told")
-def test_a_restarted_host_says_which_runs_it_took_up_and_nothing_of_our_loggers(tmp_path: Path) -> None:
-    """Stopped while a tool waits, and started again: one line names the run; none is about what Azure would drop."""
-    folder = make_app(tmp_path, APP, host=HOST_JSON)
-    run = "/api/agents/Joker/run?thread_id=t"
-    with RunningHost(folder) as first:
-        later = {"x-ms-wait-for-response": "no"}
-        run_id = httpx.post(f"{first.origin}{run}", content="Call wait with {}", headers=later).headers["x-ms-run-id"]
-        first.wait_for("the tool waits", GUARD_SECONDS)
-        first.stop()
-    with RunningHost(folder) as second:
-        line = second.wait_for("is taken up", START_GUARD_SECONDS)
-        (folder / "go").touch()
-        second.wait_for("attempts 2", START_GUARD_SECONDS)
-        second.stop()
-
-    assert f"Run {run_id} of agent joker is taken up: attempt 2." in line
-    printed = first.printed + second.printed
-    assert [line for line in printed if "outside of an invocation" in line and "'hosting" in line] == []
 
 
 @pytest.mark.slow

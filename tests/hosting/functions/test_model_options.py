@@ -165,15 +165,6 @@ def test_what_declares_no_option_is_refused_at_the_start(declared: Any, sentence
         app(declared)
 
 
-@pytest.mark.behaviour("options.declared")
-def test_a_workflow_has_no_options_for_callers() -> None:
-    """Its executors have models of their own."""
-    workflow = WorkflowBuilder(start_executor=obedient("Writer"), name="Write").build()
-
-    with pytest.raises(ConfigurationError, match="options of workflow 'Write' would reach no model"):
-        app_of().add_agent(workflow.as_agent("Write"), options={"max_tokens": 5})
-
-
 @pytest.mark.behaviour("options.kept")
 async def test_a_run_that_goes_on_after_an_approval_has_the_options() -> None:
     """But for the choice of tools, which was for the first call of the model."""
@@ -219,21 +210,6 @@ async def test_a_run_without_options_stores_nothing_for_them() -> None:
     assert (chosen.pop("options"), plain) == ({"temperature": 1.0}, chosen)
 
 
-@pytest.mark.behaviour("options.obeyed")
-async def test_the_document_has_the_bounds_of_each_agent() -> None:
-    """Of an option that is ignored, any value."""
-    async with served(app({"temperature": (0, 1), "reasoning_effort": ["low"], "max_tokens": 9})) as (_, http):
-        document = (await http.get("/api/openapi.json")).json()
-
-    body = document["paths"]["/agents/Joker/run"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    options = body["properties"]["options"]["anyOf"][0]
-    assert options["properties"]["temperature"]["anyOf"][0] == {"type": "number", "minimum": 0, "maximum": 1}
-    assert options["properties"]["reasoning_effort"]["anyOf"][0] == {"enum": ["low"]}
-    assert options["properties"]["max_tokens"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
-    assert options["properties"]["seed"] == {}
-    assert options["properties"]["tool_choice"] == {"type": "null"}
-
-
 @pytest.mark.behaviour("options.listed")
 async def test_callers_read_what_they_may_set() -> None:
     """In the list of agents, and beside the author's own options in the description of each."""
@@ -276,10 +252,3 @@ async def test_an_agents_own_options_replace_the_apps_default() -> None:
         "Asked": [],
         "Write": [],
     }
-
-
-@pytest.mark.behaviour("options.default")
-def test_a_default_that_declares_no_option_is_refused_at_the_start() -> None:
-    """Also by an app without agents."""
-    with pytest.raises(ConfigurationError, match=r"options\['seed'\] of AgentFunctionApp is 3. Give a pair"):
-        app_of(options={"seed": 3})

@@ -39,26 +39,6 @@ async def test_each_door_has_the_one_rule(door: Door) -> None:
     assert sorted(recorded, key=len) == [{"temperature": 0.5}, {"temperature": 1.0, "max_tokens": 20}]
 
 
-@of_each_door
-@pytest.mark.behaviour("options.doors")
-async def test_an_agent_that_declares_nothing_ignores_all_at_each_door(door: Door) -> None:
-    """And says so."""
-    async with doors_of(None) as doors:
-        ignored = await door(doors, {"temperature": 1})
-
-    assert (ignored.said, ignored.ignored, ignored.refusal) == ({}, [f"{DOORS[door]}.temperature"], "")
-
-
-@of_each_door
-@pytest.mark.behaviour("options.default")
-async def test_the_apps_default_is_for_each_door(door: Door) -> None:
-    """For an agent that has none of its own."""
-    async with doors_of(DECLARED, by_default=True) as doors:
-        allowed = await door(doors, {"instructions": "Be brief."})
-
-    assert (allowed.said, allowed.ignored) == ({"instructions": "Be brief."}, [])
-
-
 @pytest.mark.behaviour("options.doors")
 async def test_options_in_two_places_of_one_request_are_refused() -> None:
     """Neither is the right one."""

@@ -126,16 +126,6 @@ def test_its_state_is_read_by_whoever_started_it_and_by_nobody_else(client: http
     assert ask(client, None, "GET", place).status_code == 401
 
 
-def test_no_answer_of_it_is_kept_on_the_way(client: httpx.Client) -> None:
-    """An output may say what an agent answered."""
-    asked = (("ada", "ask_joker?wait=20"), ("ada", "wait"), ("ada", "fail?wait=20"), (None, "wait"))
-    answers = [ask(client, user, "POST", f"/api/ask/{path}", content="hello") for user, path in asked]
-    answers.append(ask(client, "ada", "GET", answers[1].headers["location"]))
-
-    assert [answer.status_code for answer in answers] == [200, 202, 500, 401, 202]
-    assert [answer.headers.get("cache-control") for answer in answers] == ["no-store"] * 5
-
-
 def test_one_that_fails_is_no_success_and_tells_nothing_of_the_cause(client: httpx.Client) -> None:
     """500 to whoever waits for it, `Failed` to whoever asks."""
     waited = ask(client, "ada", "POST", "/api/ask/fail?wait=20")
@@ -163,19 +153,3 @@ def test_who_waits_for_one_is_answered_when_its_host_stops(tmp_path: Path) -> No
         code = host.process.wait(GUARD_SECONDS)
 
     assert (answer.status_code, answer.json()["status"] in {"Pending", "Running"}, code) == (202, True, 0)
-
-
-def test_nobody_starts_nothing(client: httpx.Client) -> None:
-    """401, as on every route of ours."""
-    answer = ask(client, None, "POST", "/api/ask/wait")
-
-    assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
-
-
-def test_a_route_that_answers_with_the_engines_urls_is_named_at_start_up(host: RunningHost) -> None:
-    """With its function and its line; no other is."""
-    lines = [line for line in host.printed_so_far().splitlines() if "answers with management URLs" in line]
-    named = {line.partition("Function ")[2].partition(" answers")[0] for line in lines}
-
-    assert len(named) == 1, lines
-    assert named.pop().startswith("leak (function_app.py, line 2")

@@ -121,22 +121,6 @@ async def test_shown_thoughts_are_read_and_what_a_provider_sealed_is_not(streame
     ]
 
 
-@pytest.mark.behaviour("reasoning.shown")
-async def test_thoughts_stand_before_what_the_model_says_behind_them() -> None:
-    """On a stream, for who reads while the agent speaks and for who reads it again."""
-    async with served(app("show")) as (_, http):
-        live = parse((await ask(http, "one two three", thread_id="t", stream=True)).text)
-        run_id = (await http.get(f"{THREAD}/runs")).json()["runs"][0]["run_id"]
-        again = parse((await http.get(f"{THREAD}/runs/{run_id}/events")).text)
-
-    for frames in (live, again):
-        written = [(event, data["text"]) for _, event, data in frames if event in ("reasoning", "delta")]
-        kinds = [event for event, _ in written]
-        assert kinds == sorted(kinds, reverse=True)
-        assert "".join(text for event, text in written if event == "reasoning") == "They said one two three."
-        assert "".join(text for event, text in written if event == "delta") == "one two three"
-
-
 @pytest.mark.behaviour("reasoning.refused")
 def test_another_switch_is_refused_at_the_start() -> None:
     """By its value, and what a workflow cannot do."""

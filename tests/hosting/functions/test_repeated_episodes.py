@@ -166,11 +166,6 @@ def test_the_first_episode_made_again_calls_the_same_run(host: Host) -> None:
     assert not {thread, run} & {name for other in others for name in host.call("ask", other)[:2]}
 
 
-def test_ids_of_the_users_own_are_the_same_in_an_episode_made_again(host: Host) -> None:
-    """As well as the run's."""
-    assert host.call("name_it", Start()) == host.call("name_it", Start().again())
-
-
 def test_what_continues_as_new_in_an_episode_made_again_calls_the_same_run(host: Host) -> None:
     """Its execution has another id then. The next one, of the same input, has a run of its own."""
     first = Start()
@@ -209,16 +204,6 @@ def test_a_sub_orchestration_of_one_that_was_started_twice_calls_the_same_run(ho
         return middle.child(host.handed_on("hand_on", middle, CALL_CHILD), f"{execution}-d")
 
     assert host.call("ask", below(first, "e")) == host.call("ask", below(first.again(), "f"))
-
-
-def test_an_instance_restarted_with_the_input_of_a_later_execution_has_runs_of_its_own(host: Host) -> None:
-    """The engine starts the stored input anew: the orchestration sees the one that it was given."""
-    second = Start().continued(host.handed_on("go_on", Start(), CONTINUE))
-
-    restarted = replace(second, execution="e-9", generation=1)
-
-    assert host.call("ask", restarted)[2] == "hello"
-    assert host.call("ask", restarted)[1] != host.call("ask", second)[1]
 
 
 @pytest.mark.parametrize("stored", [None, "null", "3", '{"input": 1}', '"durable-agents/execution"', '["a"]'])

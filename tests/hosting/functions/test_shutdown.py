@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from hosting.functions.shutdown import Shutdown, StoppingError
@@ -107,33 +106,6 @@ async def test_a_host_that_is_asked_to_end_ends_its_runs_and_leaves_the_tool_ser
 
     assert (answer.status_code, answer.json()["response"], code) == (200, "echo: sleep 1", 0)
     assert server.began.count("server/discover") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.drains")
-async def test_a_host_that_is_asked_to_end_takes_no_new_run(folder: Path) -> None:
-    """503 with the time to try again, not ready for more, while the run that was under way goes on."""
-    with ToolServer() as server, RunningHost(folder, environ={"TOOLS": server.url}) as host:
-        api = api_of(host, folder)
-        running = asyncio.create_task(api.ask("sleep 2", thread_id="slow"))
-        await asyncio.to_thread(host.wait_for, "The agent begins.")
-
-        host.process.terminate()
-        refused = await asyncio.wait_for(until_refused(api), GUARD_SECONDS)
-        ready = await api.http.get("/api/health/ready")
-        answer = await asyncio.wait_for(running, 2 * GUARD_SECONDS)
-        await api.http.aclose()
-
-    assert (refused.json()["code"], refused.headers["retry-after"]) == ("shutting_down", "1")
-    assert (ready.status_code, answer.status_code) == (503, 200)
-
-
-async def until_refused(api: Api) -> httpx.Response:
-    """Ask until there is no answer to be had any more: the signal takes a moment."""
-    answer = await api.ask("hi")
-    while answer.status_code == 200:
-        answer = await api.ask("hi")
-    return answer
 
 
 @pytest.mark.slow

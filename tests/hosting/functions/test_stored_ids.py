@@ -16,11 +16,8 @@ RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 STORED = {
     "an address": "ada@example.com",
-    "colons": "chat:2026:1",
     "80 characters": "x" * 80,
-    "a blank and an accent": "Ada's é",
     "a percent sign": "50%25",
-    "a dot at the end": "dot.",
     "an entity": "@dafx-joker@stored",
     "markup": "<b>",
 }

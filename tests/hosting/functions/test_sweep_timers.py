@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from hosting.app import AgentFunctionApp
@@ -26,20 +24,3 @@ def test_a_timer_asks_for_expired_threads_once_an_agent_has_a_time_to_live() -> 
     assert timers(without) == daily
     assert timers(own) == {**daily, "agents_sweep": "0 0 3 * * *"}
     assert timers(default) == {**daily, "agents_sweep": "0 */5 * * * *"}
-
-
-def test_the_host_remembers_the_moments_of_seldom_timers_alone() -> None:
-    """It makes up for one that was missed. Of a frequent timer the next one does, and the log has no warning of it."""
-    secret = f"whsec_{'a' * 32}"
-    environ = {"AGENT_LOG": "memory", "AGENT_WEBHOOK_SECRET": secret, "AGENT_THREAD_TTL_SECONDS": "60"}
-    app = AgentFunctionApp(agents=[scripted_agent("one")], environ=environ)
-
-    remembered = {
-        function.get_function_name(): binding["useMonitor"]
-        for function in app.get_functions()
-        for binding in map(json.loads, function.get_raw_bindings())
-        if binding["type"] == "timerTrigger"
-    }
-
-    seldom = {RETENTION_FUNCTION: True, "agents_sweep": True}
-    assert remembered == {**seldom, "agents_promises": False}

@@ -101,18 +101,6 @@ async def test_a_session_is_of_one_life_of_one_owners_thread_with_one_agent() ->
 
 
 @pytest.mark.behaviour("owners.keys")
-async def test_a_thread_is_not_gone_before_its_providers_have_erased_what_they_keep() -> None:
-    """One that fails is called again, as the engine delivers the deletion again."""
-    notes = Notes(failures=2)
-    owned = OwnedApp(agent=agent_with(notes))
-    await owned.say("ada", "hi")
-
-    deleted = await owned.ask("ada", "DELETE", f"{THREADS}/t")
-
-    assert (deleted.status_code, notes.cleared) == (204, notes.seen)
-
-
-@pytest.mark.behaviour("owners.keys")
 async def test_tools_and_callbacks_have_the_threads_key_and_its_owner() -> None:
     """The same key in both, and as the id of the framework's session."""
     notes, tools, ends = Notes(), list[tuple[str, str]](), list[tuple[str, str]]()

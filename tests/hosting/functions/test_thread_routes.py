@@ -2,13 +2,11 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import httpx
 import pytest
 
 from hosting.errors import InvalidFieldError, UnknownRunError, UnknownThreadError
-from tests.support.canary import gone, holds
 from tests.support.carriers import GUARD_SECONDS, Api
 
 THREADS = "/api/agents/Joker/threads"
@@ -45,17 +43,17 @@ async def test_a_thread_has_its_times_its_size_and_its_use(api: Api) -> None:
 
 
 @pytest.mark.behaviour("http.pages-messages")
-async def test_a_conversation_is_read_page_by_page_from_either_end(api: Api) -> None:
+async def test_a_conversation_is_read_page_by_page_from_either_end(direct: Api) -> None:
     """Each entry once, with its position; a range in between can be read too."""
-    thread_id = (await api.ask("m1")).json()["thread_id"]
+    thread_id = (await direct.ask("m1")).json()["thread_id"]
     for number in (2, 3):
-        await api.ask(f"m{number}", thread_id=thread_id)
+        await direct.ask(f"m{number}", thread_id=thread_id)
     url = f"{THREADS}/{thread_id}/messages"
 
-    first = (await api.http.get(url, params={"limit": 4})).json()
-    second = (await api.http.get(url, params={"limit": 4, "after": first["entries"][-1]["position"]})).json()
-    newest = (await api.http.get(url, params={"limit": 1, "order": "desc"})).json()
-    between = (await api.http.get(url, params={"after": 1, "before": 4})).json()
+    first = (await direct.http.get(url, params={"limit": 4})).json()
+    second = (await direct.http.get(url, params={"limit": 4, "after": first["entries"][-1]["position"]})).json()
+    newest = (await direct.http.get(url, params={"limit": 1, "order": "desc"})).json()
+    between = (await direct.http.get(url, params={"after": 1, "before": 4})).json()
 
     texts = [entry["messages"][0]["contents"][0]["text"] for entry in first["entries"] + second["entries"]]
     assert texts == ["m1", "echo: m1", "m2", "echo: m2", "m3", "echo: m3"]
@@ -92,13 +90,13 @@ async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> Non
 
 
 @pytest.mark.behaviour("http.lists-runs")
-async def test_the_runs_of_a_thread_are_listed_the_newest_first(api: Api) -> None:
+async def test_the_runs_of_a_thread_are_listed_the_newest_first(direct: Api) -> None:
     """With their status; a failed one is among them."""
-    first = (await api.ask("one")).json()
-    failed = (await api.ask("fail", thread_id=first["thread_id"])).json()
+    first = (await direct.ask("one")).json()
+    failed = (await direct.ask("fail", thread_id=first["thread_id"])).json()
 
-    runs = (await api.http.get(f"{THREADS}/{first['thread_id']}/runs")).json()["runs"]
-    newest = (await api.http.get(f"{THREADS}/{first['thread_id']}/runs", params={"limit": 1})).json()["runs"]
+    runs = (await direct.http.get(f"{THREADS}/{first['thread_id']}/runs")).json()["runs"]
+    newest = (await direct.http.get(f"{THREADS}/{first['thread_id']}/runs", params={"limit": 1})).json()["runs"]
 
     assert [(run["run_id"], run["status"]) for run in runs] == [
         (failed["run_id"], "failed"),
@@ -139,17 +137,17 @@ async def open_run(api: Api, thread_id: str) -> str:
 
 
 @pytest.mark.behaviour("http.cancels-runs")
-async def test_who_waits_for_a_queued_run_that_is_cancelled_does_not_wait_for_its_turn(api: Api) -> None:
+async def test_who_waits_for_a_queued_run_that_is_cancelled_does_not_wait_for_its_turn(direct: Api) -> None:
     """Nobody can claim it any more, so its end is certain, and every answer says the same one."""
-    running = await started(api, "sleep 2", thread_id="cancel-waited")
-    waiting = asyncio.create_task(api.ask("never", thread_id="cancel-waited"))
-    run_id = await queued_run(api, "cancel-waited")
+    running = await started(direct, "sleep 2", thread_id="cancel-waited")
+    waiting = asyncio.create_task(direct.ask("never", thread_id="cancel-waited"))
+    run_id = await queued_run(direct, "cancel-waited")
 
-    await api.http.post(f"{THREADS}/cancel-waited/runs/{run_id}/cancel")
+    await direct.http.post(f"{THREADS}/cancel-waited/runs/{run_id}/cancel")
     waited = await waiting
-    read = await api.http.get(f"{THREADS}/cancel-waited/runs/{run_id}")
-    listed = (await api.http.get(f"{THREADS}/cancel-waited/runs")).json()["runs"]
-    earlier = (await api.http.get(running.headers["location"])).json()["status"]
+    read = await direct.http.get(f"{THREADS}/cancel-waited/runs/{run_id}")
+    listed = (await direct.http.get(f"{THREADS}/cancel-waited/runs")).json()["runs"]
+    earlier = (await direct.http.get(running.headers["location"])).json()["status"]
 
     assert earlier == "running"
     assert (waited.status_code, waited.json()["code"]) == (409, "run_cancelled")
@@ -166,38 +164,21 @@ async def queued_run(api: Api, thread_id: str) -> str:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.behaviour("http.cancels-runs")
-async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do(api: Api) -> None:
-    """Cancelling twice, or after the end, is answered as the first time and changes nothing."""
-    first = await started(api, "meet 2", thread_id="cancel-queued")
-    queued = await started(api, "never", thread_id="cancel-queued")
-    last = await started(api, "recall", thread_id="cancel-queued")
-
-    answers = [await cancelled(api, queued) for _ in range(2)]
-    await api.ask("meet 2")
-
-    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
-    assert (await api.ended(queued.headers["location"]))["status"] == "cancelled"
-    assert (await api.ended(first.headers["location"]))["response"] == "2 have met"
-    assert (await api.ended(last.headers["location"]))["response"] == "meet 2 | recall"
-    assert (await cancelled(api, last)).json()["status"] == "success"
-
-
 @pytest.mark.behaviour("turn.queue-limit")
-async def test_a_thread_takes_so_many_runs_and_no_more(api: Api) -> None:
+async def test_a_thread_takes_so_many_runs_and_no_more(direct: Api) -> None:
     """The next is refused with the time to wait, and other threads are free."""
-    first = await started(api, "sleep 60", thread_id="queue-full")
+    first = await started(direct, "sleep 60", thread_id="queue-full")
     for number in range(31):
-        await started(api, f"waits {number}", thread_id="queue-full")
+        await started(direct, f"waits {number}", thread_id="queue-full")
 
-    refused = await api.ask("one too many", thread_id="queue-full")
-    elsewhere = await api.ask("hi", thread_id="queue-free")
+    refused = await direct.ask("one too many", thread_id="queue-full")
+    elsewhere = await direct.ask("hi", thread_id="queue-free")
 
     assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
     assert refused.headers["retry-after"] == "1"
     assert elsewhere.status_code == 200
-    await cancelled(api, first)
-    await api.http.delete(f"{THREADS}/queue-full")
+    await cancelled(direct, first)
+    await direct.http.delete(f"{THREADS}/queue-full")
 
 
 @pytest.mark.behaviour("http.resets-threads")
@@ -219,15 +200,15 @@ async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -
 
 
 @pytest.mark.behaviour("http.resets-threads")
-async def test_a_reset_waits_for_no_run_and_leaves_nothing_of_those_before_it(api: Api) -> None:
+async def test_a_reset_waits_for_no_run_and_leaves_nothing_of_those_before_it(direct: Api) -> None:
     """They finish all the same."""
-    run = await started(api, "sleep 0.3", thread_id="reset-queued")
+    run = await started(direct, "sleep 0.3", thread_id="reset-queued")
 
-    answer = await api.http.post(f"{THREADS}/reset-queued/reset")
+    answer = await direct.http.post(f"{THREADS}/reset-queued/reset")
 
     assert answer.status_code == 204
-    assert (await api.ended(run.headers["location"]))["status"] == "success"
-    assert (await api.http.get(f"{THREADS}/reset-queued/messages")).json()["entries"] == []
+    assert (await direct.ended(run.headers["location"]))["status"] == "success"
+    assert (await direct.http.get(f"{THREADS}/reset-queued/messages")).json()["entries"] == []
 
 
 @pytest.mark.behaviour("http.deletes-threads")
@@ -250,83 +231,52 @@ async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     assert (await api.ask("recall", thread_id=run["thread_id"])).json()["response"] == "recall"
 
 
-@pytest.mark.behaviour("http.unknown-runs")
-async def test_a_deleted_run_is_gone_where_it_was_and_unknown_on_every_other_thread(api: Api) -> None:
-    """Whether that thread is there or not."""
-    run = (await api.ask("hi", thread_id="deleted-here")).json()["run_id"]
-    await api.ask("hi", thread_id="kept-beside")
-    await api.http.delete(f"{THREADS}/deleted-here")
-
-    threads = ("deleted-here", "kept-beside", "nobody-s")
-    answers = [
-        await api.http.get(f"{THREADS}/{thread}/runs/{run}{route}") for thread in threads for route in ("", "/events")
-    ]
-
-    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [
-        *[(410, "thread_deleted")] * 2,
-        *[(404, "unknown_run")] * 4,
-    ]
-
-
 @pytest.mark.behaviour("http.deletes-threads")
-async def test_deleting_cancels_what_runs_and_what_waits(api: Api) -> None:
+async def test_deleting_cancels_what_runs_and_what_waits(direct: Api) -> None:
     """A caller that waits for such a run learns that it was cancelled or that it is gone."""
-    waiting = asyncio.create_task(api.ask("sleep 60", thread_id="delete-running"))
-    await open_run(api, "delete-running")
-    queued = await started(api, "never", thread_id="delete-running")
+    waiting = asyncio.create_task(direct.ask("sleep 60", thread_id="delete-running"))
+    await open_run(direct, "delete-running")
+    queued = await started(direct, "never", thread_id="delete-running")
 
-    deleted = await asyncio.wait_for(api.http.delete(f"{THREADS}/delete-running"), 2 * GUARD_SECONDS)
+    deleted = await asyncio.wait_for(direct.http.delete(f"{THREADS}/delete-running"), 2 * GUARD_SECONDS)
 
     assert deleted.status_code == 204
     assert (await asyncio.wait_for(waiting, GUARD_SECONDS)).status_code in (409, 410)
-    assert (await api.http.get(queued.headers["location"])).status_code == 410
+    assert (await direct.http.get(queued.headers["location"])).status_code == 410
 
 
 @pytest.mark.behaviour("http.deletes-threads")
-async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(api: Api) -> None:
+async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(direct: Api) -> None:
     """Whichever is first, in the log and at the entity: three of six once came back."""
     threads = [f"reset-deleted-{number}" for number in range(6)]
     for thread in threads:
-        await api.ask("my name is Ada", thread_id=thread)
+        await direct.ask("my name is Ada", thread_id=thread)
 
     async def reset_and_deleted(thread: str) -> tuple[bool, int]:
-        reset = api.http.post(f"{THREADS}/{thread}/reset")
-        answers = await asyncio.gather(reset, api.http.delete(f"{THREADS}/{thread}"))
+        reset = direct.http.post(f"{THREADS}/{thread}/reset")
+        answers = await asyncio.gather(reset, direct.http.delete(f"{THREADS}/{thread}"))
         return answers[0].status_code in (204, 404, 409), answers[1].status_code
 
     answers = await asyncio.gather(*map(reset_and_deleted, threads))
-    left = [thread for thread in threads if await api.state(thread) is not None]
-    names = [(await api.ask("recall", thread_id=thread)).json()["response"] for thread in threads]
+    left = [thread for thread in threads if await direct.state(thread) is not None]
+    names = [(await direct.ask("recall", thread_id=thread)).json()["response"] for thread in threads]
 
     assert (answers, left) == ([(True, 204)] * 6, [])
     assert names == ["recall"] * 6
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("http.deletes-threads")
-async def test_a_deleted_thread_is_in_no_file_of_the_local_host(socket: Api, socket_folder: Path) -> None:
-    """Freed pages and write-ahead logs included."""
-    await socket.ask("canary-of-the-deleted", thread_id="delete-canary")
-    await socket.entries("delete-canary")
-    assert holds(socket_folder, b"canary-of-the-deleted")
-
-    assert (await socket.http.delete(f"{THREADS}/delete-canary")).status_code == 204
-
-    await asyncio.wait_for(gone(socket_folder, b"canary-of-the-deleted"), GUARD_SECONDS)
-
-
 @pytest.mark.behaviour("erasure.receipt")
-async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> None:
+async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(direct: Api) -> None:
     """Counts and the hash of the stored text; deleting again leaves it as it is."""
-    await api.ask("a secret", thread_id="receipted")
-    await api.ask("another secret", thread_id="receipted")
-    await api.entries("receipted", turns=2)
+    await direct.ask("a secret", thread_id="receipted")
+    await direct.ask("another secret", thread_id="receipted")
+    await direct.entries("receipted", turns=2)
     url = f"{THREADS}/receipted"
 
-    await api.http.delete(url)
-    answer = await api.http.get(f"{url}/erasure")
+    await direct.http.delete(url)
+    answer = await direct.http.get(f"{url}/erasure")
     receipt = answer.json()
-    await api.http.delete(url)
+    await direct.http.delete(url)
 
     assert answer.status_code == 200
     assert "secret" not in answer.text
@@ -334,7 +284,7 @@ async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> 
     assert (receipt["runs"], receipt["archived_entries"]) == (2, 0)
     assert receipt["document"]["size_bytes"] > 500
     assert receipt["instances"] == [{"id": "@dafx-joker@receipted", "outcome": "deleted"}]
-    assert (await api.http.get(f"{url}/erasure")).json() == receipt
+    assert (await direct.http.get(f"{url}/erasure")).json() == receipt
 
 
 @pytest.mark.slow
@@ -394,11 +344,11 @@ async def test_threads_are_listed_by_change_and_counted_by_day(socket: Api) -> N
 
 
 @pytest.mark.behaviour("http.lists-agents")
-async def test_the_agents_are_listed_with_their_doors(api: Api) -> None:
+async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
     """Those without an HTTP endpoint too."""
-    agents = {agent["name"]: agent for agent in (await api.http.get("/api/agents")).json()["agents"]}
+    agents = {agent["name"]: agent for agent in (await direct.http.get("/api/agents")).json()["agents"]}
 
-    assert agents["Joker"]["run_url"] == str(api.http.base_url.join("/api/agents/Joker/run"))
+    assert agents["Joker"]["run_url"] == str(direct.http.base_url.join("/api/agents/Joker/run"))
     assert agents["Joker"]["mcp_tool"] == "Joker"
     assert (agents["quiet"]["run_url"], agents["quiet"]["threads_url"]) == (None, None)
     assert agents["quiet"]["description"] == "The scripted quiet."
@@ -433,19 +383,19 @@ async def test_readiness_reaches_the_stores(api: Api) -> None:
         ("GET", "?cursor=%C3%BC", InvalidFieldError),
     ],
 )
-async def test_what_is_not_there_or_not_askable_is_refused(api: Api, method: str, path: str, error: type) -> None:
+async def test_what_is_not_there_or_not_askable_is_refused(direct: Api, method: str, path: str, error: type) -> None:
     """By a problem that names it."""
     url = f"{THREADS}/{path}" if not path.startswith("?") else f"{THREADS}{path}"
 
-    answer = await api.http.request(method, url)
+    answer = await direct.http.request(method, url)
 
     assert (answer.status_code, answer.json()["code"]) == (error.status, error.code)
 
 
 @pytest.mark.behaviour("http.unknown-places")
 @pytest.mark.parametrize("path", ["threads", "threads/t", "threads/t/messages", "threads/t/runs", "threads/t/export"])
-async def test_an_agent_without_an_http_endpoint_shows_no_threads(api: Api, path: str) -> None:
+async def test_an_agent_without_an_http_endpoint_shows_no_threads(direct: Api, path: str) -> None:
     """Its conversations are its MCP tool's and its orchestrations'."""
-    answer = await api.http.get(f"/api/agents/quiet/{path}")
+    answer = await direct.http.get(f"/api/agents/quiet/{path}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")

@@ -9,7 +9,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import pytest
 from devhost.durable.unkind import Fault, Seeded
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
-from tests.support.clerk import clerk
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.made_app import app_of
 from tests.support.orchestrations_more import Steps, register
@@ -32,8 +30,6 @@ FASTER = 300
 """A minute of the engine's waiting is a fifth of a second."""
 TURNS = 3
 THREADS = 3
-AT_ONCE = 4
-AHEAD_SECONDS = 1.2
 WITHOUT_WAITING = {"x-ms-wait-for-response": "false"}
 
 
@@ -92,36 +88,6 @@ async def nothing_is_left(running: EngineApp) -> bool:
     return not await running.store.list_entities("@", "", None) and not await running.store.messages(None, 1)
 
 
-async def tick(running: EngineApp, thread_id: str) -> None:
-    """Make a schedule that runs once, and see that it has one run, and knows of it."""
-    at = datetime.now(UTC) + timedelta(seconds=AHEAD_SECONDS)
-    body = {"at": at.isoformat(), "message": "tick", "thread_id": thread_id}
-    made = await running.http.post("/api/agents/Joker/schedules", json=body)
-    assert made.status_code == 201, made.text
-
-    async def recorded() -> Any:
-        schedule = (await running.http.get(made.headers["location"])).json()
-        return schedule if schedule["last_run"] else None
-
-    async def runs() -> Any:
-        answer = await running.http.get(f"/api/agents/Joker/threads/{thread_id}/runs")
-        found = answer.json().get("runs", [])
-        return found if found and all(run["ended_at"] for run in found) else None
-
-    schedule, (run,) = await until(recorded), await until(runs)
-    assert (schedule["status"], schedule["next_run_at"], run["status"]) == ("ended", None, "success")
-
-
-async def approve(running: EngineApp, thread_id: str) -> None:
-    """Have a tool wait for a person, and approve it."""
-    place = f"/api/agents/Clerk/threads/{thread_id}"
-    body = {"message": "call refund 7", "thread_id": thread_id}
-    asked = await running.http.post("/api/agents/Clerk/run", json=body)
-    (approval,) = asked.json()["pending_approvals"]
-    answer = await running.http.post(f"{place}/approvals/{approval['id']}", json={"approved": True})
-    assert answer.status_code in (200, 202), answer.text
-
-
 @pytest.mark.slow
 async def test_each_message_has_one_answer_and_a_deletion_ends(seed: int) -> None:
     """Runs that callers wait for and runs that the entity makes, several on each thread."""
@@ -131,19 +97,6 @@ async def test_each_message_has_one_answer_and_a_deletion_ends(seed: int) -> Non
             print(number)
             await asyncio.gather(*(converse(running, f"t{thread}") for thread in range(THREADS)))
             assert await until(lambda: nothing_is_left(running))
-
-
-@pytest.mark.slow
-async def test_a_schedule_has_one_run_and_an_approved_tool_is_called_once(seed: int) -> None:
-    """Whatever becomes of ticks, their activities and the entities' batches."""
-    for number in numbers(seed, 3):
-        unkind, notes = Seeded(number, FASTER), list[str]()
-        app = app_of(scripted_agent("Joker"), clerk(notes.append))
-        async with engine_app(app, unkind=unkind) as running:
-            print(number)
-            ticks = (tick(running, f"s{each}") for each in range(AT_ONCE))
-            await asyncio.gather(*ticks, *(approve(running, f"a{each}") for each in range(AT_ONCE)))
-        assert len(notes) == AT_ONCE
 
 
 def orchestrating_app() -> AgentFunctionApp:
@@ -187,7 +140,7 @@ async def test_an_orchestration_calls_each_agent_once(
 ) -> None:
     """Also where its episode is made twice: in each run one is."""
     monkeypatch.setenv("SCRIPT_LOG", str(tmp_path / "asked.txt"))
-    for number in numbers(seed, 3):
+    for number in numbers(seed, 1):
         unkind = Seeded(number, FASTER)
         unkind.arm(fault, target)
         assert await calls_of_models(tmp_path / "asked.txt", unkind) == CALLS

@@ -11,7 +11,6 @@ from durabletask.internal import orchestrator_service_pb2 as pb
 from hosting.core.entity.batch import Done, Operation, RefusedOperation, parse_batch, write_answer
 from hosting.core.hooks import Signal
 from hosting.functions.durable_2.batches import of_texts
-from hosting.ports import EntityEnd
 
 pytestmark = pytest.mark.behaviour("hosting.durable-2")
 
@@ -64,13 +63,3 @@ async def test_the_host_gets_a_result_for_each_operation_and_the_signals() -> No
     (action,) = result.actions
     assert (action.sendSignal.instanceId, action.sendSignal.name) == ("@agents@k", "send")
     assert action.sendSignal.input.value == '"{\\"n\\": 1}"'
-
-
-async def test_a_thread_that_has_ended_leaves_no_state() -> None:
-    """The engine removes the entity."""
-    answer = write_answer(None, [Done()], 0.0, EntityEnd(1, 7))
-
-    batch, result = await exchanged(pb.EntityBatchRequest(instanceId="@e@k"), answer)
-
-    assert batch.state is None
-    assert not result.HasField("entityState")

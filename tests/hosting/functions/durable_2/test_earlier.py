@@ -17,7 +17,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from devhost.durable.records import Status
-from hosting.functions.durable_2.earlier import HTTP_ORCHESTRATION, HTTP_RESPONSE
+from hosting.functions.durable_2.earlier import HTTP_ORCHESTRATION
 from hosting.functions.durable_2.execution import Episode
 from tests.hosting.functions.durable_2.earlier_app import CLOCKS_INPUT, DEATHS, OUTPUTS, finish, load, make_app
 from tests.support.engine_app import engine_app
@@ -204,41 +204,9 @@ def test_the_order_in_which_tasks_are_made_must_be_that_of_their_numbers(
     )
 
 
-def goes_on(context: OrchestrationContext, _: Any) -> Steps:
-    """Yield one task, and then two in another order than they are made."""
-    yield context.call_activity("act")
-    first: Task[Any] = context.call_activity("act")
-    second: Task[Any] = context.call_activity("act")
-    return [(yield second), (yield first)]
-
-
-def test_what_is_asked_for_later_has_numbers_of_its_own_and_any_order() -> None:
-    """It is of 2.x, and every later episode knows it by its number."""
-    past = [*started(), task(0)]
-    later = [action.id for action in actions(goes_on, past, completed(0))]
-    past += [event(orchestratorStarted={}), completed(0), *(task(number) for number in later)]
-    (ended,) = actions(goes_on, past, *(completed(number) for number in later))
-
-    assert min(later) > 1000
-    assert ended.completeOrchestration.result.value == json.dumps([later[1], later[0]])
-
-
 def tries_again(context: OrchestrationContext, _: Any) -> Steps:
     policy = RetryPolicy(first_retry_interval=timedelta(seconds=1), max_number_of_attempts=2)
     return (yield context.call_activity("act", retry_policy=policy))
-
-
-def test_another_attempt_is_made_under_the_number_of_the_first() -> None:
-    """Which failed after the change of the SDK."""
-    failed = event(taskFailed={"taskScheduledId": 0, "failureDetails": {"errorType": "E", "errorMessage": "no"}})
-    (timer,) = actions(tries_again, [*started(), task(0)], failed)
-    past = [*started(), task(0), event(orchestratorStarted={}), failed]
-    past.append(event(timer.id, timerCreated={"fireAt": timer.createTimer.fireAt}))
-    fired = event(timerFired={"timerId": timer.id, "fireAt": timer.createTimer.fireAt})
-
-    (again,) = actions(tries_again, past, fired)
-
-    assert (again.id, again.scheduleTask.name) == (0, "act")
 
 
 @pytest.mark.parametrize(
@@ -278,43 +246,10 @@ def test_an_execution_that_tried_an_activity_again_under_1_7_is_refused() -> Non
     assert message.endswith("Start it again.")
 
 
-def test_an_execution_whose_second_attempt_is_still_to_come_goes_on() -> None:
-    """Its timer was set under 1.7, and the attempt is made under 2.x."""
-    failed = event(taskFailed={"taskScheduledId": 0, "failureDetails": {"errorType": "E", "errorMessage": "no"}})
-    time = Timestamp(seconds=1)
-    past = [*started(), task(0), failed, event(1, timerCreated={"fireAt": time})]
-
-    (again,) = actions(tries_again, past, event(timerFired={"timerId": 1, "fireAt": time}))
-    (ended,) = actions(tries_again, [*past, event(timerFired={"timerId": 1}), task(again.id)], completed(again.id))
-
-    assert (again.id, again.scheduleTask.name) == (0, "act")
-    assert ended.completeOrchestration.result.value == "0"
-
-
 def calls_http(context: OrchestrationContext, _: Any) -> Steps:
     """Call as the context of 2.x does, and an activity behind it."""
     answer = yield context.call_sub_orchestrator(HTTP_ORCHESTRATION, input={"method": "GET", "uri": "http://a"})
     return [answer, (yield context.call_activity("act"))]
-
-
-def test_the_answer_to_a_call_of_http_is_that_of_2_x() -> None:
-    """Whether it came before the change of the SDK or comes after it."""
-    answer = {"statusCode": 200, "headers": {"a": "b"}, "content": "hello"}
-    call = event(0, taskScheduled={"name": "BuiltIn::HttpActivity"})
-    answered = event(taskCompleted={"taskScheduledId": 0, "result": {"value": json.dumps(answer)}})
-
-    (asked,) = actions(calls_http, [*started(), copied(call)], copied(answered))
-    (ended,) = actions(calls_http, [*started(), call, answered, task(1)], completed(1))
-
-    assert asked.scheduleTask.name == "act"
-    result, _ = json.loads(ended.completeOrchestration.result.value)
-    stored = {"status_code": 200, "headers": {"a": "b"}, "content": "hello"}
-    assert result == {**HTTP_RESPONSE, "__data__": stored}
-
-
-def copied(message: pb.HistoryEvent) -> pb.HistoryEvent:
-    """An event that an episode may change."""
-    return pb.HistoryEvent.FromString(message.SerializeToString())
 
 
 def test_a_call_of_http_that_got_no_answer_fails_its_code() -> None:

@@ -66,13 +66,6 @@ def test_what_an_execution_begins_has_the_same_ids_when_it_is_begun_again() -> N
     assert [started.input.value for _, started in (episode(child, parent_task=1), episode(following))] == ["5", "5"]
 
 
-def test_another_attempt_of_a_child_has_other_ids() -> None:
-    """It is another task of its parent."""
-    child, _ = begun(episode()[0])
-
-    assert episode(child, parent_task=1)[0].new_uuid() != episode(child, parent_task=2)[0].new_uuid()
-
-
 def test_an_execution_without_an_input_has_none() -> None:
     """And hands one on."""
     made, started = episode(None)
