@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from agent_framework import Message
 from agent_framework.openai import OpenAIChatCompletionClient
 
-from agents.models import SETTINGS, ModelSettingsError, create_chat_client, with_content
+from agents.models import SETTINGS, ModelSettingsError, create_chat_client
 from hosting.offline.model import OfflineChatClient
 
 
@@ -111,11 +110,3 @@ def test_half_set_or_contradicting_settings_are_refused(settings: dict[str, str]
         create_chat_client(settings)
 
     assert str(refused.value) == sentence
-
-
-def test_every_message_to_a_compatible_server_has_a_content() -> None:
-    """A tool call goes without one to OpenAI; llama.cpp's server fails on that with a 500."""
-    call = {"role": "assistant", "tool_calls": []}
-    spoken = {"role": "assistant", "content": "hello"}
-
-    assert with_content(Message(role="assistant"), [call, spoken]) == [{**call, "content": ""}, spoken]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import threading
 from contextlib import suppress
 from typing import Any
@@ -11,20 +10,13 @@ from typing import Any
 import pytest
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.functions.shutdown import Shutdown
-from tests.support.ended_apps import pytest_fixture_setup, pytest_runtest_protocol
+from tests.support.ended_apps import pytest_runtest_protocol
 
 GUARD_SECONDS = 5.0
 
 
 async def nothing() -> None:
     """A run that is over."""
-
-
-class FixtureOfSession:
-    """What pytest tells of a fixture that it sets up."""
-
-    scope = "session"
 
 
 def begun() -> tuple[AgentLoop, threading.Thread]:
@@ -57,34 +49,5 @@ def test_a_loop_ends_with_the_test_that_began_it_unless_a_run_is_left_on_it(is_a
         assert thread.is_alive()
         left.cancel()
         loop.close()
-    thread.join(GUARD_SECONDS)
-    assert not thread.is_alive()
-
-
-def test_a_loop_that_several_tests_share_goes_on() -> None:
-    """Its fixture was set up for one of them."""
-    test = pytest_runtest_protocol()
-    next(test)
-    fixture = pytest_fixture_setup(FixtureOfSession())
-    next(fixture)
-    loop, thread = begun()
-    end(fixture)
-    end(test)
-
-    assert thread.is_alive()
-    loop.close()
-
-
-def test_what_waits_for_the_end_of_the_process_ends_with_its_test() -> None:
-    """Else each app keeps a thread, and its handler keeps the app and the handler of the app before."""
-    handlers, threads = signal.getsignal(signal.SIGTERM), set(threading.enumerate())
-    test = pytest_runtest_protocol()
-    next(test)
-    Shutdown(lambda: None).watch()
-    (thread,) = set(threading.enumerate()) - threads
-    assert signal.getsignal(signal.SIGTERM) is not handlers
-    end(test)
-
-    assert signal.getsignal(signal.SIGTERM) is handlers
     thread.join(GUARD_SECONDS)
     assert not thread.is_alive()

@@ -72,23 +72,3 @@ def test_more_than_three_unsteady_ones_fail_the_run(pytester: pytest.Pytester) -
     status, output = ran(pytester, UNSTEADY.format(count=MOST_UNSTEADY + 1))
 
     assert (status, len(output)) == (1, MOST_UNSTEADY + 1)
-
-
-@pytest.mark.behaviour("tests.once-more")
-def test_a_file_that_cannot_be_read_fails_the_run(pytester: pytest.Pytester) -> None:
-    """It has no tests to try."""
-    status, output = ran(pytester, "import nothing_of_that_name\n")
-
-    assert (status, output) == (2, [])
-
-
-@pytest.mark.behaviour("tests.skips-listed")
-@pytest.mark.behaviour("tests.once-more")
-def test_a_strict_run_that_passes_the_second_time_is_held_to_its_skips_yet(pytester: pytest.Pytester) -> None:
-    """What was tried once more hides no skip."""
-    skipping = "import pytest\n\ndef test_left_out(): pytest.skip('not today')\n"
-    both = '"tests.support.once_more", "tests.support.shown_rules"'
-
-    status, output = ran(pytester, skipping + UNSTEADY.format(count=1), "--strict-skips", plugins=both)
-
-    assert (status, len(output)) == (1, 1)

@@ -97,23 +97,3 @@ def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(pyte
 def test_a_run_of_a_part_is_held_to_its_skips_alone(pytester: pytest.Pytester, choice: list[str]) -> None:
     """It knows nothing of the tests that it left out."""
     assert ran(pytester, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("tests.rules-executed")
-def test_a_rule_that_another_test_shows_may_have_a_skipped_one(pytester: pytest.Pytester) -> None:
-    """The table's entries that allowed nothing are said in passing."""
-    other = SHOWN.replace("turn.log-down", "journal.zombies")
-
-    status, output = ran(pytester, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
-
-    assert (status, len(output), output[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("tests.skips-listed")
-def test_a_newcomer_may_skip_what_the_machine_lacks(pytester: pytest.Pytester) -> None:
-    """Nothing is strict that was not asked to be."""
-    status, output = ran(pytester, test_own=UNLISTED)
-
-    assert (status, len(output)) == (0, 1)

@@ -385,14 +385,3 @@ def test_a_command_that_is_killed_between_two_files_is_typed_again(tmp_path: Pat
 
         assert (first, second) == (-9, 0)
         assert texts(folder) == texts(whole)
-
-
-def test_the_options_of_the_command_are_those_of_the_page() -> None:
-    """And no others."""
-    text = page("docs/guides/adding.md").partition("## An agent")[0]
-    printed = subprocess.check_output(
-        [sys.executable, "-m", "packages.durable_agent_host", "add", "--help"], cwd=ROOT, text=True
-    )
-    options = {word.strip(",[]") for word in printed.split() if word.strip(",[]").startswith("--")} - {"--help"}
-
-    assert {line.split("`")[1].split()[0] for line in text.splitlines() if line.startswith("| `--")} == options

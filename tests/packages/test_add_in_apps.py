@@ -1,15 +1,13 @@
 """`durable-agent-host add` in an app of each kind that `new` makes: what it adds is tested, served and deployed."""
 
-import fnmatch
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from tests.packages.hosted_apps import BARE, hosted, new, sent
+from tests.packages.hosted_apps import hosted, new, sent
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.behaviour("packages.add")]
 THEIRS = """
@@ -54,23 +52,6 @@ def typed(folder: Path, *arguments: str) -> str:
     return ended.stdout
 
 
-def in_image(folder: Path) -> set[str]:
-    """What `COPY . .` takes along: a line of .dockerignore names what is at the top, or with `**/` what is anywhere."""
-    lines = (folder / ".dockerignore").read_text(encoding="utf-8").splitlines()
-
-    def is_ignored(path: PurePosixPath) -> bool:
-        return any(
-            any(fnmatch.fnmatch(part, line[3:]) for part in path.parts)
-            if line.startswith("**/")
-            else fnmatch.fnmatch(path.parts[0], line.rstrip("/"))
-            for line in lines
-            if line and not line.startswith("#")
-        )
-
-    files = [PurePosixPath(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file()]
-    return {str(path) for path in files if not is_ignored(path)}
-
-
 @pytest.mark.parametrize("options", APPS.values(), ids=APPS)
 def test_what_is_added_to_an_app_of_each_kind_works(
     options: tuple[str, ...], made: Path, both_installed: Path, tmp_path: Path
@@ -96,23 +77,3 @@ def test_what_is_added_to_an_app_of_each_kind_works(
     assert reviewed == "review got A-17"
     assert {name for name in FUNCTIONS if name in listed} == FUNCTIONS
     typed(folder, "exec", "durable-agent-host", "check", "--ignore", "unlocked")
-
-
-def test_an_image_of_the_app_has_what_was_added(made: Path, both_installed: Path, tmp_path: Path) -> None:
-    """The files that the image copies are an app with all its functions; those of the tests stay away."""
-    typed(made, "exec", "python", "-c", "")
-    assert new(both_installed, tmp_path, "mine", "--minimal", "--container").returncode == 0
-    folder = tmp_path / "mine"
-    (folder / ".venv").symlink_to(made / ".venv", target_is_directory=True)
-    for added in ADDED:
-        typed(folder, "exec", "durable-agent-host", "add", *added)
-    for name in (copied := in_image(folder)):
-        (tmp_path / "image" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(folder / name, tmp_path / "image" / name)
-    index = "import function_app; print(*(each.get_function_name() for each in function_app.app.get_functions()))"
-    python = str(made / ".venv" / both_installed.name / "python")
-    names = subprocess.check_output([python, "-c", index], cwd=tmp_path / "image", env=BARE, text=True).split()
-
-    assert {"function_app.py", "tools/find_order.py", "workflows/review.py"} <= copied
-    assert {name.partition("/")[0] for name in copied} & {"tests", ".venv", "dev.py"} == set()
-    assert set(names) >= FUNCTIONS

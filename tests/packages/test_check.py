@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +14,6 @@ import pytest
 
 from packages.build import ROOT, version
 from packages.durable_agent_host.check import CHECKS, check_id
-from packages.durable_agent_host.checks.app import AppFolder
-from packages.durable_agent_host.checks.durable_sdk import durable_sdk
 from tests.packages.hosted_apps import BARE
 from tests.support.made_once import made_once
 from tests.support.page_tables import rows
@@ -465,41 +462,3 @@ def test_an_app_that_runs_is_asked_where_its_address_is_given(both_installed: Pa
     assert ended.returncode == 1
     assert "running:\n    http://127.0.0.1:9/api/health/ready: The app cannot be reached at " in ended.stdout
     assert " [not-ready]" in ended.stdout
-
-
-BICEP_3_13 = "name: 'python'\n    version: '3.13'\n"
-
-
-@pytest.mark.parametrize(
-    ("files", "line"),
-    [
-        (
-            {"infra/a.bicep": BICEP_3_13, "requirements-3.11.txt": "1.7.1", "requirements-3.13.txt": "2.0.0rc3"},
-            "durable SDK 2.x: azure-functions-durable 2.0.0rc3, by requirements-3.13.txt",
-        ),
-        (
-            {"requirements.txt": "2.0.0rc3", "requirements-3.11.txt": "1.7.1"},
-            "durable SDK 1.7: azure-functions-durable 1.7.1, by requirements-3.11.txt",
-        ),
-        ({"requirements.txt": "2.0.0"}, "durable SDK 2.x: azure-functions-durable 2.0.0, by requirements.txt"),
-    ],
-)
-def test_the_durable_sdk_is_named_as_the_deployment_installs_it(
-    tmp_path: Path, files: dict[str, str], line: str
-) -> None:
-    """The lock file of the Python in infra/ comes before another one, and that before requirements.txt."""
-    (tmp_path / "infra").mkdir()
-    for name, content in files.items():
-        text = content if "bicep" in name else f"Azure_Functions.Durable=={content} \\\n    --hash=sha256:0\n"
-        (tmp_path / name).write_text(text, encoding="utf-8")
-
-    assert durable_sdk(AppFolder(tmp_path)) == line
-
-
-def test_an_app_that_pins_no_durable_sdk_has_the_installed_one(tmp_path: Path) -> None:
-    """Which `durable-agent-host` brought."""
-    (tmp_path / "requirements.txt").write_text("azure-functions-durable>=1.7\n", encoding="utf-8")
-    installed = metadata.version("azure-functions-durable")
-
-    line = durable_sdk(AppFolder(tmp_path))
-    assert line.endswith(f": azure-functions-durable {installed}, as it is installed here")

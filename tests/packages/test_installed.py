@@ -92,18 +92,6 @@ def test_the_local_hosts_wheel_alone_runs_an_app_without_agents(wheels: dict[str
     assert answer == "Hello Ada"
 
 
-@pytest.mark.behaviour("packages.any-app")
-def test_the_local_host_is_used_once_without_being_installed(wheels: dict[str, Path], tmp_path: Path) -> None:
-    """As `uvx functions-local-host` does it: the command has the distribution's name."""
-    folder = write_app(tmp_path / "app", CLASSIC)
-    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["functions_local_host"])]
-    command += ["functions-local-host", "functions"]
-    ended = subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == 0, ended.stderr
-    assert "greet: /api/greet/{name}" in ended.stdout
-
-
 @pytest.mark.behaviour("packages.typed")
 def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path, tmp_path: Path) -> None:
     """Under `mypy --strict`, in a user's own file."""
@@ -156,24 +144,3 @@ def test_each_command_prints_its_version(both_installed: Path, name: str) -> Non
     ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{name} {version()}\n", "")
-
-
-@pytest.mark.behaviour("packages.commands")
-def test_the_trial_of_a_service_is_a_command_that_is_used_once(wheels: dict[str, Path], tmp_path: Path) -> None:
-    """As `uvx durable-agents-conformance` does it: it needs nothing else of the product."""
-    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["durable_agents_conformance"])]
-    command += ["durable-agents-conformance", "--list", "--only", "key.again"]
-    ended = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("key.again ")
-
-
-@pytest.mark.behaviour("packages.commands")
-def test_a_command_that_is_not_there_is_refused_with_the_list(both_installed: Path) -> None:
-    """Nothing is guessed."""
-    command = [str(both_installed / "durable-agent-host"), "fly"]
-    ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
-
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "\n  tail " in ended.stderr

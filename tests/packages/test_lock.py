@@ -70,18 +70,3 @@ def test_without_uv_it_says_how_else(both_installed: Path, app: Path) -> None:
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "    python -m piptools compile --generate-hashes --output-file requirements-3.13.txt" in ended.stderr
     assert list(app.glob("requirements-3*")) == []
-
-
-def test_what_cannot_be_had_is_not_locked(both_installed: Path, app: Path, environ: dict[str, str]) -> None:
-    """uv says what; the file of before stays."""
-    (app / "requirements.txt").write_text("durable-agent-host==99\n", encoding="utf-8")
-    ended = run(both_installed, app, {**environ, "UV_OFFLINE": "1"}, "lock", "--python", "3.13")
-
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.endswith("requirements-3.13.txt was not written. The lines above say why.\n")
-    assert not (app / "requirements-3.13.txt").exists()
-
-
-def test_a_folder_that_asks_for_nothing_is_refused(both_installed: Path, tmp_path: Path) -> None:
-    """With another exit code."""
-    assert run(both_installed, tmp_path, BARE, "lock").returncode == 2

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from packages.build import ROOT, TEMPLATE, version
-from tests.packages.hosted_apps import BARE, hosted, new, sent
+from tests.packages.hosted_apps import hosted, new, sent
 from tests.support.interpreters import PROGRAMS
 
 pytestmark = pytest.mark.slow
@@ -43,25 +42,6 @@ def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: py
 
 
 @pytest.mark.behaviour("packages.new")
-@pytest.mark.parametrize("has_uv", [True, False])
-def test_packages_that_no_index_has_are_said_to_be_named_by_a_variable(
-    made: Path, tmp_path: Path, has_uv: bool
-) -> None:
-    """The one that the installing tool reads."""
-    app = Path(shutil.copytree(made, tmp_path / "app", ignore=shutil.ignore_patterns(".venv")))
-    (app / "requirements-dev.txt").write_text("durable-agent-host==99.1\n", encoding="utf-8")
-    path = str(Path(sys.executable).parent) if has_uv else str(tmp_path)
-    environ = {**BARE, "PATH": path, "UV_NO_INDEX": "1", "PIP_NO_INDEX": "1"}
-    ended = subprocess.run(
-        [sys.executable, "dev.py", "test"], cwd=app, env=environ, capture_output=True, text=True, check=False
-    )
-    name = "UV_FIND_LINKS" if has_uv else "PIP_FIND_LINKS"
-
-    assert ended.returncode == 1
-    assert ended.stderr.endswith(f"For a package that is not on an index, set {name} to the folder of its wheel.\n")
-
-
-@pytest.mark.behaviour("packages.new")
 def test_a_new_app_is_the_templates_files_with_its_name_and_a_pin(made: Path) -> None:
     """And none of the library's: that is the pin's."""
     of_template = {name for name in TEMPLATE if (ROOT / name).is_file()}
@@ -81,57 +61,6 @@ def test_a_new_app_is_the_templates_files_with_its_name_and_a_pin(made: Path) ->
     assert re.findall(r"^from (?:hosting|state|devhost|durable_agent_host\.).*", own, re.MULTILINE) == []
     assert "from durable_agent_host import AgentFunctionApp" in own
     assert not {"hosting", "state", "devhost"} & {path.name for path in made.iterdir()}
-
-
-@pytest.mark.behaviour("packages.new")
-def test_the_editors_of_a_new_app_start_its_own_host(made: Path) -> None:
-    """The environment is made before the debugger starts; the workflow's actions are those of the template."""
-    launch = json.loads((made / ".vscode" / "launch.json").read_text(encoding="utf-8"))["configurations"]
-    tasks = {task["label"]: task for task in json.loads((made / ".vscode" / "tasks.json").read_text("utf-8"))["tasks"]}
-    used = re.compile(r"uses: (\S+)")
-    workflow, of_template = (
-        set(used.findall((root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")))
-        for root in (made, ROOT)
-    )
-
-    assert launch[0]["module"] == "functions_local_host"
-    assert tasks[launch[0]["preLaunchTask"]]["command"].startswith("python dev.py exec ")
-    assert workflow <= of_template
-
-
-@pytest.mark.behaviour("packages.new")
-def test_the_workflow_of_a_new_app_checks_it(both_installed: Path, made: Path) -> None:
-    """By the command that it has there, which finds nothing in an app as it was made."""
-    workflow = (made / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    command = re.findall(r"- run: python dev.py exec (durable-agent-host check.*)", workflow)
-    program, *arguments = command[0].split()
-    checked = [str(both_installed / program), *arguments]
-    ended = subprocess.run(checked, cwd=made, capture_output=True, text=True, check=False)
-
-    assert len(command) == 1
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-@pytest.mark.behaviour("packages.new")
-def test_a_minimal_app_has_nothing_to_deploy_it_with(both_installed: Path, tmp_path: Path) -> None:
-    """The app, its tests and its command."""
-    ended = new(both_installed, tmp_path, "small", "--minimal")
-
-    assert ended.returncode == 0, ended.stderr
-    assert {name.partition("/")[0] for name in files(tmp_path / "small")} == {
-        *(
-            ".funcignore",
-            ".gitignore",
-            ".template.json",
-            "AGENTS.md",
-            "README.md",
-            "agents",
-            "dev.py",
-            "function_app.py",
-            "host.json",
-        ),
-        *("local.settings.json.template", "requirements-dev.txt", "requirements.txt", "tests"),
-    }
 
 
 @pytest.mark.behaviour("packages.new")

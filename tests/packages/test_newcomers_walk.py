@@ -143,11 +143,6 @@ def test_the_tests_of_a_new_app_pass(as_written: Printed) -> None:
     assert (as_written.returncode, own) == (0, ["PASSED"] * 4), as_written.printed
 
 
-def test_the_test_of_an_added_agent_passes_as_it_was_written(as_written: Printed) -> None:
-    """Its model says what the test has it say."""
-    assert as_written.outcomes["tests/test_agent_support.py::test_support_answers"] == "PASSED"
-
-
 def test_the_tests_of_an_added_tool_pass_as_they_were_written(as_written: Printed) -> None:
     """As a function, in its app, and killed after its result."""
     own = [name.partition("::")[2] for name in as_written.outcomes if name.startswith("tests/test_tool_refund.py")]
@@ -163,11 +158,6 @@ def test_the_tests_of_an_added_tool_pass_as_they_were_written(as_written: Printe
 def test_the_tests_of_the_guide_pass_in_a_new_app(as_written: Printed) -> None:
     """The first lines of the page, word by word: two tests, and one with its eight kills."""
     assert sum(name.startswith("tests/test_guide.py") for name in as_written.outcomes) == 2 + 1 + 8
-
-
-def test_a_planted_fault_is_not_seen_by_a_plain_test(planted: Printed) -> None:
-    """Nothing is wrong as long as nothing goes wrong."""
-    assert planted.outcomes["tests/test_refund.py::test_refund"] == "PASSED", planted.printed
 
 
 def test_a_planted_fault_is_red_at_its_step_and_nowhere_else(planted: Printed) -> None:
@@ -189,22 +179,3 @@ def test_the_report_shows_the_last_lines_of_the_process_that_was_killed(planted:
 def test_a_refund_with_the_key_of_its_call_is_green_at_each_step(mended: Printed) -> None:
     """The payment that was made is found again."""
     assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 8), mended.printed
-
-
-def test_one_kill_is_made_by_its_name_and_a_few_by_their_number(newcomer: Newcomer, mended: Printed) -> None:
-    """For the next try at a red one, and for a look before each commit."""
-    by_name, by_number = newcomer.tests(RED), newcomer.tests("tests/test_refund.py", "--killed-at-most", "2")
-
-    assert list(by_name.outcomes) == ["tests/test_refund.py::test_refund", RED], by_name.printed
-    assert (len(by_number.outcomes), by_name.red, by_number.red) == (1 + 2, [], [])
-
-
-def test_the_same_tests_pass_in_the_process_of_the_tests(newcomer: Newcomer, mended: Printed) -> None:
-    """One line of settings. The marked ones are killed all the same, here once each."""
-    newcomer.writes("pytest.ini", "[pytest]\nagent_app_in_process = true\n")
-    names = ("app", "agent_support", "guide", "refund")
-    tested = newcomer.tests(*(f"tests/test_{name}.py" for name in names), "--killed-at-most", "1")
-    (newcomer.folder / "pytest.ini").unlink()
-
-    assert (tested.returncode, tested.red) == (0, []), tested.printed
-    assert len(tested.outcomes) == 4 + 1 + (3 + 1) + (1 + 1)

@@ -6,9 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from agent_framework import Agent, FileSkillsSource, SkillsSourceContext
 
-from hosting.offline.model import OfflineChatClient
 from packages.build import ROOT
 from packages.durable_agent_host.skill import SKILL, main
 from tests.packages.recipes import Follower
@@ -75,16 +73,6 @@ def test_the_skill_has_the_form_that_coding_agents_read() -> None:
     ]
 
 
-async def test_agent_framework_loads_the_skill_with_its_recipes() -> None:
-    """It reads the same form."""
-    agent = Agent(client=OfflineChatClient(), name="reader")
-    (skill,) = await FileSkillsSource(SKILL.parent).get_skills(SkillsSourceContext(agent=agent))
-    resources = [await skill.get_resource(f"references/{recipe.name}") for recipe in RECIPES]
-
-    assert skill.frontmatter.name == "durable-agents"
-    assert [resource is not None for resource in resources] == [True] * len(RECIPES)
-
-
 def test_a_copy_is_made_once_and_never_over_a_changed_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The second call writes nothing."""
     folder = tmp_path / ".claude" / "skills"
@@ -97,14 +85,3 @@ def test_a_copy_is_made_once_and_never_over_a_changed_one(tmp_path: Path, capsys
     assert main(["--copy", str(folder)]) == 1
     assert (copied / "SKILL.md").read_text(encoding="utf-8") == "mine"
     assert capsys.readouterr().err.endswith("Remove it, and copy again.\n")
-
-
-def test_what_one_agents_md_forbids_the_other_forbids() -> None:
-    """The clone's and a new app's, except for what only one of them has."""
-    new, clone = (
-        set(re.findall(r"^- \*\*(.+?)\*\*", path.read_text(encoding="utf-8"), re.MULTILINE))
-        for path in (AGENTS, ROOT / "AGENTS.md")
-    )
-
-    assert len(new & clone) == 6
-    assert {each.partition(" ")[0] for each in new | clone} == {"Never"}

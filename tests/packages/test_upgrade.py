@@ -189,58 +189,6 @@ def test_what_the_user_names_is_merged(both_installed: Path, app: Path, made: Pa
     )
 
 
-def test_what_was_not_merged_is_merged_later(both_installed: Path, app: Path, old_wheel: Path) -> None:
-    """From the old template, by the version that the record has of each such file; those that have both are done."""
-    replace(app / "host.json", '"routePrefix": "api"', '"routePrefix": "mine"')
-    replace(app / "README.md", "`run` says the address", "`run` tells the address")
-    environ = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(old_wheel.parent)}
-    unknown = upgrade(both_installed, app, UV_NO_INDEX="1", UV_FIND_LINKS="")
-    recorded = json.loads((app / ".template.json").read_text(encoding="utf-8"))
-    replace(app / "README.md", "`run` tells the address", "`run` prints the address")
-    again = upgrade(both_installed, app, **environ)
-    tried = upgrade(both_installed, app, "--dry-run", "--merge", "host.json", "--merge", "api.http", **environ)
-    merged = upgrade(both_installed, app, "--merge", "host.json", "--merge", "api.http", **environ)
-    host = json.loads((app / "host.json").read_text(encoding="utf-8"))["extensions"]
-    last = upgrade(both_installed, app, "--merge", "host.json")
-
-    already = f"{app} is of {version()} already"
-    assert "set UV_FIND_LINKS to the folder of its wheel.\n" in unknown.stderr
-    assert (recorded["version"], recorded["older"]) == (version(), {"README.md": OLD, "host.json": OLD})
-    assert again.stdout.startswith(f"{already}, except for your changes:\n\n    host.json: you and the template ")
-    assert "README.md" not in again.stdout
-    assert merged.stdout == tried.stdout
-    assert merged.stdout == (
-        f"{already}, except for your changes:\n\n    host.json: merged.\n    api.http: there is nothing to merge.\n"
-    )
-    assert (host["http"]["routePrefix"], host["durableTask"]["maxConcurrentEntityFunctions"]) == ("mine", 500)
-    assert last.stdout == f"{already}, except for your changes:\n\n    host.json: there is nothing to merge.\n"
-    assert json.loads((app / ".template.json").read_text(encoding="utf-8"))["older"] == {}
-
-
-def test_what_the_user_declines_is_not_shown_again(both_installed: Path, app: Path, old_wheel: Path) -> None:
-    """Neither in a file of the user's own nor in one that nobody changed; the next change is compared with this one."""
-    replace(app / "host.json", '"routePrefix": "api"', '"routePrefix": "mine"')
-    mine, other = (app / "host.json").read_text(encoding="utf-8"), (app / "api.http").read_bytes()
-    environ = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(old_wheel.parent)}
-    asked = upgrade(both_installed, app, "--keep", "api.http", **environ)
-    declined = upgrade(both_installed, app, "--keep", "host.json", **environ)
-    last = upgrade(both_installed, app, "--keep", "host.json")
-    both = upgrade(both_installed, app, "--keep", "host.json", "--merge", "host.json")
-    record = json.loads((app / ".template.json").read_text(encoding="utf-8"))
-    template = both_installed / "durable-agent-host", "new", str(app.parent / "new" / "app")
-    subprocess.run([str(part) for part in template], check=True)
-    today = json.loads((app.parent / "new" / "app" / ".template.json").read_text(encoding="utf-8"))
-
-    already, stays = f"{app} is of {version()} already", "stays as it is. The template's change is declined."
-    assert f"    api.http: {stays}\n" in asked.stdout
-    assert "`--merge host.json` writes both, `--keep host.json` declines the template's.\n" in asked.stdout
-    assert declined.stdout == f"{already}, except for your changes:\n\n    host.json: {stays}\n"
-    assert last.stdout == f"{already}, except for your changes:\n\n    host.json: there is nothing to keep.\n"
-    assert (both.returncode, "host.json is given to both --merge and --keep" in both.stderr) == (2, True)
-    assert ((app / "host.json").read_text(encoding="utf-8"), (app / "api.http").read_bytes()) == (mine, other)
-    assert (record["older"], record["files"]) == ({}, today["files"])
-
-
 @pytest.mark.parametrize(
     ("pin", "why"),
     [
@@ -302,15 +250,3 @@ def test_a_record_that_leads_out_of_the_app_changes_nothing(
     assert "what others have" not in ended.stderr
     assert (beside / "abbreviations.json").read_text(encoding="utf-8") == "what others have\n"
     assert written(app) == {}
-
-
-@pytest.mark.parametrize("version", ["../../x", "1.0 @ file:///x", "", 7])
-def test_a_record_whose_version_is_none_is_no_record(both_installed: Path, app: Path, version: object) -> None:
-    """It would become a part of a path, and of what an index is asked for."""
-    path = app / ".template.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**record, "version": version}), encoding="utf-8")
-    ended = upgrade(both_installed, app)
-
-    assert ended.returncode == 0, ended.stderr
-    assert "There is no .template.json that can be read" in ended.stdout

@@ -62,38 +62,6 @@ def test_the_librarys_wheel_asks_for_what_the_requirements_files_do(wheels: dict
     assert plain - set().union(*extras.values()) == lines_of("requirements.txt")
 
 
-@pytest.mark.behaviour("packages.needs")
-def test_the_local_hosts_wheel_asks_for_its_own_needs_the_sdk_and_the_client_of_blobs(wheels: dict[str, Path]) -> None:
-    """And for nothing of agents."""
-    asked = {str(Requirement(text)) for text in metadata(wheels["functions_local_host"]).get_all("Requires-Dist") or ()}
-    shared = {"azure-functions", "azure-storage-blob", "aiohttp"}
-    sdk = {line for line in lines_of("requirements.txt") if Requirement(line).name in shared}
-
-    assert asked == lines_of("requirements-local.txt") | sdk
-    assert {Requirement(line).name for line in sdk} == shared
-
-
-@pytest.mark.behaviour("packages.needs")
-def test_the_trials_wheel_asks_for_a_client_of_http_alone(wheels: dict[str, Path]) -> None:
-    """And so for nothing of what it tries."""
-    asked = metadata(wheels["durable_agents_conformance"]).get_all("Requires-Dist") or ()
-
-    assert {str(Requirement(text)) for text in asked} == lines_of("requirements-conformance.txt")
-
-
-@each
-@pytest.mark.behaviour("packages.one-command")
-def test_the_metadata_say_what_an_index_shows(wheel: Wheel, wheels: dict[str, Path]) -> None:
-    """The licence, the Pythons, and a page; where the repository is, only if the build was told."""
-    found = metadata(wheels[wheel.name])
-
-    assert found["Name"] == wheel.name.replace("_", "-")
-    assert (found["License-Expression"], found["Requires-Python"]) == ("MIT", ">=3.11")
-    assert found["Description-Content-Type"] == "text/markdown"
-    assert "Typing :: Typed" in (found.get_all("Classifier") or ())
-    assert found.get_all("Project-URL") is None
-
-
 @pytest.mark.behaviour("packages.one-command")
 def test_the_same_tree_gives_the_same_bytes(builder: str, wheels: dict[str, Path], tmp_path: Path) -> None:
     """From another folder, at another time, for another user's mask."""

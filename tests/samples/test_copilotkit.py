@@ -12,13 +12,11 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.samples.folders import SAMPLES, page_of
 from tests.samples.node_server import installed, started
 from tests.support.browsing import a_browser, needs_browser
 
 pytestmark = [pytest.mark.slow(seconds=35), pytest.mark.behaviour("samples.copilotkit")]
 
-WEB = SAMPLES / "copilotkit" / "web"
 POSTCARD = 'Call send_postcard with {"to": "Ada", "text": "Hello"}'
 
 Events = list[dict[str, Any]]
@@ -49,13 +47,6 @@ def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
         yield Server(origin, folder / "log")
 
 
-def test_the_page_of_the_sample_says_how_its_server_is_started() -> None:
-    """In a folder that npm installs from a lock."""
-    assert "```sh\ncd samples/copilotkit/web\nnpm install\nnpm start\n```" in page_of("copilotkit")
-    assert (WEB / "package-lock.json").is_file()
-    assert '"resolved"' not in (WEB / "package-lock.json").read_text("utf-8")
-
-
 async def test_the_runtime_streams_chats_and_approves(server: Server) -> None:
     """As CopilotKit's page in React sends it: the answer under the id of the run that asked, and its own stand-in."""
     asking = [{"id": "m-1", "role": "user", "content": POSTCARD}]
@@ -78,15 +69,6 @@ async def test_the_runtime_streams_chats_and_approves(server: Server) -> None:
     assert [one["content"] for one in goes_on if one["type"] == "TOOL_CALL_RESULT"] == ["On its way to Ada: Hello"]
     assert sum(one["type"] == "TEXT_MESSAGE_CONTENT" for one in goes_on) > 1
     assert goes_on[-1]["outcome"] == {"type": "success"}
-
-
-async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None:
-    """As the error that ends the run."""
-    tool = {"name": "confetti", "description": "Throws it.", "parameters": {}}
-    (error,) = await server.run([{"id": "m", "role": "user", "content": "hello"}], "run-2", tools=[tool])
-
-    assert error["type"] == "RUN_ERROR"
-    assert "the agent takes no tools of callers" in error["message"]
 
 
 @needs_browser
@@ -115,14 +97,3 @@ async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: S
     assert complaints == []
     assert [url for url in asked_for if not url.startswith((server.origin, "data:"))] == []
     assert "looked up" not in server.log.read_text("utf-8")
-
-
-async def test_a_page_of_another_address_gets_nothing(server: Server) -> None:
-    """Neither one that sends its origin, nor one whose own name leads here."""
-    async with httpx.AsyncClient(base_url=server.origin) as http:
-        answers = [
-            await http.get("/api/copilotkit/info", headers=headers)
-            for headers in ({}, {"Origin": "http://evil.example"}, {"Host": "evil.example:80"})
-        ]
-
-    assert [answer.status_code for answer in answers] == [200, 403, 403]

@@ -73,16 +73,6 @@ def test_the_table_of_samples_has_a_row_for_each_and_no_other() -> None:
     assert sorted(linked) == sorted(path.parent.name for path in SAMPLES.glob("*/README.md"))
 
 
-@pytest.mark.parametrize(
-    "page", [SAMPLES / "README.md", *sorted(SAMPLES.glob("*/README.md"))], ids=lambda page: page.parent.name
-)
-def test_every_page_that_a_sample_links_is_there(page: Path) -> None:
-    """From the folder that the page is in."""
-    linked = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8"))
-
-    assert [link for link in linked if not (page.parent / link).is_file()] == []
-
-
 @pytest.mark.parametrize("name", APPS)
 def test_a_sample_has_the_template_s_own_host_json(name: str) -> None:
     """Its reasons stand in docs/reference/deployment.md, once for all."""

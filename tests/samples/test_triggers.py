@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
-from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from tests.samples.folders import SAMPLES, copy_app
 from tests.support.azurite import Azurite
-from tests.support.carriers import run_count, socket_api
 from tests.support.deliveries import Out, blob, bus_message, queued
 from tests.support.direct import DirectHost
-from tests.support.running_host import RunningHost, run_command
+from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 60.0
 pytestmark = pytest.mark.behaviour("samples.triggers")
@@ -89,56 +87,6 @@ async def test_the_inbox_answers_messages_of_a_real_queue_and_gives_up_one(tmp_p
     assert {answer["answer"].split('"')[1] for answer in answered} == {body["text"] for body in bodies}
     assert len({answer["run_id"] for answer in answered}) == len(bodies)
     assert given_up == [{"text": "whose?"}]
-
-
-@pytest.mark.slow
-async def test_a_document_in_a_real_container_is_summarised_once_for_each_writing(
-    tmp_path: Path, azurite: Azurite
-) -> None:
-    """Beside one that is no text: it becomes poison, and the others have their summaries."""
-    account = BlobServiceClient.from_connection_string(azurite.connection_string)
-    environ = {"AzureWebJobsStorage": azurite.connection_string, "AGENT_LOG": "sqlite:.agents/log.sqlite"}
-    async with account:
-        documents, summaries = (account.get_container_client(name) for name in ("documents", "summaries"))
-        await documents.create_container()
-        with RunningHost(folder := copy_app("blob_summary", tmp_path), environ=environ):
-            await documents.upload_blob("image.png", b"\xff\xfe")
-            await documents.upload_blob("notes/a.txt", "The cat sat on the mat.")
-            first = await asyncio.wait_for(written(summaries, "notes/a.txt", "The cat sat"), GUARD_SECONDS)
-            await documents.upload_blob("notes/a.txt", "The dog ran away.", overwrite=True)
-            second = await asyncio.wait_for(written(summaries, "notes/a.txt", "The dog ran"), GUARD_SECONDS)
-
-    assert first != second
-    assert run_count(folder / ".agents" / "log.sqlite") == 2
-
-
-@pytest.mark.slow
-async def test_messages_of_an_order_that_are_sent_by_hand_are_one_thread(tmp_path: Path) -> None:
-    """By `dev.py host send`: one that is delivered twice is one run, and one without text none."""
-    folder = copy_app("bus_orders", tmp_path)
-    with RunningHost(folder, environ={"AGENT_LOG": "sqlite:.agents/log.sqlite"}) as host:
-        for body, id in (("paid", "m1"), (" ", "m2"), ("paid", "m1"), ("sent", "m3")):
-            port = host.origin.rpartition(":")[2]
-            options = ("--session", "order-7", "--metadata", f"MessageId={id}", "--port", port)
-            sent = await asyncio.to_thread(run_command, folder, "send", "order", "--body", body, *options)
-            assert sent.returncode == 0, sent.stderr
-            host.wait_for("Function 'order' took the message that was sent.", GUARD_SECONDS)
-        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
-        thread = (await api.http.get("/api/agents/orders/threads/order-7/messages")).json()
-        await api.http.aclose()
-
-    asked = [entry["messages"][0]["contents"][0]["text"] for entry in thread["entries"] if entry["type"] == "request"]
-    assert asked == ["paid", "sent"]
-
-
-async def written(container: ContainerClient, name: str, start: str) -> str:
-    """Return the text of a blob, once it has these words."""
-    while True:
-        with suppress(ResourceNotFoundError):  # the host makes it with its first summary
-            text = (await (await container.download_blob(name)).readall()).decode()
-            if start in text:
-                return str(text)
-        await asyncio.sleep(0.05)
 
 
 async def taken(queue: QueueClient, count: int) -> list[Any]:

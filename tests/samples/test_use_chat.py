@@ -9,7 +9,6 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.samples.folders import SAMPLES, page_of
 from tests.samples.node_server import installed, started
 from tests.support.browsing import a_browser, needs_browser
 
@@ -24,14 +23,6 @@ def origin(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
     packages = installed("use_chat", Path(pytestconfig.cache.mkdir("use-chat")))
     with started("use_chat", packages, tmp_path_factory.mktemp("app")) as address:
         yield address
-
-
-def test_the_page_of_the_sample_says_how_its_server_is_started() -> None:
-    """In a folder that npm installs from a lock."""
-    lock = SAMPLES / "use_chat" / "web" / "package-lock.json"
-
-    assert "```sh\ncd samples/use_chat/web\nnpm install\nnpm start\n```" in page_of("use_chat")
-    assert '"resolved"' not in lock.read_text("utf-8")
 
 
 @needs_browser

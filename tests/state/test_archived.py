@@ -21,7 +21,7 @@ from state.conversation import (
 )
 from state.extension import NOTHING, Archived, Lender, host_of, with_extension
 from state.models import Conversation
-from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response
+from tests.support.state_documents import OWN_SCHEMA, a_request, a_response
 
 
 def talk(turns: int) -> Conversation:
@@ -45,25 +45,6 @@ def test_what_moves_is_counted_where_it_was() -> None:
     assert (archived.entries, archived.messages, archived.since) == (4, 4, since)
     assert message_count(twice) == message_count(conversation) == 8
     assert len(twice.data.conversation_history) == 4
-
-
-def test_a_shortened_document_is_one_that_we_write() -> None:
-    """Valid against the public schema and our own."""
-    value = json.loads(write(without_oldest(talk(3), 2)))
-
-    Draft202012Validator(PUBLIC_SCHEMA).validate(value)
-    Draft202012Validator(OWN_SCHEMA).validate(value)
-
-
-def test_put_back_in_their_place_the_entries_make_the_document_that_it_was() -> None:
-    """Byte for byte."""
-    conversation = talk(3)
-    older = [json.dumps(entry) for entry in json.loads(write(conversation))["data"]["conversationHistory"][:4]]
-
-    whole = with_older(without_oldest(conversation, 4), older)
-
-    assert json.loads(write(whole)) == json.loads(write(conversation))
-    assert with_older(conversation, []) is conversation
 
 
 @pytest.mark.behaviour("archive.counts-all")
@@ -91,14 +72,6 @@ def test_a_conversation_may_end_at_archived_entries_whose_sums_are_known() -> No
         assert without_newest(moved, sums, through=3) is moved
 
 
-def test_a_reset_forgets_that_anything_was_archived() -> None:
-    """The ledger of applied runs stays."""
-    forgotten = reset(without_oldest(talk(3), 2), "reset-1")
-
-    assert host_of(forgotten).archived == NOTHING
-    assert message_count(forgotten) == 0
-
-
 LENDER = Lender("origin", "joker.app~origin/0", reset_at=0, generation=3, through=4)
 
 
@@ -114,18 +87,6 @@ def test_a_document_says_who_lends_its_archived_entries_until_it_is_reset() -> N
     assert "lenders" not in host_of(forgotten).members
     by_older = {**host_of(forgotten).members, "lenders": kept}
     assert host_of(with_extension(forgotten, {"durableAgentHost": by_older})).lenders == ()
-
-
-ODD = ["[]", "7", '{"entries":"4"}', '{"entries":-1,"messages":2}', '{"entries":true}', "{}"]
-
-
-@pytest.mark.parametrize("odd", ODD)
-def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
-    """The thread goes on."""
-    extension = f'{{"durableAgentHost":{{"archived":{odd}}}}}'
-    document = f'{{"schemaVersion":"1.1.0","data":{{"conversationHistory":[],"extensionData":{extension}}}}}'
-
-    assert host_of(read(document)).archived == NOTHING
 
 
 def test_tokens_are_summed() -> None:

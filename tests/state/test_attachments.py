@@ -117,13 +117,6 @@ def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str,
     assert (entry_value(found.entry), found.attachments) == (entry_value(entry), ())
 
 
-def test_an_entry_without_large_contents_is_the_same_object() -> None:
-    """What was made of it stays made."""
-    entry = a_request(PICTURE)
-
-    assert externalized(entry, 2048).entry is entry
-
-
 @pytest.mark.behaviour("erasure.attachments")
 def test_what_is_gone_is_a_text_that_says_so() -> None:
     """The model is told that there was something."""
@@ -148,20 +141,3 @@ def test_what_others_write_is_no_reference(other: dict[str, Any]) -> None:
 
     assert not references(entry)
     assert entry_value(inlined(entry, {HASH: BODY})) == entry_value(entry)
-
-
-@pytest.mark.parametrize("name", ["text", "attachment"])
-def test_data_with_a_property_that_a_reference_needs_stays_as_it_is(name: str) -> None:
-    """Another writer's: taken out, it could not be put back as it was."""
-    entry = a_request({**PICTURE, name: "theirs"})
-
-    assert entry_value(externalized(entry, 0).entry) == entry_value(entry)
-
-
-def test_the_bytes_that_leave_an_entry_are_told_beforehand() -> None:
-    """About as many as its text loses."""
-    entry = a_request(PICTURE)
-    lost = len(json.dumps(entry_value(entry))) - len(json.dumps(entry_value(externalized(entry, 0).entry)))
-
-    assert 0 <= external_bytes(entry, 0) - lost < 200
-    assert external_bytes(entry, 2048) == 0

@@ -19,7 +19,7 @@ from state.conversation import (
     session_state,
 )
 from state.extension import host_of
-from state.models import Conversation, Entries, RequestEntry
+from state.models import Conversation
 from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of, response_entry
 
 
@@ -109,21 +109,6 @@ def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
     assert session_state(stored('{"agentSession":[1]}')) is None
 
 
-def test_no_session_state_leaves_no_trace() -> None:
-    """A conversation without context providers has none in its extension data."""
-    turn = a_request("r1"), a_response("r1", "hi")
-
-    assert write(append_turn(read(None), *turn, session={})) == write(append_turn(read(None), *turn))
-
-
-def test_a_response_is_found_by_its_run() -> None:
-    """Requests carry the same id and are not taken for it."""
-    conversation = conversation_of((a_request("r1"), a_response("r1", "hi")))
-
-    assert response_of(conversation, "r1") is conversation.data.conversation_history[1]
-    assert response_of(conversation, "r2") is None
-
-
 def test_response_text_joins_messages_by_a_blank_line() -> None:
     """Contents of one message follow each other; what is no text is left out."""
     call = Message("assistant", [Content.from_function_call("c", "f", arguments="{}")])
@@ -131,19 +116,3 @@ def test_response_text_joins_messages_by_a_blank_line() -> None:
     entry = response_entry(run_id="r1", created_at=NOON, response=AgentResponse(messages=messages))
 
     assert response_text(entry) == "one two\n\nthree"
-
-
-def test_what_is_made_of_entries_is_made_of_new_ones_only_when_a_history_goes_on() -> None:
-    """However long it is."""
-    made: list[str | None] = []
-
-    def named(entry: RequestEntry) -> str | None:
-        made.append(entry.correlation_id)
-        return entry.correlation_id
-
-    history = Entries([a_request("one")])
-    history.derived(named)
-    longer = history.with_entries(a_request("two"))
-
-    assert (list(longer.derived(named)), list(history.derived(named))) == (["one", "two"], ["one"])
-    assert made == ["one", "two"]

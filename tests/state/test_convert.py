@@ -18,8 +18,7 @@ from pydantic import BaseModel
 
 from state.codec import entry_value, read, write
 from state.conversation import append_turn
-from state.convert import agent_response, content_value, request_entry
-from state.json_values import to_json_value
+from state.convert import agent_response, request_entry
 from tests.support.state_documents import (
     NOON,
     OWN_SCHEMA,
@@ -111,17 +110,6 @@ def test_a_document_with_any_content_is_valid(name: str) -> None:
     )
 
 
-def test_the_usual_contents_are_stored_with_nothing_beside_them() -> None:
-    """A model's call, a tool's text and the answer take the public schema's properties and no more."""
-    usual = [CALL, Content.from_function_result("c1", result="sunny"), Content.from_text("It is sunny.")]
-
-    assert [content_value(content) for content in usual] == [
-        {"$type": "functionCall", "callId": "c1", "name": "get_weather", "arguments": {"city": "Paris"}},
-        {"$type": "functionResult", "callId": "c1", "result": "sunny"},
-        {"$type": "text", "text": "It is sunny."},
-    ]
-
-
 @pytest.mark.behaviour("state.keeps-python-values")
 @pytest.mark.parametrize(
     "arguments",
@@ -163,14 +151,6 @@ def test_results_come_back_as_they_were(result: Any) -> None:
     assert repr(back.result) == repr(result)
 
 
-@pytest.mark.behaviour("state.keeps-python-values")
-def test_a_result_of_several_contents_comes_back() -> None:
-    """A tool may answer with text and an image."""
-    result = Content.from_function_result("c1", result=[Content.from_text("a"), Content.from_uri(PNG)])
-
-    assert stored_and_read(result) == [result]
-
-
 def test_what_cannot_be_kept_as_it_is_never_breaks_the_document() -> None:
     """Objects become their text; values too deep for a document come back."""
     deep: Any = "end"
@@ -184,14 +164,6 @@ def test_what_cannot_be_kept_as_it_is_never_breaks_the_document() -> None:
 
     assert odd.additional_properties == {"o": str(str), "s": [1, 2], "e": str(decimal)}
     assert deep_back.arguments == deep
-
-
-def test_a_value_that_contains_itself_is_kept_as_its_repr() -> None:
-    """There is no end to write it to."""
-    endless: list[Any] = []
-    endless.append(endless)
-
-    assert to_json_value(endless) == "[[...]]"
 
 
 def test_the_text_of_an_exception_is_not_stored() -> None:
@@ -224,12 +196,6 @@ def test_a_response_comes_back_whole() -> None:
 
     assert back.to_dict() == response.to_dict()
     assert back.value == {"mood": "good"}
-
-
-@pytest.mark.behaviour("state.keeps-the-response")
-def test_a_response_without_a_time_has_its_entrys() -> None:
-    """Readers of a stored response always find one."""
-    assert agent_response(a_response("r1", "hi")).created_at == NOON
 
 
 class Mood(BaseModel):
@@ -294,12 +260,6 @@ def test_a_run_without_an_answer_is_kept_and_not_replayed(status: str) -> None:
     Draft202012Validator(OWN_SCHEMA).validate(value)
 
 
-def test_a_failure_has_one_of_three_statuses() -> None:
-    """Another word would be replayed as an answer."""
-    with pytest.raises(ValueError, match="cancelled, failed, timed_out"):
-        failure_entry(run_id="r1", created_at=NOON, status="completed", code="x", message="x")
-
-
 @pytest.mark.behaviour("state.replays-as-plain")
 def test_errors_and_usage_are_not_replayed() -> None:
     """They are no part of what a model said; nor are they where the schema has no type for them."""
@@ -335,27 +295,6 @@ def test_thoughts_that_another_package_wrote_are_not_sent() -> None:
     messages = history_messages(read(json.dumps(document)))
 
     assert [[content.type for content in message.contents] for message in messages] == [["text"], ["text"]]
-
-
-@pytest.mark.parametrize("history", [7, [7, {"response": 9}, {"role": "user", "contents": "no"}, {"request": "x"}]])
-def test_a_history_that_cannot_be_read_is_left_out(history: object) -> None:
-    """Another writer put it there, or a later version did; the thread goes on."""
-    document = json.loads(write(conversation_of((a_request("r1"), a_response("r1", "seen")))))
-    document["data"]["conversationHistory"][1].setdefault("agentFramework", {})["history"] = history
-
-    texts = [message.text for message in history_messages(read(json.dumps(document)))]
-
-    assert texts == (["hello", "seen"] if history == 7 else [])
-
-
-def test_changing_a_replayed_message_does_not_reach_the_next_run() -> None:
-    """Middleware marks and trims messages; the conversation may be kept in memory between runs."""
-    conversation = conversation_of((a_request("r1"), a_response("r1", "hi")))
-    for message in history_messages(conversation):
-        message.contents.clear()
-        message.additional_properties["_excluded"] = True
-
-    assert [(m.text, m.additional_properties) for m in history_messages(conversation)] == [("hello", {}), ("hi", {})]
 
 
 def test_what_another_writer_put_under_our_property_is_not_trusted() -> None:

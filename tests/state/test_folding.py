@@ -52,13 +52,3 @@ def test_the_last_message_stays_whatever_it_holds() -> None:
     asking = [*step(1), step(2)[0]]
 
     assert ids_of(without_older_steps(asking, 10_000)) == ["c2"]
-
-
-@pytest.mark.behaviour("run.folded")
-def test_messages_are_changed_in_a_copy_alone() -> None:
-    """The caller's stay as they are."""
-    before = json.dumps(MESSAGES)
-
-    without_older_steps(MESSAGES, 10_000)
-
-    assert json.dumps(MESSAGES) == before

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from agent_framework import Content
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from state.errors import UnreadableDocumentError
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import Conversation, ResponseEntry
 from tests.support.seeds import repeated
-from tests.support.state_documents import a_request, a_response, conversation_of, history_messages
+from tests.support.state_documents import history_messages
 
 FUZZED = settings(max_examples=repeated(150, exploring=1500), deadline=None)
 TEXT = st.text(max_size=8)
@@ -159,20 +158,6 @@ def test_any_python_value_of_these_kinds_comes_back(value: Any) -> None:
     stored_text = json.dumps(to_json_value(value), allow_nan=False)
 
     assert repr(from_json_value(json.loads(stored_text))) == repr(value)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("state.keeps-every-content")
-@FUZZED
-@given(st.text() | st.dictionaries(TEXT, PYTHON, max_size=3), TEXT, st.dictionaries(TEXT, PYTHON, max_size=3))
-def test_any_call_and_result_come_back(arguments: Any, text: str, properties: dict[str, Any]) -> None:
-    """Through a whole document."""
-    call = Content("function_call", call_id="c", name="f", arguments=arguments, additional_properties=properties)
-    result = Content.from_function_result("c", result=text, additional_properties=properties)
-    entry = read(write(conversation_of((a_request("r"), a_response("r", call, result))))).data.conversation_history[1]
-    assert isinstance(entry, ResponseEntry)
-
-    assert agent_response(entry).messages[0].contents == [call, result]
 
 
 def read_or_refused(text: str) -> Conversation | str:

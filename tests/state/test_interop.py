@@ -12,19 +12,11 @@ from jsonschema import Draft202012Validator
 from state.codec import read, write
 from state.conversation import (
     append_turn,
-    exchanges,
     message_count,
     response_of,
     response_text,
-    session_state,
-    with_log_mark,
-    without_oldest,
 )
 from state.convert import agent_response
-from state.extension import LogMark, host_of
-from state.models import Conversation
-from tests.support.dotnet_reader import faults
-from tests.support.dotnet_writer import rewritten
 from tests.support.state_documents import (
     NOON,
     PUBLIC_SCHEMA,
@@ -110,65 +102,3 @@ def test_their_conversation_goes_on_with_us_and_back_with_them() -> None:
     Draft202012Validator(PUBLIC_SCHEMA["$defs"]["conversationEntry"] | {"$defs": PUBLIC_SCHEMA["$defs"]}).validate(
         json.loads(write(ours))["data"]["conversationHistory"][-1]
     )
-
-
-def of_dotnet(run_id: str, text: str, answer: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the entries of a turn as .NET makes them."""
-    request = {"$type": "request", "correlationId": run_id, "createdAt": NOON, "responseType": "text"}
-    response = {"$type": "response", "correlationId": run_id, "createdAt": NOON, "usage": {"totalTokenCount": 5}}
-    return (
-        {**request, "messages": [{"role": "user", "contents": [{"$type": "text", "text": text}]}]},
-        {**response, "messages": [{"role": "assistant", "contents": [{"$type": "text", "text": answer}]}]},
-    )
-
-
-def seen_by_dotnet(text: str) -> list[str]:
-    """Return the texts that .NET replays: of all messages of all entries."""
-    entries = json.loads(text)["data"]["conversationHistory"]
-    contents = (content for entry in entries for message in entry["messages"] for content in message["contents"])
-    return [content["text"] for content in contents if content["$type"] == "text"]
-
-
-@pytest.mark.behaviour("state.interoperates")
-@pytest.mark.behaviour("state.portable")
-def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> None:
-    """Order, ids, the ledger, session state and what is archived are what they were."""
-    ours = conversation_of(*((a_request(f"a{n}", f"old {n}"), a_response(f"a{n}", f"done {n}")) for n in range(3)))
-    ours = without_oldest(ours, 2)
-    session = {"notes": {"price": 1.1, "é": ["<b>"]}}
-    call = Content.from_function_call("c1", "get_weather", arguments='{"city": "Par')
-    ours = append_turn(
-        ours,
-        a_request("r1", "Grüße"),
-        a_response("r1", call, RESULT, "It is <sunny> & 18.5 °C."),
-        session=session,
-    )
-    text = write(with_log_mark(ours, LogMark(0, 9, 9)))
-
-    by_dotnet = rewritten(text, *of_dotnet("n1", "from .NET", "to .NET"))
-    assert seen_by_dotnet(by_dotnet)[-2:] == ["from .NET", "to .NET"]
-    again = append_turn(read(by_dotnet), a_request("r2", "three"), a_response("r2", "four"))
-    assert response_of(again, "r1") is not None
-    assert agent_response(response_of(again, "r1")).messages[0].contents[0].arguments == '{"city": "Par'  # type: ignore[arg-type]
-
-    state = theirs.DurableAgentState.from_json(write(again))
-    their_turn(
-        state, "p1", "from Python", AgentResponse(messages=[Message("assistant", ["to Python"])], created_at=NOON)
-    )
-    last = append_turn(read(json.dumps(state.to_dict())), a_request("r3", "five"), a_response("r3", "six"))
-
-    assert faults(write(last)) == []
-    assert [m.text for m in history_messages(last) if m.text][-8:] == [
-        *("from .NET", "to .NET", "three", "four", "from Python", "to Python", "five", "six")
-    ]
-    runs = [entry.correlation_id for entry in exchanges(last)]
-    assert runs == [run_id for run_id in ("a1", "a2", "r1", "n1", "r2", "p1", "r3") for _ in range(2)]
-    assert applied_ids(last) == ["a0", "a1", "a2", "r1", "r2", "r3"]
-    assert session_state(last) == session
-    assert (host_of(last).archived, host_of(last).log_mark) == (host_of(ours).archived, LogMark(0, 9, 9))
-    assert message_count(last) == 16
-
-
-def applied_ids(conversation: Conversation) -> list[str]:
-    """Return the ledger."""
-    return list(json.loads(write(conversation))["data"]["extensionData"]["durableAgentHost"]["applied"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,22 +67,3 @@ def test_a_file_that_cannot_be_read_is_status_2(
 
     assert main([str(file)]) == 2
     assert str(file) in capsys.readouterr().err
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("state.tells")
-def test_a_document_is_taken_from_standard_input() -> None:
-    """As a process, with a character that most consoles lack."""
-    document = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[{"$type":"request","messages":[' + (
-        '{"role":"user","contents":[{"$type":"text","text":"\\ud83d caf\u00e9"}]}]}]}}'
-    )
-    received = subprocess.run(
-        [sys.executable, "-m", "state", "-"],
-        input=document.encode(),
-        capture_output=True,
-        check=True,
-        cwd=GOLDEN.parents[2],
-        timeout=60,
-    )
-
-    assert received.stdout.decode(errors="replace").splitlines()[-1].startswith("- user: \\ud83d caf")

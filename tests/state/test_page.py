@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Content
 from jsonschema import Draft202012Validator
 
 from state.__main__ import main
 from state.codec import read, write
 from state.errors import UnreadableDocumentError
 from state.json_values import MAX_DEPTH, PYTHON_KINDS
-from tests.support.dotnet_reader import faults
-from tests.support.dotnet_writer import rewritten
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response, conversation_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "state.md").read_text("utf-8")
@@ -96,32 +93,6 @@ def test_the_page_names_what_the_python_package_drops_and_it_does() -> None:
     assert f"({version})" in PAGE
     assert named == names_of(ours) - names_of(back)
     assert back["data"]["extensionData"] == data["extensionData"]
-
-
-@pytest.mark.behaviour("state.page")
-def test_the_page_names_what_dotnet_drops_and_it_does() -> None:
-    """What stands beside the data, where we write nothing."""
-    ours = write(conversation_of((a_request("r1"), a_response("r1", "hi"))))
-    foreign = {**json.loads(ours), "theirs": 1}
-
-    assert "it drops only what stands beside `schemaVersion` and `data`" in PAGE
-    assert names_of(foreign) - names_of(json.loads(rewritten(json.dumps(foreign)))) == {"theirs"}
-    assert json.loads(ours).keys() == {"schemaVersion", "data"}
-
-
-@pytest.mark.behaviour("state.page")
-def test_the_page_says_that_approvals_come_before_another_package() -> None:
-    """A call that waits stays open in the document: others see no result, and nothing of the request for approval."""
-    assert "Answer [approvals](../guides/approvals.md) before you hand a thread over" in PAGE
-    call = Content.from_function_call("c1", "refund", arguments="{}")
-    asked = Content.from_function_approval_request("a1", call)
-    text = write(conversation_of((a_request("r1"), a_response("r1", asked))))
-
-    kinds = [
-        content["$type"] for content in json.loads(text)["data"]["conversationHistory"][1]["messages"][0]["contents"]
-    ]
-    assert "functionResult" not in kinds
-    assert faults(text) == []
 
 
 def names_of(value: Any) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -83,16 +82,6 @@ def test_a_response_is_found_as_its_model() -> None:
 
     assert type(entry) is ResponseEntry
     assert response_text(entry) == "hi"
-
-
-def test_a_history_reads_like_a_list_and_stays_as_it_was() -> None:
-    """By place from either end, by slice, and copied."""
-    history = read(write(conversation_of((a_request("r"), a_response("r", "hi"))))).data.conversation_history
-
-    assert [entry.type for entry in history] == ["request", "response"]
-    assert history[-1] == history[1:][0]
-    assert copy.deepcopy(history) == history
-    assert len(history.with_entries(a_request("s"))) == len(history) + 1 == 3
 
 
 PLAIN = {"$type": "response", "correlationId": "r", "createdAt": "t", "messages": []}

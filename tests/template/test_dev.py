@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,10 @@ from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.made_once import made_once
 from tests.support.running_host import run_command
-from tests.template.checkout import HOST, PYTHON, ROOT, Checkout, new_checkout
+from tests.template.checkout import ROOT, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
 
-NO_ENSUREPIP = """
-import sys
-from importlib.machinery import PathFinder
-class Debian(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name == "ensurepip" else PathFinder.find_spec(name, path, target)
-sys.meta_path[sys.meta_path.index(PathFinder)] = Debian
-"""
 
 PYTEST = """
 import json, os, sys
@@ -62,15 +52,6 @@ def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_give
     }
 
 
-def test_run_starts_the_program_of_a_folder_that_is_no_functions_app(checkout: Checkout, tmp_path: Path) -> None:
-    """In that folder, with this checkout on its path, and without settings beside it."""
-    (tmp_path / "main.py").write_text("import dev, os; print(os.getcwd(), dev.__file__)")
-    finished = checkout.dev("run", str(tmp_path))
-
-    assert finished.stdout.splitlines()[-1] == f"{tmp_path} {checkout.folder / 'dev.py'}"
-    assert not (tmp_path / "local.settings.json").exists()
-
-
 def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout, tmp_path: Path) -> None:
     """The other app's requirements are installed too, and the host of this checkout runs it."""
     (tmp_path / "host.json").write_text("{}")
@@ -95,22 +76,6 @@ def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, comm
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith(f"usage: dev.py {command}")
     assert says in finished.stdout
-    assert not (tmp_path / ".venv").exists()
-
-
-@pytest.mark.behaviour("template.asks-with-python-alone")
-def test_a_part_is_added_to_the_clones_app_and_nothing_installed(tmp_path: Path) -> None:
-    """By a Python without any package, in the folder of dev.py."""
-    checkout = new_checkout(tmp_path)
-    for folder in ("agents", "hosting", "packages"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "function_app.py", tmp_path)
-    bare = tmp_path / "sitecustomize.py"
-    bare.write_text("import sys; sys.path[:] = [path for path in sys.path if 'site-packages' not in path]")
-    finished = checkout.dev("add", "agent", "support", PYTHONPATH=str(tmp_path))
-
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert "create_support(chat_client)]" in (tmp_path / "function_app.py").read_text(encoding="utf-8")
     assert not (tmp_path / ".venv").exists()
 
 
@@ -149,20 +114,6 @@ def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: C
 
     assert json.loads(finished.stdout.splitlines()[-1]) == {
         "arguments": ["inspect", "@counter@one", "--more"],
-        "folder": str(tmp_path),
-        "python": str(checkout.folder / ".venv"),
-    }
-
-
-@pytest.mark.behaviour("template.dev-passes-on")
-def test_evaluate_runs_in_the_current_folder_with_the_python_of_venv(checkout: Checkout, tmp_path: Path) -> None:
-    """It may start the app there, so it has what the local host has."""
-    checkout.write("hosting/__init__.py", "")
-    checkout.write("hosting/commands/evaluate.py", HOST)
-    finished = checkout.dev("evaluate", "cases.jsonl", "--parallel", "4", folder=tmp_path)
-    assert finished.stdout, finished.stderr
-    assert json.loads(finished.stdout.splitlines()[-1]) == {
-        "arguments": ["cases.jsonl", "--parallel", "4"],
         "folder": str(tmp_path),
         "python": str(checkout.folder / ".venv"),
     }
@@ -211,14 +162,6 @@ def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_proce
     finished = checkout.dev("test", *arguments)
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [*before, *arguments]
-
-
-def test_pytest_and_what_it_starts_compile_modules_once(checkout: Checkout) -> None:
-    """Also where the machine says that no Python should: each of some hundred would compile all that it imports."""
-    write_pytest(checkout)
-    finished = checkout.dev("test", PYTHONDONTWRITEBYTECODE="1")
-
-    assert json.loads(finished.stdout.splitlines()[-1])["compiles"] is True
 
 
 @pytest.mark.behaviour("template.dev-room")
@@ -305,32 +248,6 @@ def test_a_python_that_cannot_run_the_app_is_named_with_the_one_that_can(checkou
     assert f"dev.py: Python 3.11 to 3.14 is needed, and this is {version}. " in finished.stderr
 
 
-@pytest.mark.behaviour("template.dev-names-the-python")
-def test_of_several_pythons_that_can_the_one_that_infra_deploys_is_named(checkout: Checkout, tmp_path: Path) -> None:
-    """Not the newest: what runs on this machine is then what runs on Azure."""
-    python = interpreter("3.10")
-    if python is None:
-        pytest.skip("no Python 3.10 on this machine")
-    for version in ("3.11", "3.12", "3.13", "3.14"):
-        (tmp_path / f"python{version}").symlink_to(sys.executable)
-    finished = checkout.dev("run", python=python, PATH=str(tmp_path))
-
-    deployed = re.search(r"name: 'python'\s+version: '([\d.]+)'", (ROOT / "infra/app/api.bicep").read_text())
-    assert deployed
-    assert finished.stderr.endswith(f" Run python{deployed[1]} dev.py instead.\n")
-
-
-@pytest.mark.behaviour("template.dev-explains")
-def test_a_debian_without_ensurepip_is_told_which_package_to_install(tmp_path: Path) -> None:
-    """Debian ships Python without the part that puts pip into a virtual environment."""
-    checkout = new_checkout(tmp_path)
-    checkout.write("without/sitecustomize.py", NO_ENSUREPIP)
-    finished = checkout.dev("run", PYTHONPATH=str(tmp_path / "without"))
-
-    assert finished.returncode == 1
-    assert "This Python cannot make virtual environments. Run `sudo apt install python3." in finished.stderr
-
-
 @pytest.mark.behaviour("template.dev-explains")
 def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkout: Checkout) -> None:
     """pip's own last lines stand above the sentence; nothing is listening on the index's port."""
@@ -347,35 +264,6 @@ def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkou
     assert finished.returncode == 1
     assert "Installing requirements-local.txt failed. The package index cannot be reached" in finished.stderr
     assert "Traceback" not in finished.stderr
-
-
-@pytest.mark.behaviour("template.dev-explains")
-def test_a_folder_that_cannot_be_written_is_a_sentence(checkout: Checkout) -> None:
-    """Here because a link leads nowhere; root may write everywhere else."""
-    settings = checkout.folder / "local.settings.json"
-    kept = settings.read_text()
-    settings.unlink()
-    settings.symlink_to(checkout.folder / "not-there" / "settings.json")
-    try:
-        finished = checkout.dev("run")
-    finally:
-        settings.unlink()
-        settings.write_text(kept)
-
-    assert (finished.returncode, finished.stderr.count("\n")) == (1, 1)
-    assert finished.stderr.startswith("dev.py: [Errno 2] No such file or directory: ")
-    assert finished.stderr.endswith("Check that you may write there and that the disk has room.\n")
-
-
-@pytest.mark.behaviour("template.dev-explains")
-def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
-    """As after an upgrade of the system's Python."""
-    checkout = new_checkout(tmp_path)
-    broken = checkout.write(PYTHON, "#!/nowhere\n")
-    broken.chmod(0o755)
-    finished = checkout.dev("run")
-
-    assert "does not run any more. Delete that folder and run the command again." in finished.stderr
 
 
 @pytest.mark.behaviour("template.dev-explains")
@@ -408,18 +296,6 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert "Traceback" not in finished.stderr
 
 
-@pytest.mark.behaviour("template.dev-explains")
-def test_without_a_command_the_one_to_begin_with_is_named(checkout: Checkout) -> None:
-    """Behind the list of all of them, and as a usage error."""
-    finished = checkout.dev()
-
-    assert finished.returncode == 2
-    assert " ".join(finished.stderr.split()).startswith("usage: dev.py [-h] {run,")
-    assert finished.stderr.endswith(
-        "dev.py: error: No command was given. Start with: python dev.py run. --help lists all commands.\n"
-    )
-
-
 def start_help() -> str:
     return run_command(Path.cwd(), "start", "--help").stdout
 
@@ -435,37 +311,3 @@ def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
 def no_other_index() -> dict[str, str]:
     """Blank variables for every index that the machine's own settings may name."""
     return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
-
-
-@pytest.mark.behaviour("packages.one-command")
-def test_build_makes_the_wheels_with_the_python_of_venv_and_passes_its_options_on(checkout: Checkout) -> None:
-    """In their order, to what builds them."""
-    checkout.write("requirements-build.txt", "")
-    checkout.write("packages/build.py", HOST)
-    finished = checkout.dev("build", "--out", "x", "--url", "https://example.org")
-
-    assert finished.returncode == 7, finished.stderr
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["--out", "x", "--url", "https://example.org"]
-
-
-@pytest.mark.behaviour("docs.site")
-def test_docs_makes_the_site_with_the_python_of_venv(checkout: Checkout) -> None:
-    """Installed is only what that needs."""
-    checkout.write("requirements-docs.txt", "")
-    checkout.write("docs/build_site.py", "import sys; print(sys.prefix)")
-    finished = checkout.dev("docs")
-
-    assert "Installing requirements-docs.txt: done" in finished.stdout
-    assert finished.stdout.splitlines()[-1] == str(checkout.folder / ".venv")
-
-
-@pytest.mark.behaviour("template.small-model")
-def test_model_serves_with_the_python_of_venv_and_passes_its_options_on(checkout: Checkout) -> None:
-    """Installed is only what that needs."""
-    checkout.write("requirements-model.txt", "")
-    checkout.write("tests/model/server.py", HOST)
-    finished = checkout.dev("model", "--port", "9000")
-
-    assert finished.returncode == 7, finished.stderr
-    assert "Installing requirements-model.txt: done" in finished.stdout
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["--port", "9000"]

@@ -10,7 +10,6 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -38,7 +37,6 @@ FILE_RULES = {
     "azure-dev": FileRule(("azure-dev.yml", "azure-dev.yaml"), (".github/workflows",)),
     "azure": FileRule(("azure.yml", "azure.yaml")),
 }
-FOLDERS = ("infra", ".devcontainer")
 # Those tags of awesome-azd that we use, as of 2026-08-22 (`website/src/data/tags.tsx`).
 KNOWN_TAGS = {
     "tags": {"community", "msft", "new", "ai", "mcp"},
@@ -49,7 +47,6 @@ KNOWN_TAGS = {
         "privateEndpoints", "cosmosdb", "keyvault",
     },
 }  # fmt: skip
-PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 pytestmark = pytest.mark.behaviour("docs.gallery")
 
@@ -75,24 +72,6 @@ def test_a_rule_of_the_gallery_about_a_file_passes(rule: FileRule) -> None:
     assert faults(ROOT, rule) == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_rule_of_the_gallery_about_a_folder_passes(folder: str) -> None:
-    """It is there."""
-    assert (ROOT / folder).is_dir()
-
-
-@pytest.mark.parametrize("rule", FILE_RULES.values(), ids=list(FILE_RULES))
-def test_a_rule_fails_where_its_file_or_heading_is_missing(rule: FileRule, tmp_path: Path) -> None:
-    """The reading of rules itself."""
-    missing = faults(tmp_path, rule)
-    folder = tmp_path / rule.folders[0]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / rule.names[0].lower()).write_text("# Nothing\n", encoding="utf-8")
-
-    assert missing == [f"{rule.names[0]} is missing"]
-    assert faults(tmp_path, rule) == list(rule.texts)
-
-
 def entry() -> dict[str, Any]:
     read: dict[str, Any] = json.loads((ROOT / "docs" / "contributing" / "gallery.json").read_text(encoding="utf-8"))
     return read
@@ -109,26 +88,3 @@ def test_the_entry_has_what_the_gallery_asks_for_and_only_its_tags() -> None:
     assert {"community", "new"} <= set(read["tags"])
     assert str(uuid.UUID(read["id"])) == read["id"]
     assert read["source"] == (ROOT / "packages" / "REPOSITORY").read_text(encoding="utf-8").strip()
-
-
-def test_the_picture_of_the_entry_is_one_and_names_each_service_of_it() -> None:
-    """As it is read; the file's name in the gallery is the entry's."""
-    svg = ElementTree.parse(PICTURE).getroot()
-    drawn = " ".join(text.text or "" for text in svg.iter("{http://www.w3.org/2000/svg}text"))
-    services = {
-        "functions": "Functions app",
-        "openai": "Azure OpenAI",
-        "azurestorage": "Storage account",
-        "blobstorage": "blobs",
-        "managedidentity": "identity",
-        "appinsights": "Application Insights",
-        "loganalytics": "Log Analytics",
-        "vnets": "Virtual network",
-        "privateEndpoints": "private endpoints",
-        "cosmosdb": "Cosmos DB",
-        "keyvault": "Key Vault",
-    }
-
-    assert set(entry()["azureServices"]) == services.keys()
-    assert [word for word in services.values() if word not in drawn] == []
-    assert Path(entry()["preview"]).suffix == PICTURE.suffix

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.template.bicep import FILES, INFRA, MAIN, ROOT, config_of, module_file, parsed
+from tests.template.bicep import FILES, INFRA, MAIN, config_of, module_file, parsed
 
 TREE = parsed(MAIN)
 MODULES: dict[str, dict[str, Any]] = TREE["modules"]
@@ -41,12 +41,6 @@ def test_every_output_that_main_takes_is_given_by_its_module() -> None:
     assert taken - given == set()
 
 
-def test_main_holds_modules_and_their_resource_group_and_every_file_is_one_of_them() -> None:
-    """It reads as a table of contents: what a resource is like stands in the file of its concern."""
-    assert list(TREE["resources"]) == ["group"]
-    assert {module_file(module) for module in MODULES.values()} == set(FILES) - {MAIN}
-
-
 def test_a_module_that_is_a_choice_is_asked_for_outputs_only_when_it_is_chosen() -> None:
     """An output of a module that was not deployed fails the whole deployment."""
     chosen = {
@@ -71,46 +65,6 @@ def test_azd_fills_every_parameter_and_none_that_main_lacks() -> None:
 
 def as_text(value: object) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def test_azd_deploys_to_the_app_that_is_tagged_with_its_service() -> None:
-    """azure.yaml names the service; azd finds the app by the tag."""
-    text = (ROOT / "azure.yaml").read_text(encoding="utf-8")
-    services = re.findall(r"^  (\w+):$", text.partition("\nservices:\n")[2].partition("\nhooks:\n")[0], re.MULTILINE)
-    tags = re.findall(r"'azd-service-name': '(\w+)'", (INFRA / "app" / "api.bicep").read_text(encoding="utf-8"))
-
-    assert services == tags
-
-
-def test_the_template_says_its_version_to_azd() -> None:
-    """The packages' own; `new` writes an app's name in place of the template's, and leaves this."""
-    text = (ROOT / "azure.yaml").read_text(encoding="utf-8")
-    version = (ROOT / "packages" / "VERSION").read_text(encoding="utf-8").strip()
-
-    assert f"\nmetadata:\n  template: durable-agents-on-functions@{version}\n" in text
-    assert re.search(r"\nrequiredVersions:\n(?:  #.*\n)?  azd: '>= \d+\.\d+\.\d+'\n", text)
-
-
-def test_every_kind_of_resource_has_its_prefix_and_no_prefix_is_left_over() -> None:
-    """`abbreviations.name` is read by nobody before a deployment either."""
-    used = set(re.findall(r"abbreviations\.(?!json)(\w+)", MAIN.read_text(encoding="utf-8")))
-
-    assert used == set(json.loads((INFRA / "abbreviations.json").read_text(encoding="utf-8")))
-
-
-def test_the_address_and_the_ways_to_the_keys_are_outputs_and_no_key_is() -> None:
-    """Outputs of a deployment are kept, readable, in its history."""
-    assert set(TREE["outputs"]) == {
-        "AZURE_FUNCTION_NAME",
-        "AZURE_LOCATION",
-        "AZURE_RESOURCE_GROUP",
-        "BASE_URL",
-        "FOUNDRY_PROJECT_ENDPOINT",
-        "GET_FUNCTION_KEY",
-        "GET_MCP_KEY",
-        "MCP_URL",
-    }
-    assert [path.name for path in FILES if re.search(r"\blistKeys\b|\.list\w*Keys?\(", path.read_text())] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

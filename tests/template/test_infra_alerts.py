@@ -9,8 +9,7 @@ import pytest
 from hosting.core.telemetry import report
 from hosting.core.thread.events import Cancelled, Failed
 from hosting.names import Address
-from tests.support.page_tables import rows
-from tests.template.bicep import INFRA, ROOT, parsed
+from tests.template.bicep import INFRA, parsed
 
 ALERTS = parsed(INFRA / "app" / "alerts.bicep")["variables"]
 RULES = {rule["name"]: rule["query"].replace("${ended}", ALERTS["ended"]["value"]) for rule in ALERTS["rules"]["value"]}
@@ -72,14 +71,6 @@ def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -
     ]
 
     assert [message for message in lines if matches(RULES[name], message)] == counted
-
-
-def test_every_alert_stands_in_the_page() -> None:
-    """By the name that the mail has."""
-    page = (ROOT / "docs" / "guides" / "observability.md").read_text(encoding="utf-8")
-    metric = re.findall(r"^  name: '([\w-]+)'$", (INFRA / "app" / "alerts.bicep").read_text("utf-8"), re.MULTILINE)
-
-    assert [cells[0].strip("`") for cells in rows(page, "alert")] == [*RULES, *metric]
 
 
 def test_the_workbook_reads_each_part_of_the_line() -> None:

@@ -1,13 +1,11 @@
 """infra/choices.py: what `azd up` refuses before Azure is asked for anything."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from infra import choices
 from infra.choices import FLEX, PAIRED, PLAN, SCHEDULER, ZONED, ZONED_PLAN, offered_by_azure, refused
-from tests.template.bicep import INFRA, ROOT, config_of, parsed
 
 pytestmark = pytest.mark.behaviour("template.infra-choices")
 
@@ -112,19 +110,6 @@ def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str
     assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused
 
 
-def test_only_services_that_are_chosen_are_asked_for() -> None:
-    """The scheduler's regions do not matter to an app without one."""
-    asked: list[str] = []
-
-    def remember(service: str) -> None:
-        asked.append(service)
-
-    list(refused({"AZURE_LOCATION": "westeurope"}, remember))
-    list(refused(FITTING, remember))
-
-    assert asked == [PLAN, ZONED_PLAN, SCHEDULER]
-
-
 def test_without_azures_command_line_the_lists_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of the scheduler there is none, so any region passes."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -147,31 +132,3 @@ def test_what_is_refused_ends_the_command(
     assert choices.main() == 1
 
     assert capsys.readouterr().err.startswith("PUBLIC_APP is false and VNET_ENABLED is not true")
-
-
-def test_azd_asks_before_it_provisions_and_the_workflow_before_it_previews() -> None:
-    """A preview runs no hook."""
-    hook = (ROOT / "azure.yaml").read_text(encoding="utf-8").partition("\nhooks:\n")[2]
-    workflow = (ROOT / ".github" / "workflows" / "azure-dev.yml").read_text(encoding="utf-8")
-
-    assert re.findall(r"^  (\w+):$", hook, re.MULTILINE) == ["preprovision"]
-    assert re.findall(r"run: (python3?) infra/choices.py", hook) == ["python3", "python"]
-    assert workflow.index("run: python3 infra/choices.py") < workflow.index("run: azd provision --preview")
-
-
-def test_every_choice_that_is_checked_is_one() -> None:
-    """By the name that azd fills a parameter from."""
-    filled = set(re.findall(r"\${(\w+)", (INFRA / "main.parameters.json").read_text(encoding="utf-8")))
-    checked = set(re.findall(r'"([A-Z]{3,}(?:_[A-Z]+)+)"', Path(choices.__file__).read_text(encoding="utf-8")))
-
-    assert checked <= filled
-    assert set(FITTING) <= filled
-
-
-def test_zones_are_a_choice_of_the_plan_and_of_cosmos() -> None:
-    """Storage has its own, which the check compares."""
-    plan = config_of(parsed(INFRA / "app" / "plan.bicep")["resources"]["plan"])
-    cosmos = config_of(parsed(INFRA / "app" / "cosmos.bicep")["resources"]["account"])
-
-    assert plan["properties"]["zoneRedundant"] == "zoneRedundant"
-    assert [place["isZoneRedundant"] for place in cosmos["properties"]["locations"]] == ["zoneRedundant"]

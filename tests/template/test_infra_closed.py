@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.template.bicep import FILES, INFRA, MAIN, config_of, parsed
+from tests.template.bicep import INFRA, MAIN, config_of, parsed
 
 ENDPOINTS = [name for name, module in parsed(MAIN)["modules"].items() if "-PrivateEndpoint" in module["detail"]["path"]]
 
@@ -80,16 +80,3 @@ def test_every_service_that_is_closed_has_its_way_in_from_the_network() -> None:
     assert {given(name)["isPrivate"] for name in closed} == {"vnetEnabled"}
     assert {name.replace("monitoringScope", "monitoring") for name in reached} == {*closed, "api"}
     assert [name for name, condition in conditions.items() if "vnetEnabled" not in condition] == []
-
-
-@pytest.mark.behaviour("template.infra-closed")
-def test_no_address_is_open_but_where_no_network_is_asked_for() -> None:
-    """The scheduler's list, which may not be empty, is the only one."""
-    everywhere = [
-        (path.name, line.strip())
-        for path in FILES
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if "'0.0.0.0" in line
-    ]
-
-    assert everywhere == [("scheduler.bicep", "ipAllowlist: isPrivate ? [networkRange] : ['0.0.0.0/0']")]

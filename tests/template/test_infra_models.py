@@ -1,10 +1,8 @@
 """The models of a deployment: how many there are, whether they have a project, and how the app reaches them."""
 
-import re
-
 import pytest
 
-from tests.template.bicep import INFRA, MAIN, config_of, parsed
+from tests.template.bicep import INFRA, config_of, parsed
 
 MODELS = parsed(INFRA / "app" / "model.bicep")
 TEXT = (INFRA / "app" / "model.bicep").read_text(encoding="utf-8")
@@ -35,27 +33,3 @@ def test_the_app_asks_by_the_same_protocol_with_and_without_a_project() -> None:
         "output endpoint string = hasProject ? account.properties.endpoints['OpenAI Language Model Instance API'] "
         ": account.properties.endpoint\n"
     ) in TEXT
-
-
-def test_every_address_of_a_project_is_looked_up_in_the_network() -> None:
-    """The app asks at the first; people who work in the project use all three."""
-    endpoint = re.findall(r"^module modelEndpoint .*?^}", MAIN.read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
-    always, with_project = re.findall(r"union\((\[.*?]), foundryProject \? (\[.*?]) : \[]\)", endpoint, re.DOTALL)[0]
-
-    assert re.findall(r"'([\w.]+)'", always) == ["privatelink.openai.azure.com"]
-    assert re.findall(r"'([\w.]+)'", with_project) == [
-        "privatelink.cognitiveservices.azure.com",
-        "privatelink.services.ai.azure.com",
-    ]
-
-
-def test_further_models_are_deployed_one_after_the_other_where_the_first_is_processed() -> None:
-    """An account refuses a second change while one is under way."""
-    further = MODELS["resources"]["furtherDeployments"]
-    config = config_of(further["config"])
-
-    assert further["decorators"] == [{"type": "batchSize", "argument": 1}]
-    assert further["config"]["loop_type"]["detail"]["array_name"] == "further"
-    assert config["sku"]["name"] == config_of(MODELS["resources"]["deployment"])["sku"]["name"] == "residency"
-    assert config["dependsOn"] == ["deployment"]
-    assert config_of(MODELS["resources"]["project"])["dependsOn"] == ["deployment", "furtherDeployments"]

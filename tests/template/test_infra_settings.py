@@ -7,25 +7,22 @@ from pathlib import Path
 import pytest
 
 from agents.assistant import create_assistant
-from agents.models import PROVIDERS, create_chat_client
+from agents.models import create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
-from hosting.core.stores.blobs import BlobObjects
-from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects
+from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY
 from hosting.core.stores.tables import TablesThreadStore
 from hosting.errors import ConfigurationError
 from hosting.host_settings import task_hub
 from hosting.settings import Settings, read_settings
-from hosting.store_choice import choose_archive, choose_thread_store
-from tests.support.settings_template import set_values
+from hosting.store_choice import choose_thread_store
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 
 API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for part in SETTINGS for field in part.model_fields.values()}
-TEMPLATE = set_values()
 PARAMETERS = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
 IS_KEY = re.compile("KEY|SECRET|PASSWORD|TOKEN$")
 
@@ -46,18 +43,6 @@ READ_BY_OTHERS = {
     "PYTHON_ENABLE_INIT_INDEXING": "the Python worker",
     "PYTHON_ISOLATE_WORKER_DEPENDENCIES": "the Python worker",
     "PYTHON_THREADPOOL_THREAD_COUNT": "the Python worker",
-}
-# Flex Consumption refuses a deployment that sets one of these, or takes them from functionAppConfig.
-NOT_ON_FLEX = {
-    "ENABLE_ORYX_BUILD",
-    "FUNCTIONS_EXTENSION_VERSION",
-    "FUNCTIONS_WORKER_PROCESS_COUNT",
-    "FUNCTIONS_WORKER_RUNTIME",
-    "FUNCTIONS_WORKER_RUNTIME_VERSION",
-    "SCM_DO_BUILD_DURING_DEPLOYMENT",
-    "WEBSITE_CONTENTAZUREFILECONNECTIONSTRING",
-    "WEBSITE_CONTENTSHARE",
-    "WEBSITE_RUN_FROM_PACKAGE",
 }
 # What is given of a model that is deployed with the app.
 DEPLOYED = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_MODEL")
@@ -131,22 +116,6 @@ def test_a_setting_of_the_code_that_infra_leaves_out_has_its_row_in_docs() -> No
 
 
 @pytest.mark.behaviour("template.infra-settings")
-def test_no_setting_is_one_that_the_plan_refuses() -> None:
-    """The runtime and the package are part of functionAppConfig there."""
-    assert settings_of_the_app() & NOT_ON_FLEX == set()
-
-
-@pytest.mark.behaviour("template.infra-settings")
-def test_the_worker_has_the_same_settings_on_azure_and_on_a_laptop() -> None:
-    """Else an app that starts here is indexed in another way there."""
-    on_azure = API["variables"]["hostSettings"]["value"]
-
-    assert {name: value for name, value in on_azure.items() if name.startswith("PYTHON_")} == {
-        name: value for name, value in TEMPLATE.items() if name.startswith("PYTHON_")
-    }
-
-
-@pytest.mark.behaviour("template.infra-settings")
 def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(tmp_path: Path) -> None:
     """HTTP and durable functions never share an instance on this plan; the settings name the account alone."""
     environ = {**as_deployed(), "AGENT_LOG": ""}
@@ -155,22 +124,6 @@ def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(
 
     assert isinstance(log, TablesThreadStore)
     assert not any(name.endswith("ServiceUri") for name in environ)
-
-
-@pytest.mark.behaviour("template.infra-settings")
-@pytest.mark.parametrize(
-    ("chosen", "archive"),
-    [
-        ({"AGENT_ARCHIVE": "", "AGENT_COSMOS": ""}, BlobObjects),
-        ({"AGENT_ARCHIVE": "cosmos", "AGENT_COSMOS": "https://account.documents.azure.com:443/"}, CosmosObjects),
-    ],
-)
-def test_the_archive_of_a_deployment_is_what_it_chose(chosen: dict[str, str], archive: type, tmp_path: Path) -> None:
-    """By the two values that api.bicep makes of the choice."""
-    environ = {**as_deployed(), **chosen}
-
-    assert chosen.keys() <= setting_names(API["variables"]["appSettings"])
-    assert isinstance(choose_archive(read_settings(environ), tmp_path, environ)._objects, archive)
 
 
 @pytest.mark.behaviour("template.infra-settings")
@@ -193,14 +146,6 @@ def test_a_deployment_without_a_choice_has_a_model_and_starts() -> None:
     assert AgentFunctionApp(agents=[create_assistant(create_chat_client(deployed))], environ=deployed).agents
     with pytest.raises(ConfigurationError, match="not for production"):
         AgentFunctionApp(agents=[create_assistant(create_chat_client(offline))], environ=offline)
-
-
-def test_the_settings_of_two_models_are_never_filled_at_once() -> None:
-    """A deployed model takes the place of an endpoint of one's own, and the key stays with the other provider."""
-    filled = {provider.name: set(provider.all_settings()) & settings_of_the_app() for provider in PROVIDERS}
-
-    assert all(filled.values())
-    assert "AZURE_OPENAI_API_KEY" not in settings_of_the_app()
 
 
 @pytest.mark.behaviour("template.infra-secrets")
@@ -256,19 +201,6 @@ def test_what_cannot_be_purged_has_the_deployments_number_in_its_name() -> None:
 
 
 @pytest.mark.behaviour("template.infra-roles")
-def test_a_developer_reads_logs_and_asks_the_models_and_sees_nothing_that_users_wrote() -> None:
-    """Each role on one resource, and on none that has data."""
-    tree = parsed(INFRA / "app" / "developer.bicep")
-    given = {str(config_of(one)["scope"]) for one in tree["resources"].values() if "/roleAssignments" in one["type"]}
-    roles = {value["value"] for value in tree["variables"].values()}
-
-    others = {"73c42c96-874c-492b-b04d-ab87d138a893", "53ca6127-db72-4b80-b1b0-d745d6d5456d"}
-
-    assert given == {"workspace", "modelAccount", "project"}
-    assert roles == {BUILT_IN["Cognitive Services OpenAI User"], *others}
-
-
-@pytest.mark.behaviour("template.infra-roles")
 def test_every_service_that_the_app_talks_to_has_its_role_and_there_is_no_other() -> None:
     """By Azure's own ids; a wrong one is an app that starts and then is refused everything."""
     assert set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", ROLES)) == set(BUILT_IN.values())
@@ -283,32 +215,3 @@ def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
 
     assert len(scopes) == len(assignments)
     assert set(scopes) == {"storage", "insights", "taskHub", "search", "modelAccount"}
-
-
-@pytest.mark.behaviour("template.infra-roles")
-def test_the_account_is_reached_at_each_service_that_the_identity_has_a_role_for() -> None:
-    """In a virtual network a service without an endpoint and a zone would be one that never answers."""
-    endpoints = parsed(INFRA / "app" / "storage-PrivateEndpoint.bicep")
-    granted = re.findall(r"'Storage (\w+) Data", ROLES)
-
-    assert endpoints["variables"]["services"]["value"] == sorted(role.lower() for role in granted)
-    assert config_of(endpoints["resources"]["zones"])["name"].startswith("privatelink.${service}.")
-
-
-@pytest.mark.behaviour("template.infra-roles")
-def test_tables_are_under_the_accounts_key_only_where_there_is_a_key_of_ones_own() -> None:
-    """Azure bills them at a rate of its own then, and cannot change it for an account that is there."""
-    account = config_of(parsed(INFRA / "app" / "storage.bicep")["resources"]["account"])
-    chosen = account["properties"]["encryption"]["services"]["table"]["keyType"]["operator"]["operands"]
-
-    assert chosen == {"condition": "hasOwnKey", "true_value": "Account", "false_value": "Service"}
-
-
-@pytest.mark.behaviour("template.infra-roles")
-def test_durable_on_azure_storage_has_all_three_of_its_services() -> None:
-    """host.json's provider decides, unless the scheduler's settings stand over it."""
-    provider = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))["extensions"]["durableTask"]
-    granted = re.findall(r"'Storage (\w+) Data", ROLES)
-
-    assert provider["storageProvider"]["type"] == "AzureStorage"
-    assert sorted(granted) == ["Blob", "Queue", "Table"]

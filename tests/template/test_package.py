@@ -13,8 +13,7 @@ import pytest
 
 from infra import package
 from infra.package import MAGIC_NUMBERS, PACKAGE, PackageError, Rule, compile_all, copy_deployed, deployed, make_package
-from tests.support.deployed_tree import ROOT, tracked_files
-from tests.support.deployed_tree import deployed as left_by_funcignore
+from tests.support.deployed_tree import ROOT
 
 pytestmark = pytest.mark.behaviour("template.deploys-bytecode")
 
@@ -94,19 +93,6 @@ def test_the_deployed_app_is_imported_from_its_bytecode_and_compiles_nothing(who
     assert (imported["compiled"], imported["without bytecode"]) == ([], [])
     assert {"function_app", "agents.assistant", "hosting.app"} <= set(imported["modules"])
     assert files_of(folder) == before
-
-
-@pytest.mark.slow
-def test_each_module_of_the_deployed_app_has_bytecode_that_names_no_folder_of_this_machine(whole_app: Path) -> None:
-    """Python puts the right path in when it loads the bytecode."""
-    for source in whole_app.rglob("*.py"):
-        compiled = Path(importlib.util.cache_from_source(str(source))).read_bytes()
-        assert str(whole_app).encode() not in compiled
-    assert {path.parts[0] for path in map(Path, files_of(whole_app))} == {
-        ".funcignore",
-        "__pycache__",
-        *(path.parts[0] for path in left_by_funcignore(tracked_files())),
-    }
 
 
 def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_source(tmp_path: Path) -> None:
@@ -236,17 +222,3 @@ def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> No
 def test_whatever_deploys_has_the_python_that_runs_there(path: str, pattern: str) -> None:
     """Else it would deploy no bytecode."""
     assert re.findall(pattern, (ROOT / path).read_text(encoding="utf-8")) == [package.deployed_python(ROOT)]
-
-
-def test_the_command_makes_the_folder_with_python_alone(tmp_path: Path) -> None:
-    """It tells where the folder is, and what is wrong on standard error."""
-    root = app(tmp_path)
-    shutil.copy(package.__file__, root / "infra")
-    command = [sys.executable, "-I", "-S", "infra/package.py"]
-    made = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    (root / "infra" / "app" / "api.bicep").unlink()
-    refused = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-
-    assert made.stdout.startswith(f"{root / PACKAGE}: 3 files, with bytecode")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert "api.bicep" in refused.stderr

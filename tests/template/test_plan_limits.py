@@ -50,13 +50,6 @@ def test_a_body_that_the_app_takes_passes_the_platform() -> None:
 
 
 @pytest.mark.behaviour("template.plan-limits")
-def test_a_crashed_hosts_work_is_visible_again_as_soon_as_the_provider_lets_it() -> None:
-    """One minute is the least that it takes for orchestrations and entities (recordings); activities have the same."""
-    assert seconds(STORAGE["controlQueueVisibilityTimeout"]) == 60
-    assert seconds(STORAGE["workItemQueueVisibilityTimeout"]) == 60
-
-
-@pytest.mark.behaviour("template.plan-limits")
 def test_as_many_slow_runs_go_at_once_as_are_promised() -> None:
     """Entities share the orchestrators' limit on Azure Storage, and 200 runs must not wait for each other."""
     limits = {name: DURABLE[f"maxConcurrent{name}Functions"] for name in ("Activity", "Entity", "Orchestrator")}
@@ -69,17 +62,6 @@ def test_as_many_slow_runs_go_at_once_as_are_promised() -> None:
 def test_a_finished_run_waits_for_no_other_of_its_batch() -> None:
     """With larger batches a run is visible only when every queued one is done."""
     assert DURABLE["maxEntityOperationBatchSize"] == 1
-
-
-@pytest.mark.behaviour("template.plan-limits")
-def test_the_polling_of_the_queues_is_bounded_below_a_seconds_wait() -> None:
-    """Azure Storage's default lets the first turn after a pause wait for up to 30 s."""
-    assert seconds(STORAGE["maxQueuePollingInterval"]) <= 1
-
-
-def test_what_dotnet_alone_can_do_is_not_asked_for() -> None:
-    """Extended sessions are switched off for Python whatever host.json says."""
-    assert "extendedSessionsEnabled" not in DURABLE
 
 
 @pytest.mark.behaviour("template.plan-limits")

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import create_chat_client
-from hosting.offline.model import OfflineChatClient
 from tests.support.console_blocks import is_shown, steps_in, typed
 from tests.support.pages import ROOT, code, page, part
 from tests.support.running_host import RunningHost, run_command
@@ -105,34 +103,6 @@ async def test_the_call_with_a_key_is_answered_where_keys_are_asked_for(tmp_path
 
     assert "offline model" in keyed
     assert bare == "401"
-
-
-def test_the_settings_that_the_readme_names_choose_a_real_model() -> None:
-    """Each of the three ways is whole as it stands."""
-    (ways,) = re.findall(r"^Set one of these in .*?: (.*?)\. If a setting is missing", README, re.MULTILINE | re.DOTALL)
-    for way in ways.split(";"):
-        names = re.findall(r"`(\w+_\w+)`", way)
-        values = {name: "http://127.0.0.1:9/v1" if name.endswith(("URL", "ENDPOINT")) else "x" for name in names}
-        assert values
-        assert not isinstance(create_chat_client(values), OfflineChatClient)
-
-
-def test_every_page_that_the_readme_links_is_there() -> None:
-    """A newcomer's next click."""
-    linked = re.findall(r"\]\((?!https?:|#|\.\./\.\./actions/)([^)#]+)", README)
-
-    assert [name for name in linked if not (ROOT / name).is_file()] == []
-
-
-def test_a_block_with_another_output_is_told_apart() -> None:
-    """The comparison itself: ids, times and ports may differ, words may not, but where dots stand for them."""
-    shown = ("done in 3 s at http://localhost:7071", "...", 'run "..." of 0c9e4a5e1f5b4d0e8a9c0b1d2e3f4a5b')
-    printed = ("done in 12 s at http://localhost:40001", "any", 'run "x" of ffffffffffffffffffffffffffffffff')
-
-    assert is_shown(shown, printed)
-    assert not is_shown(shown, (*printed, "more"))
-    assert not is_shown(shown, ("failed in 3 s", *printed[1:]))
-    assert not is_shown(shown, (*printed[:2], "run x of ffffffffffffffffffffffffffffffff"))
 
 
 async def output_of(*command: str) -> str:

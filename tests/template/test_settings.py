@@ -12,7 +12,7 @@ from agents.models import READ_BY_LIBRARIES, create_chat_client
 from hosting.assembly import SETTINGS
 from hosting.offline.model import OfflineChatClient
 from hosting.settings import AllSettings, names_of
-from tests.support.settings_template import commented_groups, set_values, template_values
+from tests.support.settings_template import set_values, template_values
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYED = [ROOT / "function_app.py", *(ROOT / "agents").rglob("*.py"), *(ROOT / "hosting").rglob("*.py")]
@@ -25,8 +25,6 @@ PLATFORM = {
     "PYTHON_ISOLATE_WORKER_DEPENDENCIES",
     "PYTHON_THREADPOOL_THREAD_COUNT",
 }
-SET_BY_HOSTS = {"AzureWebJobsScriptRoot"}
-"""Nobody sets these by hand."""
 
 
 @cache
@@ -42,34 +40,10 @@ def texts_in(path: Path) -> Iterator[str]:
     return (value for value in constants if isinstance(value, str))
 
 
-def environment_reads(path: Path) -> Iterator[str]:
-    """The literal names that `path` asks an environment for, by index or by get."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Subscript | ast.Call):
-            requested = node.value if isinstance(node, ast.Subscript) else node.func
-            key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), None)
-            if isinstance(key, ast.Constant) and re.search(r"\benviron\b|\bgetenv\b", ast.unparse(requested)):
-                yield str(key.value)
-
-
 @pytest.mark.behaviour("template.settings-documented")
 def test_the_template_lists_every_setting_of_the_code_and_nothing_that_nobody_reads() -> None:
     """Both directions: a setting left out could not be found, one too many would do nothing."""
     assert set(template_values()) == settings_in_code() | PLATFORM
-
-
-@pytest.mark.behaviour("template.settings-documented")
-def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_commented_by_the_groups_of_docs() -> None:
-    """A newcomer sees what to fill in, and finds what a setting means under the same heading."""
-    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    tables = {
-        heading: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
-        for heading, text in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
-    }
-
-    assert [name.partition("_")[0] for name in set_values()][:7] == ["OPENAI"] * 3 + ["AZURE"] * 4
-    assert list(set_values())[7:] == sorted(PLATFORM, key=list(template_values()).index)
-    assert {heading: names for heading, names in tables.items() if heading in commented_groups()} == commented_groups()
 
 
 @pytest.mark.slow
@@ -93,14 +67,6 @@ def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
 
     assert settings_in_code() - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
-
-
-@pytest.mark.slow
-def test_no_setting_is_read_past_the_names_that_this_test_knows() -> None:
-    """A literal in an environment read is one of the settings above, not a name from nowhere."""
-    known = settings_in_code() | PLATFORM | SET_BY_HOSTS
-
-    assert {name for path in DEPLOYED for name in environment_reads(path)} - known == set()
 
 
 def test_the_template_changes_nothing() -> None:

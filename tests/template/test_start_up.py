@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.support.template_process import copy_tree, running
@@ -64,29 +63,3 @@ async def test_a_start_names_another_model_and_a_misspelt_setting(tmp_path: Path
             f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/guides/models.md." in printed
         )
     assert printed.count("There is no setting") == 2
-
-
-WIRED = """
-from agents.assistant import create_assistant
-from hosting.offline.model import OfflineChatClient
-from hosting.app import AgentFunctionApp
-
-app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], wires=["ag-ui", "responses", "a2a"])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("template.start-shows-the-model")
-async def test_a_start_shows_where_the_clients_of_each_wire_begin(tmp_path: Path) -> None:
-    """Each address is the one that such a client is given: what it asks first is answered."""
-    copy_tree(tmp_path)
-    (tmp_path / "function_app.py").write_text(WIRED, encoding="utf-8")
-    async with running(HOST, tmp_path) as app, httpx.AsyncClient(timeout=30) as client:
-        doors = dict(line.split(": ", 1) for line in app.printed if line.startswith(("Responses", "A2A", "AG-UI")))
-        card = await client.get(f"{doors['A2A']}/.well-known/agent-card.json")
-        said = await client.post(f"{doors['Responses']}/responses", json={"model": "assistant", "input": "hi"})
-        run = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": "hi"}]}
-        events = await client.post(doors["AG-UI"], json=run)
-
-    assert list(doors) == ["AG-UI", "Responses", "A2A"]
-    assert [answer.status_code for answer in (card, said, events)] == [200, 200, 200]

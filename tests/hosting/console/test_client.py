@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Generator
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
-from durabletask.entities import EntityInstanceId, EntityMetadata
-from durabletask.task import OrchestrationContext
+from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
+from durabletask.entities import EntityInstanceId
 from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
@@ -20,13 +17,11 @@ from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.core.thread.events import Claimed
-from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError, InvalidFieldError
+from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
-from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
-from tests.support.obedient import obedient
 
 
 class City(BaseModel):
@@ -102,19 +97,6 @@ async def test_an_event_loop_awaits_the_response(console: Console) -> None:
         response = await client.get_agent("critic").run('say {"name": "Oslo"}', response_format=City)
 
     assert response.value == City(name="Oslo")
-
-
-@pytest.mark.behaviour("console.client")
-def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
-    """As an object, which dashboards and other packages read."""
-    with console.client() as client:
-        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
-        text = stored(console.task_hub(), "writer", "stored")
-
-    document = json.loads(text)
-    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
-    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
-    assert read(text).data.conversation_history[0].correlation_id
 
 
 @pytest.mark.behaviour("console.client")
@@ -226,38 +208,6 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(options: dict[str, Any]) -> N
     assert (swept.signalled, counts) == (1, ["1", "3"])
 
 
-class LaterTaskHub(TaskHubGrpcClient):
-    """A client by whose index two days have passed since each change."""
-
-    def get_all_entities(self, entity_query: EntityQuery | None = None) -> list[EntityMetadata]:
-        """Return what was changed up to two days behind the time that is asked for."""
-        assert entity_query is not None
-        assert entity_query.last_modified_to is not None
-        entity_query.last_modified_to += timedelta(days=2)
-        return super().get_all_entities(entity_query)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("console.worker")
-def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old(options: dict[str, Any]) -> None:
-    """Of every agent, as the timer of an app does; those that were touched since are not asked again."""
-    with task_hub() as address, LaterTaskHub(host_address=address) as hub:
-        of_worker = {**options, "environ": {**options["environ"], "AGENT_LOG_DAYS": "1"}}
-        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **of_worker)
-        for name in ("writer", "critic"):
-            worker.add_agent(scripted_agent(name))
-        with worker, AgentClient(hub, **options) as client:
-            for name in worker.agents:
-                agent = client.get_agent(name)
-                agent.run("hello", session=agent.get_session("t"))
-                stored(hub, name, "t")
-            late = worker.sweep(hub)
-            with TaskHubGrpcClient(host_address=address) as now:
-                early = worker.sweep(now)
-
-    assert [(swept.signalled, swept.is_complete) for swept in (late, early)] == [(2, True), (0, True)]
-
-
 @pytest.mark.behaviour("console.client")
 def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
     """Its runs would never end."""
@@ -277,29 +227,3 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("options.doors")
-def test_an_orchestration_sets_options_of_the_model_and_a_client_is_refused(options: dict[str, Any]) -> None:
-    """A client does not know which ones the agent lets callers set, and sends nothing."""
-    chosen = {"temperature": 0.5, "seed": 3}
-    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
-        sdk_worker = TaskHubGrpcWorker(host_address=address)
-        worker = AgentWorker(sdk_worker, **options)
-        worker.add_agent(obedient(), options={"temperature": (0, 1)})
-
-        def choose(context: OrchestrationContext, given: dict[str, Any]) -> Generator[Any, Any, list[Any]]:
-            answer = yield worker.get_agent(context, "Joker").run("hello", options=given)
-            return [answer.text, answer.additional_properties["ignored"]]
-
-        sdk_worker.add_orchestrator(choose)
-        with worker, AgentClient(hub, **options) as client:
-            instance = hub.schedule_new_orchestration(choose, input=chosen)
-            ended = hub.wait_for_orchestration_completion(instance, timeout=GUARD_SECONDS)
-            with pytest.raises(InvalidFieldError, match="A client cannot give options of the model"):
-                client.get_agent("Joker").run("hello", options=chosen)
-
-    assert ended is not None
-    text, ignored = json.loads(ended.serialized_output or "")
-    assert (json.loads(text), ignored) == ({"temperature": 0.5}, ["options.seed"])

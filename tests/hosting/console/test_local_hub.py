@@ -8,13 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from durabletask.client import TaskHubGrpcClient
 
-from tests.hosting.console.console import Console, stored
-from tests.hosting.console.orchestrators import console_worker
 from tests.hosting.console.worker_processes import messages_run, until_model_called, worker_process
 from tests.support.kept_in import settings_of
 from tests.support.warm_python import ROOT
@@ -36,19 +33,6 @@ def hub(folder: Path, port: str = "0") -> Iterator[str]:
     finally:
         process.kill()
         process.communicate()
-
-
-def test_agents_and_their_orchestrations_run_on_it(options: dict[str, Any], tmp_path: Path) -> None:
-    """Two runs of one conversation, whose entity has the thread's document."""
-    with hub(tmp_path) as address, console_worker(address, **options):
-        console = Console(address, options)
-        status, output = console.result("draft_and_shorten", "a poem")
-        result = json.loads(output or "")
-        with console.task_hub() as client:
-            document = stored(client, "writer", result["session_id"])
-
-    assert (status, result["text"]) == ("COMPLETED", "echo: Shorten this: echo: a poem")
-    assert "a poem" in document
 
 
 @pytest.mark.timeout(120)

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.agent_loop import AgentLoop
-from hosting.errors import AgentsBlockedError
 from tests.support.bench import CountingAgent
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -93,25 +91,6 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
     assert re.search(rf"blocked for \d+ s by {LINE}, and no new runs start", refused.json()["detail"])
     assert (ended.status_code, after) == (200, [200, 200])
     assert gone_on.startswith("The agent loop was blocked for ")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.refuses-while-blocked")
-async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(lines: Lines) -> None:
-    """Its log has it."""
-    let_go: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    async def block() -> None:
-        let_go.get()
-
-    loop = AgentLoop(1, most_blocked_seconds=0.1)
-    blocked = loop.submit(block())
-    await lines.of("and still is")
-    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and no new runs start"):
-        loop.admit()
-    let_go.put(None)
-    await asyncio.wrap_future(blocked)
-    loop.close()
 
 
 @pytest.mark.slow

@@ -179,24 +179,6 @@ async def test_a_run_that_goes_on_after_an_approval_has_the_options() -> None:
     assert told(after) == {}
 
 
-@pytest.mark.behaviour("options.kept")
-async def test_a_key_is_for_the_options_that_have_an_effect() -> None:
-    """An equal number is the same one, and what is ignored makes no other request."""
-    async with served(app({"temperature": (0, 1)})) as (_, http):
-        answers = [
-            await http.post(
-                "/api/agents/Joker/run",
-                json={"message": "hello", "options": options},
-                headers={"idempotency-key": "k"},
-            )
-            for options in ({"temperature": 1}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.5}, {})
-        ]
-
-    assert [answer.status_code for answer in answers] == [200, 200, 409, 409]
-    assert told(answers[1]) == {"temperature": 1.0}
-    assert [answer.headers.get("x-ms-ignored") for answer in answers[:2]] == [None, "options.seed"]
-
-
 @pytest.mark.behaviour("options.nothing")
 async def test_a_run_without_options_stores_nothing_for_them() -> None:
     """Also one whose options are ignored. An older version of the code, which knows none, reads no run that has any."""

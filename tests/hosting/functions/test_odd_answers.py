@@ -114,21 +114,6 @@ async def test_half_of_a_character_is_its_replacement_in_what_is_stored_and_sent
     assert (ended.get("response"), kept.status_code) == (told, 200)
 
 
-@pytest.mark.behaviour("hosting.halves-replaced")
-@pytest.mark.parametrize("arguments", [{"n": HALF}, f'{{"n": "{HALF}"}}', f"{HALF} is no JSON"])
-async def test_half_of_a_character_in_a_call_that_waits_for_its_approval_is_its_replacement(arguments: Any) -> None:
-    """What is approved is what was shown."""
-    approval = calling("pay", arguments)
-    requests = (approval, Content.from_function_approval_request(f"r{HALF}", approval))
-    async with served(app_of(odd_agent(*requests))) as (_, http):
-        answer = await ask(http, "do", thread_id="t")
-        waiting = await http.get("/api/agents/Joker/threads/t/approvals")
-
-    shown = answer.json()["pending_approvals"]
-    assert (answer.status_code, waiting.json()["approvals"]) == (200, shown)
-    assert WHOLE in json.dumps(shown, ensure_ascii=False)
-
-
 @pytest.mark.behaviour("service.unstorable")
 @pytest.mark.parametrize(
     ("given", "code"),

@@ -194,18 +194,6 @@ def test_a_sub_orchestration_of_an_episode_made_again_calls_the_same_run(host: H
     assert host.call("ask", parent)[1] != call[1]
 
 
-def test_a_sub_orchestration_of_one_that_was_started_twice_calls_the_same_run(host: Host) -> None:
-    """Also if the one above continued as new in the episode that was made again: then its own id differs as well."""
-    first = Start()
-
-    def below(start: Start, execution: str) -> Start:
-        top = start.continued(host.handed_on("go_on", start, CONTINUE), f"{execution}-2")
-        middle = top.child(host.handed_on("hand_on", top, CALL_CHILD), f"{execution}-c")
-        return middle.child(host.handed_on("hand_on", middle, CALL_CHILD), f"{execution}-d")
-
-    assert host.call("ask", below(first, "e")) == host.call("ask", below(first.again(), "f"))
-
-
 @pytest.mark.parametrize("stored", [None, "null", "3", '{"input": 1}', '"durable-agents/execution"', '["a"]'])
 def test_an_input_is_seen_as_it_was_given(host: Host, stored: str | None) -> None:
     """By the first execution, by what it continues as, and by its sub-orchestration."""

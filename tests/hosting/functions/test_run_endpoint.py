@@ -90,14 +90,6 @@ async def test_a_peer_that_does_not_wait_gets_202_and_the_runs_location(api: Api
     assert (ended["status"], ended["response"]) == ("success", "echo: hi")
 
 
-@pytest.mark.behaviour("http.peer-requests")
-async def test_health_answers_without_a_name(direct: Api) -> None:
-    """Anonymous, constant."""
-    answer = await direct.http.get("/api/health")
-
-    assert (answer.status_code, answer.json()) == (200, {"status": "healthy"})
-
-
 @pytest.mark.behaviour("http.answers-202")
 @pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=0, respond-async", "respond-async, wait=0"])
 async def test_a_caller_that_prefers_not_to_wait_is_answered_at_once(direct: Api, prefer: str) -> None:
@@ -123,20 +115,6 @@ async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_
     assert told.pop("takeover_seconds", TAKEOVER_SECONDS) == TAKEOVER_SECONDS  # once a process works on it
     assert told == {**accepted.json(), "status": ""}
     await direct.ended(accepted.headers["location"])
-
-
-@pytest.mark.behaviour("http.answers-202")
-async def test_a_text_caller_that_does_not_wait_reads_where_the_answer_will_be(direct: Api) -> None:
-    """Curl shows no headers: the text has the address, as `Location` has it, and what to do there."""
-    headers = {"content-type": "text/plain", "x-ms-wait-for-response": "no"}
-
-    answer = await direct.http.post(RUN, content="hi", headers=headers)
-
-    place = answer.headers["location"]
-    assert place.endswith(answer.headers["x-ms-run-id"])
-    how = f"The run is in progress. GET {place} until it answers 200; its `response` is the answer."
-    assert (answer.status_code, answer.text) == (202, f"Agent request accepted. {how}")
-    assert (await direct.ended(place))["response"] == "echo: hi"
 
 
 @pytest.mark.behaviour("http.failed-run")
@@ -223,15 +201,6 @@ async def test_the_thread_is_named_in_any_of_its_spellings(direct: Api, where: s
         ]
 
     assert {answer.json()["thread_id"] for answer in answers} == {thread}
-
-
-async def test_the_agents_name_is_found_in_any_letter_case(direct: Api) -> None:
-    """Routes are compared without case, as the real host compares them; the answer is the agent's."""
-    run = (await direct.ask("hi")).json()
-
-    status = await direct.http.get(f"/api/agents/jOKER/threads/{run['thread_id']}/runs/{run['run_id']}")
-
-    assert status.json() == run
 
 
 async def test_a_request_may_forbid_tools(direct: Api) -> None:

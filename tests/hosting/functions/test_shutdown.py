@@ -121,20 +121,6 @@ def test_a_worker_that_had_no_handler_ends_by_the_signal_once_its_turn_has_ended
     assert (output, worker.returncode) == ("ended\nclosed\n", -signal.SIGTERM)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a process can take before it ends")
-@pytest.mark.behaviour("hosting.drains")
-def test_a_turn_that_does_not_end_in_time_is_left_as_it_is() -> None:
-    """Nothing is closed under it, so it cannot fail by that: it is delivered again."""
-    worker = worker_in_a_turn(grace_seconds=0.1)
-
-    worker.send_signal(signal.SIGTERM)
-    code = worker.wait(2 * GUARD_SECONDS)
-    output, _ = worker.communicate(timeout=GUARD_SECONDS)
-
-    assert (output, code) == ("", -signal.SIGTERM)
-
-
 def worker_in_a_turn(grace_seconds: float) -> subprocess.Popen[str]:
     """Return a process without a handler of its own, in a turn that ends with a line on its standard input."""
     worker = subprocess.Popen(

@@ -136,34 +136,6 @@ async def open_run(api: Api, thread_id: str) -> str:
     raise AssertionError("the run did not start")
 
 
-@pytest.mark.behaviour("http.cancels-runs")
-async def test_who_waits_for_a_queued_run_that_is_cancelled_does_not_wait_for_its_turn(direct: Api) -> None:
-    """Nobody can claim it any more, so its end is certain, and every answer says the same one."""
-    running = await started(direct, "sleep 2", thread_id="cancel-waited")
-    waiting = asyncio.create_task(direct.ask("never", thread_id="cancel-waited"))
-    run_id = await queued_run(direct, "cancel-waited")
-
-    await direct.http.post(f"{THREADS}/cancel-waited/runs/{run_id}/cancel")
-    waited = await waiting
-    read = await direct.http.get(f"{THREADS}/cancel-waited/runs/{run_id}")
-    listed = (await direct.http.get(f"{THREADS}/cancel-waited/runs")).json()["runs"]
-    earlier = (await direct.http.get(running.headers["location"])).json()["status"]
-
-    assert earlier == "running"
-    assert (waited.status_code, waited.json()["code"]) == (409, "run_cancelled")
-    assert (read.status_code, read.json()["error"]) == (200, waited.json())
-    assert [(run["status"], run["ended_at"] is None) for run in listed] == [("cancelled", False), ("running", True)]
-
-
-async def queued_run(api: Api, thread_id: str) -> str:
-    """Return the id of the run that waits behind the one that the thread executes, once it does."""
-    while True:
-        runs = (await api.http.get(f"{THREADS}/{thread_id}/runs")).json().get("runs", [])
-        if [run["status"] for run in runs] == ["accepted", "running"]:
-            return str(runs[0]["run_id"])
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.behaviour("turn.queue-limit")
 async def test_a_thread_takes_so_many_runs_and_no_more(direct: Api) -> None:
     """The next is refused with the time to wait, and other threads are free."""
@@ -199,18 +171,6 @@ async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -
     assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
 
 
-@pytest.mark.behaviour("http.resets-threads")
-async def test_a_reset_waits_for_no_run_and_leaves_nothing_of_those_before_it(direct: Api) -> None:
-    """They finish all the same."""
-    run = await started(direct, "sleep 0.3", thread_id="reset-queued")
-
-    answer = await direct.http.post(f"{THREADS}/reset-queued/reset")
-
-    assert answer.status_code == 204
-    assert (await direct.ended(run.headers["location"]))["status"] == "success"
-    assert (await direct.http.get(f"{THREADS}/reset-queued/messages")).json()["entries"] == []
-
-
 @pytest.mark.behaviour("http.deletes-threads")
 async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     """The second time is as good; the thread's name is free for a new conversation."""
@@ -229,20 +189,6 @@ async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
     assert (again.status_code, again.json()["code"]) == (410, "thread_deleted")
     assert (await api.ask("recall", thread_id=run["thread_id"])).json()["response"] == "recall"
-
-
-@pytest.mark.behaviour("http.deletes-threads")
-async def test_deleting_cancels_what_runs_and_what_waits(direct: Api) -> None:
-    """A caller that waits for such a run learns that it was cancelled or that it is gone."""
-    waiting = asyncio.create_task(direct.ask("sleep 60", thread_id="delete-running"))
-    await open_run(direct, "delete-running")
-    queued = await started(direct, "never", thread_id="delete-running")
-
-    deleted = await asyncio.wait_for(direct.http.delete(f"{THREADS}/delete-running"), 2 * GUARD_SECONDS)
-
-    assert deleted.status_code == 204
-    assert (await asyncio.wait_for(waiting, GUARD_SECONDS)).status_code in (409, 410)
-    assert (await direct.http.get(queued.headers["location"])).status_code == 410
 
 
 @pytest.mark.behaviour("http.deletes-threads")
