@@ -78,13 +78,6 @@ def test_a_private_name_of_a_package_stands_in_one_file() -> None:
     assert found == set(DOORS.items())
 
 
-def test_a_private_name_is_found_and_an_own_one_is_none() -> None:
-    """The reading itself."""
-    source = "class A:\n    def m(self, other, sdk):\n        self._a = other._a\n        return sdk._b.c, self._n()\n"
-
-    assert list(private_names(source)) == ["_b"]
-
-
 @pytest.mark.behaviour("engine.own-client")
 async def test_the_durable_client_sends_through_one_session_of_its_module() -> None:
     """azure-functions-durable: `http_utils._get_session`, which the local host takes the place of."""

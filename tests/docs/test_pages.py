@@ -38,18 +38,3 @@ def test_every_link_of_a_page_leads_to_what_is_there(page: Path) -> None:
             lost.append(f"{target}#{heading}")
 
     assert lost == []
-
-
-def test_the_pages_of_the_structure_name_no_file_that_is_not_there() -> None:
-    """By a path from the root, or by a name that one file has."""
-    folders = ("agents", "benchmarks", "conformance", "devhost", "docs", "hosting", "samples", "state", "tests")
-    names = [path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    named = [
-        name
-        for page in DOCS
-        if page.name in ("architecture.md", "crash-points.md", "decisions.md", "why-it-is-safe.md")
-        for name in re.findall(r"`([\w./-]+\.py)`", page.read_text(encoding="utf-8"))
-    ]
-
-    assert named
-    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in names)] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hosting.features.triggers.client import AppClient
 from hosting.features.triggers.trigger import TriggerOptions
 from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
@@ -26,15 +24,6 @@ def example(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Direc
     names: dict[str, Any] = {"__name__": "example"}
     exec(code(PAGE, "python")[number], names)
     return DirectHost(names["app"])
-
-
-@pytest.mark.behaviour("docs.triggers")
-def test_the_table_has_the_options_of_a_run() -> None:
-    """Those that have a default."""
-    rows = re.findall(r"^\| (`.+?) \|", part(PAGE, "## In a function of your own"), flags=re.MULTILINE)
-    listed = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-
-    assert listed == set(inspect.signature(AppClient.run).parameters) - {"self", "agent", "message"}
 
 
 @pytest.mark.behaviour("docs.triggers")

@@ -1,8 +1,6 @@
 """`durable-agent-host add`: what it writes, where an app names it, and what it leaves as it was."""
 
-import ast
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -189,23 +187,6 @@ def test_the_rest_of_a_file_stays_byte_for_byte(
     changes = plan(app(tmp_path / "app", text), "agent", "support")
 
     assert changes["function_app.py"].after.decode() == (start + AFTER + after).replace("\n", newline)
-
-
-def test_what_is_added_is_all_that_the_syntax_tree_has_more(tmp_path: Path) -> None:
-    """Tried with two hundred layouts that chance makes."""
-    chance = random.Random(93)
-    for number in range(200):
-        parts = [f"one(chat_client, {n}){chance.choice(['', ' ', '  # é]'])}" for n in range(chance.randint(0, 3))]
-        gaps = [chance.choice(["", " ", "\n", "\n    ", "  # [\n\t"]) for _ in range(8)]
-        written = "".join(
-            f"{gaps[n]}{part}{chr(10) if '#' in part else ''},{gaps[n + 3]}" for n, part in enumerate(parts)
-        )
-        text = f"{BEFORE}x = use(chat_client)\napp = AgentFunctionApp({gaps[6]}agents=[{gaps[7]}{written}])  # end"
-        expected = ast.unparse(ast.parse(text)).replace("])", f"{', ' if parts else ''}create_support(chat_client)])")
-        changed = plan(app(tmp_path / str(number), text), "agent", "support")["function_app.py"].after.decode()
-        without = changed.replace("from agents.support import create_support\n", "")
-
-        assert ast.unparse(ast.parse(without)) == expected
 
 
 UNKNOWN = {

@@ -97,3 +97,12 @@ async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: S
     assert complaints == []
     assert [url for url in asked_for if not url.startswith((server.origin, "data:"))] == []
     assert "looked up" not in server.log.read_text("utf-8")
+
+
+async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None:
+    """As the error that ends the run."""
+    tool = {"name": "confetti", "description": "Throws it.", "parameters": {}}
+    (error,) = await server.run([{"id": "m", "role": "user", "content": "hello"}], "run-2", tools=[tool])
+
+    assert error["type"] == "RUN_ERROR"
+    assert "the agent takes no tools of callers" in error["message"]

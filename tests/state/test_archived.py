@@ -19,7 +19,7 @@ from state.conversation import (
     without_newest,
     without_oldest,
 )
-from state.extension import NOTHING, Archived, Lender, host_of, with_extension
+from state.extension import Lender, host_of, with_extension
 from state.models import Conversation
 from tests.support.state_documents import OWN_SCHEMA, a_request, a_response
 
@@ -87,14 +87,3 @@ def test_a_document_says_who_lends_its_archived_entries_until_it_is_reset() -> N
     assert "lenders" not in host_of(forgotten).members
     by_older = {**host_of(forgotten).members, "lenders": kept}
     assert host_of(with_extension(forgotten, {"durableAgentHost": by_older})).lenders == ()
-
-
-def test_tokens_are_summed() -> None:
-    """By their three names; a response without a count adds none."""
-    document = json.loads(write(talk(2)))
-    document["data"]["conversationHistory"][1]["usage"] = {"inputTokenCount": 3, "totalTokenCount": 5}
-
-    moved = host_of(without_oldest(read(json.dumps(document)), 4)).archived
-
-    assert (moved.input_token_count, moved.output_token_count, moved.total_token_count) == (3, 0, 5)
-    assert Archived() == NOTHING

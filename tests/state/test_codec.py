@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from state import errors
-from state.codec import entry_value, parse_entry, read, write
+from state.codec import parse_entry, read, write
 from state.conversation import append_turn
 from state.models import entry_text
 from tests.support.state_documents import a_request, a_response, conversation_of
@@ -128,12 +127,3 @@ def test_entries_of_a_compact_document_come_back_byte_for_byte() -> None:
 
     assert write(read(document(f"[{history}]"))) == document(f"[{history}]")
     assert write(grown).startswith(document(f"[{history}")[:-2])
-
-
-def test_changing_a_written_value_does_not_reach_the_entry() -> None:
-    """`entry_value` gives an object of the caller's own."""
-    entry = a_response("r1", "hi")
-    value: dict[str, Any] = entry_value(entry)
-    value["messages"][0]["contents"].clear()
-
-    assert entry_value(entry)["messages"][0]["contents"] == [{"$type": "text", "text": "hi"}]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from agent_framework import AgentResponse, Content, Message
 from jsonschema import Draft202012Validator
 
 from state.codec import read, write
@@ -15,12 +14,11 @@ from state.conversation import (
     message_count,
     reset,
     response_of,
-    response_text,
     session_state,
 )
 from state.extension import host_of
 from state.models import Conversation
-from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of, response_entry
+from tests.support.state_documents import OWN_SCHEMA, a_request, a_response, conversation_of
 
 
 def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
@@ -107,12 +105,3 @@ def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
     assert session_state(append_turn(conversation, *turn, session={})) is None
     assert session_state(reset(conversation, "reset-1")) is None
     assert session_state(stored('{"agentSession":[1]}')) is None
-
-
-def test_response_text_joins_messages_by_a_blank_line() -> None:
-    """Contents of one message follow each other; what is no text is left out."""
-    call = Message("assistant", [Content.from_function_call("c", "f", arguments="{}")])
-    messages = [call, Message("assistant", ["one ", "two"]), Message("assistant", ["three"])]
-    entry = response_entry(run_id="r1", created_at=NOON, response=AgentResponse(messages=messages))
-
-    assert response_text(entry) == "one two\n\nthree"

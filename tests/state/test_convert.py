@@ -16,9 +16,9 @@ from agent_framework._types import ContentType
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from state.codec import entry_value, read, write
+from state.codec import read, write
 from state.conversation import append_turn
-from state.convert import agent_response, request_entry
+from state.convert import agent_response
 from tests.support.state_documents import (
     NOON,
     OWN_SCHEMA,
@@ -209,38 +209,6 @@ def test_a_structured_value_is_kept_as_json_and_a_broken_one_left_out(text: str,
 
     assert agent_response(entry).value == value
     assert agent_response(entry).text == text
-
-
-def test_a_role_that_the_schema_lacks_comes_back() -> None:
-    """It is stored as the nearest one that other readers know."""
-    entry = request_entry(run_id="r1", created_at=NOON, messages=[Message("developer", ["be brief"])])
-
-    assert entry.messages[0].role == "system"
-    replayed = history_messages(append_turn(read(None), entry, a_response("r1", "ok")))
-    assert [message.role for message in replayed] == ["developer", "assistant"]
-
-
-@pytest.mark.behaviour("state.authors-valid-documents")
-def test_a_request_stores_what_was_asked_for() -> None:
-    """The expected response and the orchestration that asked."""
-    entry = request_entry(
-        run_id="r1",
-        created_at=NOON,
-        messages=[Message("user", ["hello"])],
-        response_type="json",
-        response_schema={"type": "object"},
-        orchestration_id="o1",
-    )
-
-    assert entry_value(entry) == {
-        "$type": "request",
-        "correlationId": "r1",
-        "createdAt": NOON,
-        "messages": [{"role": "user", "contents": [{"$type": "text", "text": "hello"}]}],
-        "orchestrationId": "o1",
-        "responseType": "json",
-        "responseSchema": {"type": "object"},
-    }
 
 
 @pytest.mark.behaviour("state.hides-failed-runs")

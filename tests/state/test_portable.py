@@ -99,18 +99,6 @@ NO_ADDRESSES = [
     "1https://example.com/",
     "",
 ]
-NO_MEDIA_TYPES = [
-    "",
-    "png",
-    "image/",
-    "/png",
-    "image/png/a",
-    ";=;",
-    "image/png;",
-    "image/png;=",
-    "image/png;a",
-    "a b/c",
-]
 NO_DATA = [
     "data:image/png;base64,eA",
     "data:image/png;base64,e",
@@ -185,16 +173,6 @@ def test_an_address_that_others_cannot_parse_is_none(address: str) -> None:
     assert (content_value(content)["$type"], again(content).uri) == ("unknown", address)
     with pytest.raises(BadContentError):
         content_values_to_framework([{"$type": "uri", "uri": address, "mediaType": "image/png"}])
-
-
-@pytest.mark.behaviour("state.portable")
-@pytest.mark.parametrize("media_type", NO_MEDIA_TYPES)
-def test_a_reference_without_a_media_type_is_unknown_to_others(media_type: str) -> None:
-    """So is data that names none."""
-    for uri in ("https://example.com/a", "data:image/png;base64,eA=="):
-        content = Content("uri" if uri.startswith("https") else "data", uri=uri, media_type=media_type)
-        is_portable(document_of(content))
-        assert content_value(content)["$type"] == "unknown"
 
 
 @pytest.mark.behaviour("state.portable")

@@ -83,12 +83,6 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
         pythons=("3.13", "3.14"),
     ),
     AllowedSkip(
-        "tests/packages/test_moves.py::*",
-        "agent-framework-azurefunctions is not installed:*",
-        "The package asks for azure-functions below 2, which no Python from 3.13 on takes; the older ones have it.",
-        pythons=("3.13", "3.14"),
-    ),
-    AllowedSkip(
         "tests/state/test_interop.py",
         "agent-framework-durabletask is not installed here",
         "It comes with agent-framework-azurefunctions, which no Python from 3.13 on takes; the older ones have it.",

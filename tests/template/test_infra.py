@@ -41,17 +41,6 @@ def test_every_output_that_main_takes_is_given_by_its_module() -> None:
     assert taken - given == set()
 
 
-def test_a_module_that_is_a_choice_is_asked_for_outputs_only_when_it_is_chosen() -> None:
-    """An output of a module that was not deployed fails the whole deployment."""
-    chosen = {
-        name: module["config"]["condition"] for name, module in MODULES.items() if "condition" in module["config"]
-    }
-    text = MAIN.read_text(encoding="utf-8")
-    taken = re.findall(r"(?:(\w+) \? )?\b(\w+)!?\.outputs\.", text)
-
-    assert {name for condition, name in taken if name in chosen and condition != chosen[name]} == set()
-
-
 def test_azd_fills_every_parameter_and_none_that_main_lacks() -> None:
     """By the name of an environment variable, with main's own default where there is one."""
     filled = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]

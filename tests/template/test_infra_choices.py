@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra import choices
-from infra.choices import FLEX, PAIRED, PLAN, SCHEDULER, ZONED, ZONED_PLAN, offered_by_azure, refused
+from infra.choices import refused
 
 pytestmark = pytest.mark.behaviour("template.infra-choices")
 
@@ -108,16 +108,6 @@ def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str
     said = list(refused({"AZURE_LOCATION": region, "STORAGE_REDUNDANCY": copies}, lambda service: None))
 
     assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused
-
-
-def test_without_azures_command_line_the_lists_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of the scheduler there is none, so any region passes."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    assert offered_by_azure(PLAN) == set(FLEX.split())
-    assert offered_by_azure(ZONED_PLAN) == set(ZONED.split())
-    assert offered_by_azure(SCHEDULER) is None
-    assert set(PAIRED.split()) < set(ZONED.split())
 
 
 def test_what_is_refused_ends_the_command(

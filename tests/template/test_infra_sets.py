@@ -8,7 +8,6 @@ import pytest
 from tests.template.bicep import INFRA, MAIN
 
 SETS = sorted((INFRA / "sets").glob("*.bicepparam"))
-WORKFLOW = INFRA.parent / "packages" / "new_app" / ".github" / "workflows" / "infra.yml"
 DECLARED = re.compile(r"^param (\w+) \w+( = )?", re.MULTILINE)
 GIVEN = re.compile(r"^param (\w+) = ", re.MULTILINE)
 
@@ -23,14 +22,3 @@ def test_a_set_gives_what_is_needed_and_nothing_that_is_not_there(path: Path) ->
 
     assert "using '../main.bicep'" in text
     assert {name for name, has_default in declared.items() if not has_default} <= given <= declared.keys()
-
-
-@pytest.mark.behaviour("template.infra-compiles")
-def test_the_workflow_compares_every_set() -> None:
-    """One with a public app and one that is closed."""
-    workflow = WORKFLOW.read_text(encoding="utf-8")
-
-    assert [path.stem for path in SETS] == ["closed", "plain"]
-    assert f"infra/{SETS[0].parent.name}/*.bicepparam" in workflow
-    assert "--mode validate" in workflow
-    assert f"--file infra/{MAIN.name}" in workflow

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from infra import package
 from infra.package import MAGIC_NUMBERS, PACKAGE, PackageError, Rule, compile_all, copy_deployed, deployed, make_package
 from tests.support.deployed_tree import ROOT
 
@@ -209,16 +208,3 @@ def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> No
     assert re.findall(r"^    dist: (.*)$", service, re.MULTILINE) == [PACKAGE.as_posix()]
     assert re.findall(r"^      (\w+):$", hooks, re.MULTILINE) == ["prepackage"]
     assert re.findall(r"run: (python3?) infra/package.py", hooks) == ["python3", "python"]
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern"),
-    [
-        (".github/workflows/azure-dev.yml", r"python-version: \"(.*?)\""),
-        (".azdo/pipelines/azure-dev.yml", r"versionSpec: \"(.*?)\""),
-        ("packages/new_app/Dockerfile", r"/python:4-python(.*)"),
-    ],
-)
-def test_whatever_deploys_has_the_python_that_runs_there(path: str, pattern: str) -> None:
-    """Else it would deploy no bytecode."""
-    assert re.findall(pattern, (ROOT / path).read_text(encoding="utf-8")) == [package.deployed_python(ROOT)]

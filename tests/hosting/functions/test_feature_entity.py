@@ -8,8 +8,8 @@ import pytest
 
 from hosting.core.hooks import ENTITY
 from tests.support.app.scripted import scripted_agent
-from tests.support.made_app import app_of, ask, served
-from tests.support.receiver import WEBHOOKS, receiving
+from tests.support.made_app import app_of, served
+from tests.support.receiver import WEBHOOKS
 
 
 class Listening:
@@ -21,20 +21,6 @@ class Listening:
     async def on_agent_response(self, response: Any, context: Any) -> None:
         """Take an answer."""
         self.answers.append(response.text)
-
-
-@pytest.mark.behaviour("callbacks.response")
-async def test_a_run_notifies_the_callback_and_the_webhook_by_one_function() -> None:
-    """It is registered with the first of them, and an agent that comes later has its operation in it."""
-    listening, app = Listening(), app_of(scripted_agent("Poet"), environ=WEBHOOKS)
-    app.add_agent(scripted_agent("Joker"), callback=listening)
-    async with receiving() as receiver, served(app) as (host, http):
-        await ask(http, "say hello", thread_id="t", webhook=receiver.url)
-        received = await receiver.next()
-        await host.entities.idle()
-
-    assert ENTITY in host.functions
-    assert (received.message["type"], listening.answers) == ("run.completed", ["hello"])
 
 
 @pytest.mark.parametrize(

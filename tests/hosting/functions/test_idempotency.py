@@ -48,19 +48,6 @@ async def test_eight_at_once_under_one_key_are_one_run(direct: Api) -> None:
     assert (await direct.stored())[0] == before + 1
 
 
-@pytest.mark.behaviour("http.idempotent")
-async def test_how_the_answer_is_wanted_does_not_make_another_request(direct: Api) -> None:
-    """Accept and wait are of the answer; JSON or text is of the carriage."""
-    key = new_key()
-    first = await send(direct, key)
-
-    as_text = await direct.http.post(RUN, content="hi", headers={"idempotency-key": key, "content-type": "text/plain"})
-    unwaited = await send(direct, key, wait_for_response=False)
-
-    assert as_text.headers["x-ms-run-id"] == unwaited.headers["x-ms-run-id"] == first.json()["run_id"]
-    assert as_text.text == "echo: hi"
-
-
 @pytest.mark.behaviour("http.idempotency-key-reused")
 @pytest.mark.parametrize("other", [{"message": "ho"}, {"enable_tool_calls": False}])
 async def test_another_request_under_the_same_key_is_refused(direct: Api, other: dict[str, Any]) -> None:

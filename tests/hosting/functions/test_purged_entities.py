@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -123,23 +122,6 @@ async def test_three_deletes_at_once_purge_an_entity_once_it_has_ended(
         assert await outcome(running) == "deleted"
         assert await index(running) == []
     assert "Backing off" not in caplog.text
-
-
-@pytest.mark.behaviour("erasure.entity")
-@pytest.mark.parametrize("operation", ["run", "reset"])
-async def test_an_entity_that_a_late_signal_makes_anew_is_known_and_purged(operation: str) -> None:
-    """The receipt says that it is there, and whoever deletes the thread again purges it."""
-    app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_THREAD_TTL_SECONDS": "60"})
-    async with engine_app(app, unkind=armed()) as running:
-        await accepted(running, "hello")
-        await running.http.delete(THREAD)
-        order = json.dumps({"run_id": "late", "logged": True, "position": 1})
-        await running.hub.signal(ENTITY, operation, order)
-        await until(running, "pending")
-        returned = await index(running)
-
-        assert (await running.http.delete(THREAD)).status_code == 204
-        assert (returned, await outcome(running), await index(running)) == (["@dafx-joker@t"], "deleted", [])
 
 
 @pytest.mark.behaviour("erasure.entity")

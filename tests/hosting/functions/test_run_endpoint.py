@@ -8,8 +8,6 @@ import pytest
 from tests.support.carriers import Api
 
 RUN = "/api/agents/Joker/run"
-TAKEOVER_SECONDS = 27.0
-"""A lease of 20 s, the 5 s of two clocks, and a look each 2 s."""
 
 
 def new_thread() -> str:
@@ -99,22 +97,6 @@ async def test_a_caller_that_prefers_not_to_wait_is_answered_at_once(direct: Api
     assert answer.status_code == 202
     assert set(answer.headers["preference-applied"].split(", ")) == set(prefer.split(", "))
     assert (await direct.ended(answer.headers["location"]))["status"] == "success"
-
-
-@pytest.mark.behaviour("http.answers-202")
-async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_look_again(direct: Api) -> None:
-    """The same link as the first 202's, and the ids."""
-    accepted = await direct.ask("meet 2", wait_for_response=False)
-
-    status = await direct.http.get(accepted.headers["location"])
-    await direct.ask("meet 2")
-
-    assert (status.status_code, status.headers["retry-after"]) == (202, "1")
-    assert status.headers["location"] == accepted.headers["location"]
-    told = {**status.json(), "status": ""}
-    assert told.pop("takeover_seconds", TAKEOVER_SECONDS) == TAKEOVER_SECONDS  # once a process works on it
-    assert told == {**accepted.json(), "status": ""}
-    await direct.ended(accepted.headers["location"])
 
 
 @pytest.mark.behaviour("http.failed-run")

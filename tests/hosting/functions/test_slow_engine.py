@@ -16,7 +16,6 @@ from azure.durable_functions import OrchestrationRuntimeStatus
 
 from hosting.errors import EngineUnavailableError
 from hosting.functions.durable import DurableClient
-from hosting.orchestrations import Engine, Orchestrations
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of
 
@@ -174,12 +173,3 @@ async def test_an_orchestration_that_was_not_started_is_refused() -> None:
     status, body = await asked(Deaf({"start": 1}, is_away=True))
 
     assert (status, json.loads(body)["code"]) == (503, "engine_unavailable")
-
-
-@pytest.mark.behaviour("service.late-answers")
-async def test_a_tool_that_starts_an_orchestration_is_told_so_though_the_answer_was_lost() -> None:
-    """The call that is made again would find it."""
-    sdk = Deaf({"start": 1})
-    orchestrations = Orchestrations(Engine(DurableClient(sdk), asyncio.get_running_loop()), "key")
-
-    assert [await orchestrations.start("ask")] == sdk.started

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import pytest
 
-from hosting.names import new_id
 from state.codec import write
 from tests.support.carriers import ENTITY, Api
 from tests.support.direct import DirectHost
@@ -61,22 +60,6 @@ async def test_what_is_stored_is_read_continued_and_deleted(
     assert (await direct.http.get(f"{url}/erasure")).json()["thread_id"] == thread_id
     again = await direct.http.post(RUN, json={"message": "hi", "session_id": thread_id})
     assert (again.status_code, again.json()["code"]) == (400, "invalid_thread_id")
-
-
-@pytest.mark.behaviour("state.other-ids")
-@any_stored
-async def test_tools_and_orchestrations_continue_what_is_stored(direct_host: DirectHost, thread_id: str) -> None:
-    """A tool by `threadId`; an orchestration by the key of the entity."""
-    thread_id = f"another {thread_id}"
-    keep(direct_host, thread_id)
-
-    tool = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread_id})
-    given = {"message": "count", "correlationId": f"carried-{new_id()}"}
-    called = await direct_host.entities.call(ENTITY, thread_id, "run", given)
-
-    assert tool["structuredContent"]["response"] == "hello | recall"
-    assert tool["structuredContent"]["thread_id"] == thread_id
-    assert called["isError"] is False, called
 
 
 @pytest.mark.behaviour("owners.by-construction")

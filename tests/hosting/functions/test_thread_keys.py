@@ -18,14 +18,11 @@ from agent_framework import (
     WorkflowBuilder,
     WorkflowContext,
     handler,
-    tool,
 )
 
 from hosting.app import WorkflowHitlContext
-from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
-from hosting.tools import current
 from tests.support.made_app import app_of, served
 from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
 
@@ -98,30 +95,6 @@ async def test_a_session_is_of_one_life_of_one_owners_thread_with_one_agent() ->
     assert len(set(notes.seen)) == 5
     assert all(len(seen) == 64 and set(seen) <= set("0123456789abcdef") for seen in notes.seen)
     assert notes.cleared == [first]
-
-
-@pytest.mark.behaviour("owners.keys")
-async def test_tools_and_callbacks_have_the_threads_key_and_its_owner() -> None:
-    """The same key in both, and as the id of the framework's session."""
-    notes, tools, ends = Notes(), list[tuple[str, str]](), list[tuple[str, str]]()
-
-    class Callback:
-        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
-            ends.append((context.owner, context.thread_key))
-
-    @tool
-    def note() -> str:
-        """Note the call."""
-        tools.append((current().owner, current().thread_key))
-        return "noted"
-
-    owned = OwnedApp(agent=agent_with(notes, tools=[note]), default_callback=Callback())
-    for user in ("ada", "bob"):
-        await owned.say(user, "Call note with {}")
-    await owned.stored()
-
-    assert tools == [(owner(user), key) for user, key in zip(("ada", "bob"), notes.seen, strict=True)]
-    assert sorted(ends) == sorted(tools)
 
 
 def fold_of(agent: Agent[Any], note: Callable[[WorkflowHitlContext], object]) -> Workflow:

@@ -5,12 +5,9 @@ The gate tries a few seeds, `--explore` many. A seed that fails is said, with th
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import azure.durable_functions as df
 import pytest
@@ -18,7 +15,7 @@ import pytest
 from devhost.durable.unkind import Fault, Seeded
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
-from tests.support.engine_app import EngineApp, engine_app
+from tests.support.engine_app import engine_app
 from tests.support.made_app import app_of
 from tests.support.orchestrations_more import Steps, register
 from tests.support.seeds import repeated
@@ -28,75 +25,11 @@ pytestmark = pytest.mark.behaviour("engine.unkind-app")
 GUARD_SECONDS = 10.0
 FASTER = 300
 """A minute of the engine's waiting is a fifth of a second."""
-TURNS = 3
-THREADS = 3
-WITHOUT_WAITING = {"x-ms-wait-for-response": "false"}
 
 
 def numbers(seed: int, in_the_gate: int) -> list[int]:
     """Return the seeds of the engine that a run tries."""
     return [1000 * seed + number for number in range(repeated(in_the_gate, exploring=100))]
-
-
-async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Return the first answer that is something, under the guard."""
-
-    async def asked() -> Any:
-        while not (answer := await ask()):  # noqa: ASYNC110 - the engine does it
-            await asyncio.sleep(0.01)
-        return answer
-
-    return await asyncio.wait_for(asked(), GUARD_SECONDS)
-
-
-async def ended(running: EngineApp, location: str) -> str:
-    """Return how a run ended."""
-
-    async def status() -> str | None:
-        answer = await running.http.get(location)
-        return None if answer.status_code == 202 else str(answer.json()["status"])
-
-    return str(await until(status))
-
-
-async def converse(running: EngineApp, thread_id: str) -> None:
-    """Send some messages to one thread at once, waited for or not; see that each has one answer, and delete it."""
-    place = f"/api/agents/Joker/threads/{thread_id}"
-
-    async def say(number: int) -> None:
-        headers = {} if number == 1 else WITHOUT_WAITING
-        body = {"message": f"m{number}", "thread_id": thread_id}
-        answer = await running.http.post("/api/agents/Joker/run", json=body, headers=headers)
-        assert answer.status_code in (200, 202), answer.text
-        if answer.status_code == 202:
-            assert await ended(running, answer.headers["location"]) == "success"
-
-    async def whole() -> bool:
-        entries = (await running.http.get(f"{place}/messages")).json().get("entries", [])
-        return [entry["type"] for entry in entries] == ["request", "response"] * TURNS
-
-    async def deleted() -> bool:
-        return (await running.http.delete(place)).status_code in (204, 404)
-
-    await asyncio.gather(*(say(number) for number in range(TURNS)))
-    assert await until(whole)
-    assert await until(deleted)
-
-
-async def nothing_is_left(running: EngineApp) -> bool:
-    """Return whether the engine has no entity any more, and no message that would make one."""
-    return not await running.store.list_entities("@", "", None) and not await running.store.messages(None, 1)
-
-
-@pytest.mark.slow
-async def test_each_message_has_one_answer_and_a_deletion_ends(seed: int) -> None:
-    """Runs that callers wait for and runs that the entity makes, several on each thread."""
-    for number in numbers(seed, 5):
-        unkind = Seeded(number, FASTER)
-        async with engine_app(app_of(scripted_agent("Joker")), unkind=unkind) as running:
-            print(number)
-            await asyncio.gather(*(converse(running, f"t{thread}") for thread in range(THREADS)))
-            assert await until(lambda: nothing_is_left(running))
 
 
 def orchestrating_app() -> AgentFunctionApp:

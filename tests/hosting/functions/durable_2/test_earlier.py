@@ -65,20 +65,6 @@ async def test_a_schedules_clock_goes_on(tmp_path: Path) -> None:
     assert running.value_of(clock.input)["clock"] == CLOCKS_INPUT["clock"]
 
 
-async def test_one_whose_order_differs_fails_and_says_so(tmp_path: Path) -> None:
-    """Under 2.x: one result would go to the other task. Nothing is done again. Under 1.7 it ends."""
-    acted: list[str] = []
-    async with engine_app(make_app(acted), clock=FastClock(), inner=load("backwards", tmp_path)) as running:
-        await running.hub.raise_event("i", "go", "null")
-        ended = await running.store.until_ended("i")
-
-    if running.speaks_protobuf:
-        assert (ended.status, OTHER_ORDER in str(ended.output)) == (Status.FAILED, True)
-    else:
-        assert (ended.status, ended.output) == (Status.COMPLETED, "[4,2]")
-    assert acted == []
-
-
 async def test_one_that_has_called_http_goes_on(tmp_path: Path) -> None:
     """Its code gets the answer as the installed SDK has it, and asks for what comes behind."""
     acted: list[str] = []
@@ -87,20 +73,6 @@ async def test_one_that_has_called_http_goes_on(tmp_path: Path) -> None:
 
     assert output == [[200, "hello"] if running.speaks_protobuf else "hello", 2]
     assert acted == ["double 1"]
-
-
-async def test_one_that_tried_an_activity_again_fails_and_says_so(tmp_path: Path) -> None:
-    """Under 2.x, and nothing is done again. Under 1.7 it ends."""
-    acted: list[str] = []
-    async with engine_app(make_app(acted), clock=FastClock(), inner=load("again", tmp_path)) as running:
-        await running.hub.raise_event("i", "go", "null")
-        ended = await running.store.until_ended("i")
-
-    if running.speaks_protobuf:
-        assert (ended.status, TRIED_AGAIN in str(ended.output)) == (Status.FAILED, True)
-    else:
-        assert (ended.status, ended.output) == (Status.COMPLETED, "7")
-    assert acted == []
 
 
 async def test_an_execution_of_2_x_fails_under_1_7_and_says_so(tmp_path: Path) -> None:
