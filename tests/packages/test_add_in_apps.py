@@ -37,8 +37,6 @@ ADDED = (
 )
 APPS = {
     "whole": (),
-    "minimal": ("--minimal",),
-    "container": ("--minimal", "--container"),
     "from upstream": ("--minimal", "--from-upstream", "theirs"),
 }
 FUNCTIONS = {"inbox", "morning", "dafx-support", "http-support"}

@@ -121,8 +121,6 @@ def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path,
     ("arguments", "expected"),
     [
         (["tail", "--help"], "usage: durable-agent-host tail [-h]"),
-        (["operations", "--help"], "usage: durable-agent-host operations [-h]"),
-        (["owners", "assign", "--help"], "usage: durable-agent-host owners assign [-h]"),
         (["state", "--help"], "usage: durable-agent-host state [-h]"),
         (["--help"], "usage: durable-agent-host COMMAND"),
     ],
@@ -137,7 +135,7 @@ def test_the_librarys_commands_have_their_options(both_installed: Path, argument
 
 
 @pytest.mark.behaviour("packages.commands")
-@pytest.mark.parametrize("name", ["durable-agent-host", "functions-local-host", "durable-agents-conformance"])
+@pytest.mark.parametrize("name", ["functions-local-host", "durable-agents-conformance"])
 def test_each_command_prints_its_version(both_installed: Path, name: str) -> None:
     """As the index has it."""
     command = [str(both_installed / name), "--version"]

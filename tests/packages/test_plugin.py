@@ -90,22 +90,20 @@ def test_a_refund_is_paid_once(ask, model):
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("testing.new-app")
-@pytest.mark.parametrize("in_process", ["false", "true"])
 def test_ten_agents_are_tested_in_a_minute_and_a_refund_that_is_paid_twice_is_found(
-    made: Path, where_wheels_are: pytest.MonkeyPatch, record_property: Callable[[str, object], None], in_process: str
+    made: Path, where_wheels_are: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """`dev.py test` of the app finds the plugin by itself: twelve tests, two with eight kills each, and a red one."""
     for name, text in {"function_app.py": APP, "ledger.py": LEDGER, "tests/test_app.py": TESTS}.items():
         (made / name).write_text(text, encoding="utf-8")
     subprocess.run([sys.executable, "dev.py", "test", "--version"], cwd=made, check=True)  # makes the environment
 
-    command = [sys.executable, "dev.py", "test", "-q", "-rf", "-o", f"agent_app_in_process={in_process}"]
+    command = [sys.executable, "dev.py", "test", "-q", "-rf"]
     began, used = time.monotonic(), os.times()
     ended = subprocess.run(command, cwd=made, env=dict(os.environ), capture_output=True, text=True, check=False)
     seconds, now = time.monotonic() - began, os.times()
     busy = now.children_user + now.children_system - used.children_user - used.children_system
-    where = "in the process of the tests" if in_process == "true" else "in a process of its own"
-    record_property("measured", f"30 tests of ten agents {where}: {seconds:.1f} s, {busy:.1f} s of a processor")
+    record_property("measured", f"30 tests of ten agents: {seconds:.1f} s, {busy:.1f} s of a processor")
 
     summary = [line for line in ended.stdout.splitlines() if line.startswith("FAILED")]
     assert ended.returncode == 1, ended.stdout + ended.stderr

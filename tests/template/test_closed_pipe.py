@@ -27,14 +27,10 @@ DOCUMENT = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'
 COMMANDS = {
     "dev.py": [str(ROOT / "dev.py"), "--help"],
     "operations": ["-m", f"{HOSTING}.commands.operations", "--help"],
-    "owners": ["-m", f"{HOSTING}.commands.owners", "--help"],
-    "tail": ["-m", f"{HOSTING}.commands.tail", "--help"],
     "state": ["-m", STATE, "DOCUMENT"],
-    "functions": ["-m", DEVHOST, "functions"],
     "start": ["-m", DEVHOST, "start", "--port", "0"],
     "conformance": ["-m", CONFORMANCE, "--list"],
     "commands": ["-m", COMMAND, "--help"],
-    "one of the commands": ["-m", COMMAND, "operations", "--help"],
 }
 
 

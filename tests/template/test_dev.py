@@ -84,9 +84,7 @@ def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, comm
     ("typed", "passed"),
     [
         ("--auth --verbose", "--watch --auth --verbose"),
-        ("--watch", "--watch"),
         ("--no-watch --host 0.0.0.0 --port 7072", "--port 7072 --host 0.0.0.0"),
-        ("--principal ada@x.test", "--watch --principal ada@x.test"),
         ("--group durable --queue-poll 0.5", "--watch --group durable --queue-poll 0.5"),
     ],
 )
@@ -236,7 +234,7 @@ def test_local_settings_come_from_the_template_once_and_are_never_overwritten(ch
 
 
 @pytest.mark.behaviour("template.dev-names-the-python")
-@pytest.mark.parametrize("version", ["3.7", "3.9", "3.10", "3.15"])
+@pytest.mark.parametrize("version", ["3.7", "3.10"])
 def test_a_python_that_cannot_run_the_app_is_named_with_the_one_that_can(checkout: Checkout, version: str) -> None:
     """Under the real interpreters that this machine has."""
     python = interpreter(version)
@@ -272,14 +270,12 @@ def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkou
     [
         (("run", "nowhere"), "is not a Functions app: it has no host.json."),
         (("run", "--wach"), "`run` does not know --wach."),
-        (("run", "--watch", "--no-watch"), "not allowed with argument --watch"),
         (
             ("run", "program", "--port", "1", "--no-watch"),
             "main.py there is a program, not an app. Leave --port 1 --no",
         ),
         (("host", "start"), "invalid choice: 'start'"),
         (("exec", "no-such-program"), "There is no program no-such-program in "),
-        (("serve",), "invalid choice"),
         (("test", "--key", "k"), "--key goes with --url, which says where the app runs."),
         (("test", "--url", "localhost:7071"), "--url is localhost:7071: it must begin with http:// or https://."),
     ],

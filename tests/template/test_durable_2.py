@@ -46,15 +46,23 @@ async def begin(req: func.HttpRequest, client) -> func.HttpResponse:
 PARIS = "The weather in Paris: partly cloudy, 18 °C."
 
 
+@pytest.fixture(scope="module")
+def next_sdk(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python of an environment with the SDK 2.x."""
+    python = fresh_environment("3.13", tmp_path_factory.mktemp("next") / "environment")
+    install(python, "--override", str(ROOT / "requirements-durable-2.txt"), "-r", str(ROOT / "requirements-local.txt"))
+    return python
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("hosting.durable-2")
-async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
+async def test_the_app_runs_on_the_next_sdk(next_sdk: str, tmp_path: Path) -> None:
     """A turn that its entity stores, an orchestration, and the end of a thread; no hint of the SDK is in the log."""
-    python, folder = _environment(tmp_path / "environment"), _app(tmp_path / "app")
+    folder = _app(tmp_path)
     with (folder / "function_app.py").open("a", encoding="utf-8") as file:
         file.write(ORCHESTRATIONS)
-    command = [python, "-m", "devhost", "start", "--port", "0"]
+    command = [next_sdk, "-m", "devhost", "start", "--port", "0"]
     async with running(command, folder) as app, httpx.AsyncClient(base_url=f"{app.origin}/api", timeout=60) as client:
         turn = await client.post("/agents/assistant/run", json={"message": "What is the weather in Paris?"})
         asked = await client.post("/ask")
@@ -71,11 +79,11 @@ async def test_the_app_runs_on_the_next_sdk(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("hosting.durable-2")
-async def test_a_thread_goes_on_with_the_next_sdk_and_with_the_one_before(tmp_path: Path) -> None:
+async def test_a_thread_goes_on_with_the_next_sdk_and_with_the_one_before(next_sdk: str, tmp_path: Path) -> None:
     """What its log and its entity have stored is the same for both."""
-    python, folder = _environment(tmp_path / "environment"), _app(tmp_path / "app")
+    folder = _app(tmp_path)
     counts = []
-    for each in (sys.executable, python, sys.executable):
+    for each in (sys.executable, next_sdk, sys.executable):
         async with (
             running([each, "-m", "devhost", "start", "--port", "0"], folder) as app,
             httpx.AsyncClient(base_url=f"{app.origin}/api", timeout=60) as client,
@@ -86,13 +94,6 @@ async def test_a_thread_goes_on_with_the_next_sdk_and_with_the_one_before(tmp_pa
     assert counts == [2, 4, 6]
 
 
-def _environment(folder: Path) -> str:
-    python = fresh_environment("3.13", folder)
-    install(python, "--override", str(ROOT / "requirements-durable-2.txt"), "-r", str(ROOT / "requirements-local.txt"))
-    return python
-
-
 def _app(folder: Path) -> Path:
-    folder.mkdir()
     copy_tree(folder)
     return folder

@@ -3,7 +3,6 @@
 import json
 import re
 
-
 from dev import NEWEST, OLDEST
 from tests.template.bicep import ROOT
 

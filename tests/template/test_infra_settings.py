@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agents.assistant import create_assistant
-from agents.models import create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
+from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
 from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY

@@ -107,12 +107,11 @@ def test_warnings_of_every_category_are_kept() -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("template.log-of-a-turn")
 @pytest.mark.behaviour("template.infra-alerts")
-@pytest.mark.parametrize("is_waited_for", [True, False])
-def test_of_a_plain_turn_the_app_itself_leaves_its_line_and_nothing_else(tmp_path: Path, is_waited_for: bool) -> None:
+def test_of_a_plain_turn_the_app_itself_leaves_its_line_and_nothing_else(tmp_path: Path) -> None:
     """With the template's host.json. Printed, it is the text that alerts and the workbook look for."""
     shutil.copy(ROOT / "tests" / "azure" / "app" / "function_app.py", tmp_path)
     shutil.copy(HOST_JSON, tmp_path)
-    body = {"message": "hello", "thread_id": "first", "wait_for_response": is_waited_for}
+    body = {"message": "hello", "thread_id": "first"}
     with RunningHost(tmp_path) as host:
         host.wait_for("Try: ")
         httpx.post(f"{host.origin}/api/agents/Assistant/run", json=body, timeout=20).raise_for_status()
