@@ -61,7 +61,6 @@ async def test_a_question_about_earlier_turns_is_answered_from_them(question: st
     ],
 )
 async def test_a_client_that_answered_others_knows_nothing_in_a_new_conversation(question: str, answer: str) -> None:
-    """The model holds nothing between calls."""
     agent = create_assistant(OfflineChatClient())
     await agent.run("My name is Ada. What is the weather in Paris?", session=AgentSession())
 
@@ -71,7 +70,6 @@ async def test_a_client_that_answered_others_knows_nothing_in_a_new_conversation
 @pytest.mark.behaviour("template.offline-is-deterministic")
 @pytest.mark.parametrize("question", ["hello", "What is the weather in Oslo?", "the weather?", "call me Ada"])
 async def test_the_streamed_answer_is_the_whole_answer(question: str) -> None:
-    """Word by word or at once: same text, same usage."""
     agent = create_assistant(OfflineChatClient())
     whole = await agent.run(question)
     streamed = await agent.run(question, stream=True).get_final_response()
@@ -80,7 +78,6 @@ async def test_the_streamed_answer_is_the_whole_answer(question: str) -> None:
 
 
 async def test_a_tool_that_fails_is_told_as_a_failure() -> None:
-    """A made-up answer would hide it."""
     call = Content.from_function_call("1", "get_weather", arguments={"city": "Paris"})
     failure = Content.from_function_result("1", result="no such city", exception="KeyError")
     messages = [Message(role="assistant", contents=[call]), Message(role="tool", contents=[failure])]
@@ -99,7 +96,6 @@ async def test_of_a_message_of_a_megabyte_only_the_beginning_is_read() -> None:
 
 
 async def test_a_text_is_written_and_shortened_so_that_answers_can_be_questions() -> None:
-    """What chains of agents need of it."""
     written = await ask("Write a slogan for a bakery in Paris.")
     shortened = await ask(f"Shorten this: {written.text}")
 

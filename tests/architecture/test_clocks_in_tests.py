@@ -65,5 +65,4 @@ def test_no_test_compares_how_long_something_took() -> None:
     ],
 )
 def test_a_comparison_with_seconds_is_found_and_a_guard_is_none(source: str, lines: list[int]) -> None:
-    """By what a name was given."""
     assert list(timed_comparisons(source)) == lines

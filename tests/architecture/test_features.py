@@ -35,7 +35,6 @@ def folder_modules(feature: str) -> set[str]:
 
 @pytest.mark.behaviour("hosting.one-folder")
 def test_each_folder_is_a_feature_that_the_app_has() -> None:
-    """By its name, in the one list."""
     folders = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
 
     assert {feature.name for feature in FEATURES} == folders
@@ -61,7 +60,6 @@ def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
 
 @pytest.mark.behaviour("hosting.one-folder")
 def test_every_part_of_the_settings_is_checked_at_start_up() -> None:
-    """Because its feature declares it."""
     assert set(SettingsPart.__subclasses__()) == set(SETTINGS)
 
 

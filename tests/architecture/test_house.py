@@ -111,12 +111,10 @@ WITHOUT_AGENTS = ("hosting.strict_json.", "hosting.functions.", "hosting.core.re
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")
 def test_requests_stores_and_triggers_know_no_agent() -> None:
-    """They speak of runs, events and stored entries."""
     assert [name for name in importers({"agent_framework"}) if name.startswith(WITHOUT_AGENTS)] == []
 
 
 def test_a_package_file_holds_only_its_docstring() -> None:
-    """A name is imported from the module that owns it."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in product_files() if path.stem == "__init__"}
 
     assert [module_name(path) for path, tree in trees.items() if len(tree.body) != 1] == []
@@ -132,7 +130,6 @@ HTTP_TRIGGERS = {
 
 @pytest.mark.behaviour("openapi.exact")
 def test_no_http_trigger_is_registered_but_with_the_route_that_describes_it() -> None:
-    """Or with a reason to have none."""
     registering = {
         (module_name(path), function.name)
         for path in product_files()
@@ -153,13 +150,11 @@ def test_the_local_host_knows_nothing_of_ours() -> None:
 
 @pytest.mark.behaviour("hosting.devhost-apart")
 def test_nothing_of_ours_imports_the_local_host() -> None:
-    """It is never deployed."""
     assert {name for name in importers({"devhost"}) if name.partition(".")[0] in OWN} == set()
 
 
 @pytest.mark.behaviour("conformance.apart")
 def test_the_trial_of_services_and_the_rest_know_nothing_of_each_other() -> None:
-    """It sees what a client sees."""
     assert {name for name in importers({*OWN, "devhost"}) if name.startswith("conformance")} == set()
     assert {name.partition(".")[0] for name in importers(OF_THE_TRIAL)} <= {"benchmarks", "conformance"}
 

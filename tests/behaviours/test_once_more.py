@@ -43,7 +43,6 @@ def ran(
 @pytest.mark.behaviour("tests.once-more")
 @pytest.mark.parametrize("workers", WORKERS)
 def test_what_passes_the_second_time_is_named_and_fails_nothing(pytester: pytest.Pytester, workers: list[str]) -> None:
-    """With the first line of what it failed with."""
     count = 1 if workers else MOST_UNSTEADY
     status, output = ran(pytester, STEADY + UNSTEADY.format(count=count), *workers)
 
@@ -56,7 +55,6 @@ def test_what_passes_the_second_time_is_named_and_fails_nothing(pytester: pytest
 @pytest.mark.behaviour("tests.once-more")
 @pytest.mark.parametrize("workers", WORKERS)
 def test_what_fails_twice_fails_the_run(pytester: pytest.Pytester, workers: list[str]) -> None:
-    """Whatever passes beside it."""
     status, output = ran(pytester, BROKEN + UNSTEADY.format(count=1), *workers)
 
     assert status == 1
@@ -68,7 +66,6 @@ def test_what_fails_twice_fails_the_run(pytester: pytest.Pytester, workers: list
 
 @pytest.mark.behaviour("tests.once-more")
 def test_more_than_three_unsteady_ones_fail_the_run(pytester: pytest.Pytester) -> None:
-    """Each is named."""
     status, output = ran(pytester, UNSTEADY.format(count=MOST_UNSTEADY + 1))
 
     assert (status, len(output)) == (1, MOST_UNSTEADY + 1)

@@ -45,7 +45,6 @@ async def test_the_quick_command_of_the_page_prints_its_figures_and_leaves_nothi
 @pytest.mark.slow
 @pytest.mark.behaviour("benchmarks.ends-what-it-started")
 async def test_a_host_is_ended_when_its_measure_breaks() -> None:
-    """Nothing listens on its port any more."""
     with copied(MEASURED) as folder:
         with pytest.raises(ValueError, match="broken"):
             async with hosted(folder) as host:
@@ -56,7 +55,6 @@ async def test_a_host_is_ended_when_its_measure_breaks() -> None:
 
 
 def test_an_unknown_measure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is started for it."""
     with pytest.raises(SystemExit) as ended:
         main(["speed"])
     printed = capsys.readouterr()

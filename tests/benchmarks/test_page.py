@@ -13,7 +13,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "contributing" / "benchmarks.md").r
 
 @pytest.mark.behaviour("benchmarks.documented")
 def test_the_page_describes_every_measure_and_no_other() -> None:
-    """One row of the table of measures for each."""
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(MEASURES)
 
 

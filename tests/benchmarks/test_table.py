@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.bars import AtLeast, AtMost
 from benchmarks.figures import Figure, Result, milliseconds
 from benchmarks.table import render
 
@@ -23,13 +22,3 @@ def test_the_table_shows_figure_bar_verdict_and_calibration() -> None:
         "| fresh   | p95        |      12.3 ms |                      |         |         0.42 ms |\n"
         "| clients | throughput | 1234 turns/s | at least 250 turns/s | yes     |         0.50 ms |"
     )
-
-
-@pytest.mark.parametrize(
-    ("bar", "below", "at", "above"), [(AtMost(6), True, True, False), (AtLeast(6), False, True, True)]
-)
-def test_a_bar_is_reached_by_its_own_value_and_on_one_side_of_it(
-    bar: AtMost | AtLeast, below: bool, at: bool, above: bool
-) -> None:
-    """`at most` and `at least` include the limit."""
-    assert [bar.is_reached(value) for value in (5.9, 6, 6.1)] == [below, at, above]

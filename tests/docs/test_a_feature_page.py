@@ -93,7 +93,6 @@ def run(clone: Path, *arguments: str, text: str | None = None) -> str:
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.feature-page")
 def test_a_feature_of_one_folder_is_served_listed_described_exported_and_erased(tmp_path: Path) -> None:
-    """By one changed file beside its own."""
     changed = add_the_feature(tmp_path)
     lines = run(tmp_path, "-", text=ASKING).splitlines()
     answers: list[tuple[int, Any]] = [tuple(json.loads(line[7:])) for line in lines if line.startswith("ANSWER ")]

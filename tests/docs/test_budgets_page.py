@@ -27,7 +27,6 @@ def app_of_block(block: str, monkeypatch: pytest.MonkeyPatch) -> AgentFunctionAp
 
 @pytest.mark.behaviour("docs.budgets")
 def test_each_app_of_the_page_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the options that stand there."""
     apps = [app_of_block(block, monkeypatch) for block in code(PAGE + page("docs/guides/limits.md"), "python")]
 
     assert [sorted(app.agents) for app in apps] == [

@@ -76,7 +76,6 @@ def test_a_command_that_would_not_work_is_found(command: str, tmp_path: Path) ->
 
 @pytest.mark.behaviour("docs.commands-work")
 def test_every_option_and_command_of_dev_py_is_documented() -> None:
-    """In docs/reference/commands.md."""
     text = page("docs/reference/commands.md")
     (listed,) = [action.choices for action in command_line()._actions if isinstance(action.choices, dict)]
 
@@ -87,7 +86,6 @@ def test_every_option_and_command_of_dev_py_is_documented() -> None:
 
 @pytest.mark.behaviour("docs.commands-work")
 def test_every_command_of_the_library_is_documented_and_no_other() -> None:
-    """In docs/reference/commands.md."""
     text = part(page("docs/reference/commands.md"), "## `durable-agent-host`")
 
     assert sorted(re.findall(r"^\| `durable-agent-host (\w+)", text, re.MULTILINE)) == sorted(COMMANDS)

@@ -30,7 +30,6 @@ def test_each_row_links_a_test_of_a_promise(name: str, heading: str) -> None:
 
 @pytest.mark.behaviour("docs.durability")
 def test_the_command_that_shows_it_names_a_file_of_tests_that_kill() -> None:
-    """The others of the table are run in the same way."""
     (path,) = re.findall(r"^    python dev\.py test (\S+)$", page("docs/explanation/why-it-is-safe.md"), re.MULTILINE)
     text = (ROOT / path).read_text(encoding="utf-8")
 

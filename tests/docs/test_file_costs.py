@@ -25,7 +25,6 @@ def number(text: str) -> float:
 
 @pytest.mark.behaviour("docs.file-costs")
 def test_the_month_is_what_its_formulas_say() -> None:
-    """Amounts and dollars, and their sum."""
     assumed = {name: number(value) for name, value in rows("assumed")}
     dollars = {name.partition("(")[0].strip(): value for name, value in assumed.items() if name.startswith("dollars")}
     documents, repeated = assumed["documents"], assumed["tokens that repeat the chunk before"]

@@ -18,7 +18,6 @@ PAGE = page("docs/reference/hosting.md")
 def test_the_example_registers_both_agents_and_one_of_them_as_a_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it stands on the page."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AGENT_LOG", "memory")
     (example,) = code(PAGE, "python")

@@ -55,7 +55,6 @@ def test_a_page_has_exactly_its_routes(name: str) -> None:
 @pytest.mark.behaviour("docs.fields-and-routes")
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_page_names_every_field(name: str) -> None:
-    """In backquotes, as a reader searches for it."""
     text = page(f"docs/{name}.md")
 
     assert [field for field in SHOWN[name] if f"`{field}`" not in text] == []

@@ -31,7 +31,6 @@ def test_the_example_is_an_agent_that_keeps_its_summaries() -> None:
 
 @pytest.mark.behaviour("archive.page")
 def test_the_page_lists_every_archive_and_the_defaults() -> None:
-    """The one in memory is for tests."""
     values = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
     pattern = next(field for field in Settings.model_fields.values() if field.alias == "AGENT_ARCHIVE").metadata
 

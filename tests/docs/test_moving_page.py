@@ -35,7 +35,6 @@ def shared(method: object) -> set[str]:
     ],
 )
 def test_the_tables_have_exactly_the_options_that_are_taken(heading: str, taken: set[str]) -> None:
-    """Each once."""
     names = [name for name in first_column(heading) if name not in ("AgentFunctionApp", "add_agent")]
 
     assert sorted(names) == sorted(taken)

@@ -51,7 +51,6 @@ async def test_an_app_with_the_page_s_set_up_prints_its_spans_and_the_page_s_lin
 
 @pytest.mark.behaviour("docs.observability")
 def test_every_attribute_and_metric_stands_on_the_page_and_no_other() -> None:
-    """The tables are the code's."""
     shown = set(re.findall(r"^\| `([a-z_.]+\.[a-z_.]+)` \| (?!DEBUG|INFO|WARNING|ERROR)", PAGE, re.MULTILINE))
     explained = {"agent.run.attempt.cause", "agent.log.call"}
     events = {"gen_ai.evaluation.result"}

@@ -17,7 +17,6 @@ def headings(page: Path) -> set[str]:
 
 
 def test_the_list_of_pages_has_each_of_them_once() -> None:
-    """In docs/README.md, which the README names."""
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     listed = [name for row in re.findall(r"^\| .*", index, re.MULTILINE) for name in re.findall(r"\]\(([^)]+)\)", row)]
     there = [page.relative_to(ROOT / "docs").as_posix() for page in DOCS]

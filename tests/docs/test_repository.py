@@ -15,7 +15,6 @@ pytestmark = pytest.mark.behaviour("docs.repository")
 
 
 def test_every_command_that_clones_names_the_address_of_the_file() -> None:
-    """Replace it in the pages where the file changes."""
     cloned = {str(page.relative_to(ROOT)): CLONED.findall(page.read_text(encoding="utf-8")) for page in PAGES}
 
     assert {page: named for page, named in cloned.items() if set(named) - {ADDRESS}} == {}
@@ -23,5 +22,4 @@ def test_every_command_that_clones_names_the_address_of_the_file() -> None:
 
 
 def test_the_build_has_the_address_only_if_there_is_one() -> None:
-    """Words that stand for it are no address."""
     assert repository() == (ADDRESS if ADDRESS.startswith("https://") else None)

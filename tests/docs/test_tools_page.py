@@ -43,7 +43,6 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
 async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_the_model(
     module: Any,
 ) -> None:
-    """The run goes on after a failure."""
     tools = [module.refund, module.cancel_order]
     app = AgentFunctionApp(agents=[Agent(client=OfflineChatClient(), name="Joker", tools=tools)], environ=MEMORY)
     async with served(app) as (host, http):

@@ -42,7 +42,6 @@ async def test_the_second_example_answers_each_message_once(tmp_path: Path, monk
 
 @pytest.mark.behaviour("docs.triggers")
 def test_the_table_has_the_options_of_a_trigger() -> None:
-    """All of them."""
     options = part(PAGE, "## One run for each delivery").split("| option |")[1].split("\n\n")[0]
     listed = re.findall(r"^\| `([a-z_]+)` \|", options, flags=re.MULTILINE)
 

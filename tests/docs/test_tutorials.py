@@ -101,7 +101,6 @@ async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_serve
 
 @needs_curl
 async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: Path) -> None:
-    """Each command prints what the page shows."""
     make_clerk(tmp_path)
     asks, listed, refused, approves, too_late = steps_in(APPROVAL)
 

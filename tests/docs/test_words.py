@@ -114,7 +114,6 @@ def test_no_message_has_a_long_sentence() -> None:
 @pytest.mark.behaviour("docs.plain")
 @pytest.mark.parametrize("fault", ["It is known to nobody.", f"One{' two' * MOST_WORDS}.", "- a run whose\n  process"])
 def test_a_fault_of_a_page_is_found_once(fault: str, tmp_path: Path) -> None:
-    """Beside sentences that are plain, such as this."""
     page = tmp_path / "page.md"
     page.write_text(f"# Such a page\n\nIt is plain, such as this: `nobody`.\n\n{fault}\n")
 
@@ -154,7 +153,6 @@ def words(text: str) -> list[str]:
     "word", ["told", "conversation id", "settled", "by a sentence", "goes on where it was", "who asks", "in its place"]
 )
 def test_a_word_of_the_dialect_is_found_in_a_sentence_and_not_in_code(word: str, tmp_path: Path) -> None:
-    """The reading itself, of pages and of messages."""
     page = f"You are {word} here, `not {word}`.\n\n    {word}\n\n```sh\n{word}\n```\n"
     module = tmp_path / "module.py"
     module.write_text(f'"""About {word} and more."""\nprint(f"The {word} of {{1}}", "two words")\n')

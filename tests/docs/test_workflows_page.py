@@ -13,7 +13,6 @@ from tests.support.pages import code, page
 
 @pytest.mark.behaviour("docs.workflows")
 async def test_the_example_is_an_app_that_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it stands on the page."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AGENT_LOG", "memory")
     names: dict[str, Any] = {"__name__": "example"}

@@ -63,7 +63,6 @@ def add(folder: Path, *arguments: str) -> int:
 
 @pytest.mark.parametrize("kind", PIECES)
 def test_the_code_that_is_written_is_that_of_the_page(kind: str) -> None:
-    """The page has it as a clone imports it."""
     shown = code(page("docs/guides/adding.md"), "python")
     piece = PIECES[kind]
     agent = "support" if piece.needs_agent else ""
@@ -207,7 +206,6 @@ UNKNOWN = {
 def test_a_shape_that_is_not_known_is_refused_with_what_to_add_by_hand(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And nothing is written."""
     start = text if text.startswith("#") else f"{BEFORE}{text}"
     folder = app(tmp_path / "app", start)
     before = texts(folder)
@@ -291,7 +289,6 @@ def test_a_module_that_a_new_folder_would_hide_is_named(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_prints_a_patch_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Git makes of it what the command itself writes."""
     dry, real = app(tmp_path / "dry", NEW.rstrip("\n")), app(tmp_path / "real", NEW.rstrip("\n"))
     before = texts(dry)
 
@@ -316,7 +313,6 @@ def test_a_file_in_the_way_leaves_nothing_half_written(tmp_path: Path, capsys: p
 
 
 def test_a_link_that_leads_out_of_the_app_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever it leads to stays as it is."""
     folder = app(tmp_path / "app")
     (tmp_path / "elsewhere").mkdir()
     (folder / "tests").symlink_to(tmp_path / "elsewhere", target_is_directory=True)

@@ -208,7 +208,6 @@ def test_what_cannot_be_rewritten_is_said_by_its_line(both_installed: Path, tmp_
 def test_nothing_is_written_where_there_is_nothing_to_move(
     both_installed: Path, tmp_path: Path, source: str, folder: str, why: str
 ) -> None:
-    """Each refusal says what to name instead."""
     write(tmp_path, {"plain/function_app.py": "app = 1\n", "theirs/function_app.py": APP})
     before = files(tmp_path)
     ended = move(both_installed, tmp_path, folder, "--from-upstream", source)

@@ -81,7 +81,6 @@ def test_an_app_of_one_file_answers_in_an_environment_of_the_wheels_alone(both_i
 
 @pytest.mark.behaviour("packages.any-app")
 def test_the_local_hosts_wheel_alone_runs_an_app_without_agents(wheels: dict[str, Path], tmp_path: Path) -> None:
-    """It brings the SDK that every such app needs."""
     new_environment(sys.executable, tmp_path / "environment")
     programs = tmp_path / "environment" / PROGRAMS
     install(str(programs / "python"), str(wheels["functions_local_host"]))
@@ -94,7 +93,6 @@ def test_the_local_hosts_wheel_alone_runs_an_app_without_agents(wheels: dict[str
 
 @pytest.mark.behaviour("packages.typed")
 def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path, tmp_path: Path) -> None:
-    """Under `mypy --strict`, in a user's own file."""
     user = tmp_path / "user.py"
     user.write_text(USER, encoding="utf-8")
     (tmp_path / "mypy.ini").write_text(OURS, encoding="utf-8")  # which it reads, as it is where the checker runs
@@ -126,7 +124,6 @@ def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path,
     ],
 )
 def test_the_librarys_commands_have_their_options(both_installed: Path, arguments: list[str], expected: str) -> None:
-    """Each says its own name."""
     command = [str(both_installed / "durable-agent-host"), *arguments]
     ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
 
@@ -137,7 +134,6 @@ def test_the_librarys_commands_have_their_options(both_installed: Path, argument
 @pytest.mark.behaviour("packages.commands")
 @pytest.mark.parametrize("name", ["functions-local-host", "durable-agents-conformance"])
 def test_each_command_prints_its_version(both_installed: Path, name: str) -> None:
-    """As the index has it."""
     command = [str(both_installed / name), "--version"]
     ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
 

@@ -64,7 +64,6 @@ def test_what_is_locked_is_what_is_installed(both_installed: Path, app: Path, en
 
 
 def test_without_uv_it_says_how_else(both_installed: Path, app: Path) -> None:
-    """Nothing is written."""
     ended = run(both_installed, app, {**BARE, "PATH": ""}, "lock")
 
     assert (ended.returncode, ended.stdout) == (1, "")

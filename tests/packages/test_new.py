@@ -43,7 +43,6 @@ def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: py
 
 @pytest.mark.behaviour("packages.new")
 def test_a_new_app_is_the_templates_files_with_its_name_and_a_pin(made: Path) -> None:
-    """And none of the library's: that is the pin's."""
     of_template = {name for name in TEMPLATE if (ROOT / name).is_file()}
     needed = (made / "requirements.txt").read_text(encoding="utf-8").splitlines()
     own = "\n".join(path.read_text(encoding="utf-8") for path in [made / "function_app.py", *made.glob("agents/*.py")])

@@ -177,5 +177,4 @@ def test_the_report_shows_the_last_lines_of_the_process_that_was_killed(planted:
 
 
 def test_a_refund_with_the_key_of_its_call_is_green_at_each_step(mended: Printed) -> None:
-    """The payment that was made is found again."""
     assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 8), mended.printed

@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,8 +88,8 @@ def test_a_refund_is_paid_once(ask, model):
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("testing.new-app")
-def test_ten_agents_are_tested_in_a_minute_and_a_refund_that_is_paid_twice_is_found(
-    made: Path, where_wheels_are: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+def test_ten_agents_are_tested_and_a_refund_that_is_paid_twice_is_found(
+    made: Path, where_wheels_are: pytest.MonkeyPatch
 ) -> None:
     """`dev.py test` of the app finds the plugin by itself: twelve tests, two with eight kills each, and a red one."""
     for name, text in {"function_app.py": APP, "ledger.py": LEDGER, "tests/test_app.py": TESTS}.items():
@@ -99,15 +97,10 @@ def test_ten_agents_are_tested_in_a_minute_and_a_refund_that_is_paid_twice_is_fo
     subprocess.run([sys.executable, "dev.py", "test", "--version"], cwd=made, check=True)  # makes the environment
 
     command = [sys.executable, "dev.py", "test", "-q", "-rf"]
-    began, used = time.monotonic(), os.times()
     ended = subprocess.run(command, cwd=made, env=dict(os.environ), capture_output=True, text=True, check=False)
-    seconds, now = time.monotonic() - began, os.times()
-    busy = now.children_user + now.children_system - used.children_user - used.children_system
-    record_property("measured", f"30 tests of ten agents: {seconds:.1f} s, {busy:.1f} s of a processor")
 
     summary = [line for line in ended.stdout.splitlines() if line.startswith("FAILED")]
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "1 failed, 29 passed" in ended.stdout
     (failed,) = summary
     assert "test_a_refund_is_paid_once[killed before the result of 'refund' was recorded]" in failed
-    assert busy < 2 * 60.0, "more than two cores have in a minute"

@@ -48,7 +48,6 @@ def exported() -> dict[str, str]:
 
 @pytest.mark.parametrize("path", USERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_the_template_and_its_samples_import_is_exported(path: Path) -> None:
-    """So that one import line does for a user."""
     assert sorted(imported(path.read_text(encoding="utf-8")).keys() - exported().keys()) == []
 
 

@@ -49,7 +49,6 @@ def test_the_commands_of_agents_md_work_in_a_new_app(fresh: Path, environ: dict[
 
 @pytest.mark.slow
 def test_the_wheel_has_the_skill_where_the_command_says(both_installed: Path, wheels: dict[str, Path]) -> None:
-    """With each of its files, as they are in the tree."""
     printed = subprocess.check_output([str(both_installed / "durable-agent-host"), "skill"], text=True)
     installed = Path(printed.strip())
     with zipfile.ZipFile(wheels["durable_agent_host"]) as archive:
@@ -74,7 +73,6 @@ def test_the_skill_has_the_form_that_coding_agents_read() -> None:
 
 
 def test_a_copy_is_made_once_and_never_over_a_changed_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second call writes nothing."""
     folder = tmp_path / ".claude" / "skills"
     assert [main(["--copy", str(folder)]), main(["--copy", str(folder)])] == [0, 0]
     copied = folder / "durable-agents"

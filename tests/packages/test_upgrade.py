@@ -199,7 +199,6 @@ def test_what_the_user_names_is_merged(both_installed: Path, app: Path, made: Pa
 def test_an_app_of_another_kind_or_of_a_later_version_is_left(
     both_installed: Path, app: Path, pin: str, why: str
 ) -> None:
-    """Nothing is written."""
     for name in ("requirements.txt", "requirements-dev.txt"):
         (app / name).write_text(pin, encoding="utf-8")
     commit(app)
@@ -210,7 +209,6 @@ def test_an_app_of_another_kind_or_of_a_later_version_is_left(
 
 
 def test_without_a_record_the_pin_alone_is_raised(both_installed: Path, app: Path) -> None:
-    """Nobody knows what came from the template then."""
     (app / ".template.json").unlink()
     commit(app)
     ended = upgrade(both_installed, app)

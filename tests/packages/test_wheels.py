@@ -45,7 +45,6 @@ def test_a_wheel_holds_its_folders_below_one_name(wheel: Wheel, wheels: dict[str
 
 @pytest.mark.behaviour("packages.needs")
 def test_the_librarys_wheel_asks_for_what_the_requirements_files_do(wheels: dict[str, Path]) -> None:
-    """Each pin has one place."""
     asked = [Requirement(text) for text in metadata(wheels["durable_agent_host"]).get_all("Requires-Dist") or ()]
     extras = {extra: lines_of(f"requirements-{extra}.txt") for extra in WHEELS[0].extras}
     found: dict[str, set[str]] = {extra: set() for extra in extras}

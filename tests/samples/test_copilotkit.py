@@ -100,7 +100,6 @@ async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: S
 
 
 async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None:
-    """As the error that ends the run."""
     tool = {"name": "confetti", "description": "Throws it.", "parameters": {}}
     (error,) = await server.run([{"id": "m", "role": "user", "content": "hello"}], "run-2", tools=[tool])
 

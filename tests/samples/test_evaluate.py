@@ -79,7 +79,6 @@ def test_each_command_of_the_page_prints_what_it_shows(
 
 @pytest.mark.behaviour("evaluation.remote-agent")
 def test_the_program_of_the_guide_prints_what_passed(origin: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As it stands there, but for the address."""
     (program,) = code(page("docs/guides/evaluation.md"), "python")
     running = threading.Thread(target=exec, args=(program.replace("http://localhost:7071", origin), {}))
     running.start()

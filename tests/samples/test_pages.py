@@ -67,7 +67,6 @@ def test_the_program_of_the_console_host_prints_what_its_page_shows(tmp_path: Pa
 
 @pytest.mark.behaviour("samples.pages-run")
 def test_the_table_of_samples_has_a_row_for_each_and_no_other() -> None:
-    """In samples/README.md, with a link to the page."""
     linked = re.findall(r"^\| \[(\w+)\]\(\1/README\.md\) \|", (SAMPLES / "README.md").read_text("utf-8"), re.MULTILINE)
 
     assert sorted(linked) == sorted(path.parent.name for path in SAMPLES.glob("*/README.md"))

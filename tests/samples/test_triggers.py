@@ -34,7 +34,6 @@ def sample(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DirectHo
 async def test_the_inbox_is_answered_by_the_threads_of_its_customers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A message that comes again has the same answer."""
     host, answers = sample("queue_inbox", tmp_path, monkeypatch), Out()
 
     for tries in (1, 2):
@@ -47,7 +46,6 @@ async def test_the_inbox_is_answered_by_the_threads_of_its_customers(
 
 
 async def test_a_document_is_summarised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Into the output."""
     host, summary = sample("blob_summary", tmp_path, monkeypatch), Out()
 
     await host.trigger("documents", document=blob(b"The cat sat on the mat.", "documents/a.txt"), summary=summary)
@@ -56,7 +54,6 @@ async def test_a_document_is_summarised(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 async def test_the_messages_of_an_order_are_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one without text is no run."""
     host = sample("bus_orders", tmp_path, monkeypatch)
 
     for number, text in enumerate(("paid", " ", "sent"), 1):

@@ -27,7 +27,6 @@ def origin(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 
 @needs_browser
 async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(origin: str) -> None:
-    """Nothing is asked of another server."""
     complaints: list[str] = []
     asked_for: list[str] = []
     async with a_browser() as browser:

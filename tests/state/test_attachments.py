@@ -62,7 +62,6 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
 @pytest.mark.behaviour("erasure.attachments")
 @given(body=st.binary(min_size=1, max_size=300), name=st.text())
 def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
-    """Byte for byte."""
     entry = a_request({"$type": "data", "uri": data_uri(body), "mediaType": "image/png", "name": name})
 
     found = externalized(entry, 0)
@@ -109,7 +108,6 @@ def test_pictures_of_tools_results_and_of_a_runs_own_history_are_taken_out_and_p
     ],
 )
 def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str, Any]) -> None:
-    """Nothing is lost to save room."""
     entry = a_request(content)
 
     found = externalized(entry, 1024)
@@ -119,7 +117,6 @@ def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str,
 
 @pytest.mark.behaviour("erasure.attachments")
 def test_what_is_gone_is_a_text_that_says_so() -> None:
-    """The model is told that there was something."""
     light = externalized(a_request(PICTURE), 0).entry
 
     assert contents_of(inlined(light, {})) == [{"$type": "text", "text": "[image/png, 2048 bytes: no longer kept]"}]

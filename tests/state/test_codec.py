@@ -62,7 +62,6 @@ def test_nothing_stored_reads_as_a_new_conversation(text: str | None) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(text: str, error: type[errors.UnreadableDocumentError]) -> None:
-    """Each reason has its class and its sentence."""
     with pytest.raises(error, match=r"\.$") as refusal:
         read(text)
 

@@ -27,7 +27,6 @@ def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
 
 @pytest.mark.behaviour("state.turn-shares-the-past")
 def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -> None:
-    """Nothing is copied or converted a second time."""
     old = conversation_of((a_request("r1"), a_response("r1", "hi")))
     text = write(old)
 
@@ -43,7 +42,6 @@ def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -
     ("before", "after"), [("1.0.0", "1.1.0"), ("1.1.0", "1.1.0"), ("1.1.7", "1.1.7"), ("1.2.0", "1.2.0")]
 )
 def test_a_turn_raises_an_older_version_and_keeps_a_newer_one(before: str, after: str) -> None:
-    """A newer writer's label is not ours to lower."""
     conversation = append_turn(stored(version=before), a_request("r1"), a_response("r1", "hi"))
 
     assert conversation.schema_version == after
@@ -87,7 +85,6 @@ def test_the_ledger_is_bounded() -> None:
 
 @pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
 def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
-    """The thread goes on."""
     conversation = stored(f'{{"durableAgentHost":{odd}}}')
 
     assert (host_of(conversation).generation, host_of(conversation).applied) == (0, ())

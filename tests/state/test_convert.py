@@ -100,7 +100,6 @@ def test_a_content_comes_back_as_the_object_it_was(name: str) -> None:
 @pytest.mark.behaviour("state.authors-valid-documents")
 @pytest.mark.parametrize("name", EVERY_CONTENT)
 def test_a_document_with_any_content_is_valid(name: str) -> None:
-    """Against the public schema and our own."""
     value = json.loads(write(conversation_of((a_request("r1"), a_response("r1", EVERY_CONTENT[name])))))
 
     Draft202012Validator(PUBLIC_SCHEMA).validate(value)
@@ -145,7 +144,6 @@ def test_arguments_come_back_as_they_were(arguments: Any) -> None:
 @pytest.mark.behaviour("state.keeps-python-values")
 @pytest.mark.parametrize("result", [None, "", "text", 0, 1.5, True, {"a": decimal.Decimal("1.10")}, [b"x"], [[[]]]])
 def test_results_come_back_as_they_were(result: Any) -> None:
-    """Results that are no text too."""
     [back] = stored_and_read(Content("function_result", call_id="c1", result=result))
 
     assert repr(back.result) == repr(result)

@@ -41,7 +41,6 @@ def test_turns_are_whole() -> None:
 
 @pytest.mark.behaviour("archive.never-splits")
 def test_a_call_and_its_result_are_not_parted() -> None:
-    """By however many turns they are apart."""
     assert cuts_of(*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d")) == [6]
     assert cuts_of(*turn("a", ASKED), *turn("b", RESULT), *turn("c")) == [4]
 
@@ -57,10 +56,8 @@ def test_a_call_whose_property_is_written_with_escapes_is_not_parted_from_its_re
 
 @pytest.mark.behaviour("archive.never-splits")
 def test_ids_that_a_model_uses_again_hold_nothing_together() -> None:
-    """Each turn has its own call, and its own result."""
     assert cuts_of(*turn("a", CALL, RESULT), *turn("b", CALL, RESULT), *turn("c", CALL, RESULT)) == [2, 4]
 
 
 def test_entries_of_unknown_kind_and_without_a_run_stand_alone() -> None:
-    """Other packages may write them."""
     assert cuts_of({"$type": "note"}, {**entry("request", "a"), "correlationId": None}, {"$type": "note"}) == [1, 2]

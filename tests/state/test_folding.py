@@ -39,7 +39,6 @@ def texts_of(messages: list[dict[str, Any]]) -> list[str]:
     [(0, ["c1", "c1", "c2", "c2", "c3", "c3"]), (1, ["c2", "c2", "c3", "c3"]), (STEP_BYTES + 1, ["c3", "c3"])],
 )
 def test_the_oldest_steps_go_until_it_is_enough_each_with_its_result(bytes_less: int, left: list[str]) -> None:
-    """And the texts between them stay."""
     folded = without_older_steps(MESSAGES, bytes_less)
 
     assert ids_of(folded) == left
@@ -48,7 +47,6 @@ def test_the_oldest_steps_go_until_it_is_enough_each_with_its_result(bytes_less:
 
 @pytest.mark.behaviour("run.folded")
 def test_the_last_message_stays_whatever_it_holds() -> None:
-    """It may have calls that wait for a person."""
     asking = [*step(1), step(2)[0]]
 
     assert ids_of(without_older_steps(asking, 10_000)) == ["c2"]

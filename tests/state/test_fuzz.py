@@ -100,7 +100,6 @@ def test_any_document_of_the_schema_round_trips(document: dict[str, Any], spaced
     | DOCUMENTS.map(json.dumps).flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[:n]))
 )
 def test_any_text_is_read_or_refused_by_name(text: str) -> None:
-    """Nothing else is raised."""
     outcome = read_or_refused(text)
 
     assert isinstance(outcome, str) or write(outcome)
@@ -154,7 +153,6 @@ PYTHON = st.recursive(
 @FUZZED
 @given(PYTHON)
 def test_any_python_value_of_these_kinds_comes_back(value: Any) -> None:
-    """Also objects that look like our own marks."""
     stored_text = json.dumps(to_json_value(value), allow_nan=False)
 
     assert repr(from_json_value(json.loads(stored_text))) == repr(value)

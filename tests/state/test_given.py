@@ -63,7 +63,6 @@ def test_a_stored_content_of_a_later_version_is_read() -> None:
     ],
 )
 def test_a_bad_content_is_refused_by_its_place(bad: Any, field: str, advice: str) -> None:
-    """Index, property and what to do."""
     with pytest.raises(BadContentError) as refusal:
         checked_content(1, bad)
 

@@ -94,7 +94,6 @@ def test_every_golden_document_has_its_reading() -> None:
 @pytest.mark.behaviour("state.skips-the-unknown")
 @pytest.mark.parametrize("name", READS_AS)
 def test_a_golden_document_reads_as_it_always_has(name: str) -> None:
-    """The model sees the same messages of it as ever."""
     messages = history_messages(read(golden(name)))
 
     output = [(m.role, [c.text if c.type == "text" else c.type for c in m.contents]) for m in messages]
@@ -115,7 +114,6 @@ def test_a_golden_document_is_written_back_as_the_same_json(name: str) -> None:
 @pytest.mark.behaviour("state.refuses-by-name")
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_unreadable_golden_document_is_refused_by_its_code(name: str) -> None:
-    """The code says which rule the document breaks."""
     with pytest.raises(UnreadableDocumentError) as refusal:
         read(golden(name))
 

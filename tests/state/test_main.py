@@ -47,7 +47,6 @@ def test_a_readable_document_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.behaviour("state.tells")
 def test_an_unreadable_document_is_refused_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
-    """On standard error; nothing on standard output."""
     assert main([str(GOLDEN / "2.0.0-refused.json")]) == 1
 
     out, err = capsys.readouterr()
@@ -60,7 +59,6 @@ def test_an_unreadable_document_is_refused_with_its_code(capsys: pytest.CaptureF
 def test_a_file_that_cannot_be_read_is_status_2(
     content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Missing, or not UTF-8."""
     file = tmp_path / "document.json"
     if content is not None:
         file.write_bytes(content)

@@ -27,7 +27,6 @@ def block(language: str) -> str:
 
 @pytest.mark.behaviour("state.page")
 def test_the_document_of_the_page_is_one_that_we_write() -> None:
-    """Valid, and read and written back as it stands."""
     value = json.loads(block("json"))
 
     Draft202012Validator(PUBLIC_SCHEMA).validate(value)
@@ -38,7 +37,6 @@ def test_the_document_of_the_page_is_one_that_we_write() -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("state.page")
 def test_the_five_lines_print_what_the_page_says(tmp_path: Path) -> None:
-    """With the standard library alone."""
     (tmp_path / "thread.json").write_text(block("json"), "utf-8")
     (tmp_path / "lines.py").write_text(block("python"), "utf-8")
     printed = subprocess.run(
@@ -50,7 +48,6 @@ def test_the_five_lines_print_what_the_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("state.page")
 def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line of the page, in this process."""
     file = tmp_path / "thread.json"
     file.write_bytes(block("json").encode())
     command, received = block("console").split("\n", 1)
@@ -63,7 +60,6 @@ def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.behaviour("state.page")
 def test_the_page_lists_every_code_and_kind() -> None:
-    """And the depth at which a document is refused."""
     codes = re.findall(r"^\| `(\w+)` \|", PAGE.split("| code |")[1], re.MULTILINE)
 
     assert codes == [error.code for error in UnreadableDocumentError.__subclasses__()]

@@ -102,6 +102,5 @@ PLAIN = {"$type": "response", "correlationId": "r", "createdAt": "t", "messages"
     ],
 )
 def test_an_entry_that_holds_more_than_text_is_not_plain(more: dict[str, Any]) -> None:
-    """Its models judge it."""
     assert plain_entry(json.dumps(PLAIN)) is not None
     assert plain_entry(json.dumps({**PLAIN, **more})) is None

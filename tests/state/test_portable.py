@@ -144,7 +144,6 @@ def is_portable(text: str) -> None:
 @pytest.mark.behaviour("state.portable")
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
 def test_arguments_of_any_kind_are_an_object_to_others_and_what_they_were_to_us(arguments: Any) -> None:
-    """.NET requires the object."""
     call = Content.from_function_call("c", "f", arguments=arguments)
 
     is_portable(document_of(call))
@@ -156,7 +155,6 @@ def test_arguments_of_any_kind_are_an_object_to_others_and_what_they_were_to_us(
 @pytest.mark.behaviour("state.portable")
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_that_others_can_parse_is_one(address: str) -> None:
-    """It is stored as such, and taken from callers."""
     assert is_address(address)
     is_portable(document_of(Content("uri", uri=address, media_type="image/png")))
     assert content_values_to_framework([{"$type": "uri", "uri": address, "mediaType": "image/png"}])
@@ -231,7 +229,6 @@ def test_what_nests_too_deep_is_kept_where_others_do_not_look() -> None:
 @pytest.mark.behaviour("state.portable")
 @pytest.mark.parametrize("name", ODD)
 def test_a_content_of_odd_values_is_stored_and_comes_back(name: str) -> None:
-    """No answer is lost for one."""
     content = ODD[name]
 
     is_portable(document_of(content))
@@ -242,7 +239,6 @@ def test_a_content_of_odd_values_is_stored_and_comes_back(name: str) -> None:
 @pytest.mark.behaviour("state.portable")
 @pytest.mark.parametrize("count", [2**63, 10**30, -1, -(2**63) - 1])
 def test_a_count_that_others_cannot_hold_is_the_nearest_that_they_can(count: int) -> None:
-    """And what it was to us."""
     usage: Any = {"input_token_count": count, "output_token_count": 1}
     text = write(conversation_of((a_request("r1"), a_response("r1", "hi", usage_details=usage))))
 
@@ -360,7 +356,6 @@ def odd_contents(draw: st.DrawFn) -> Content:
 @settings(max_examples=repeated(300, exploring=3000))
 @given(st.lists(odd_contents(), min_size=1, max_size=3))
 def test_whatever_a_model_makes_is_a_document_for_everybody(contents: list[Content]) -> None:
-    """Any kind of content with any value in it."""
     text = document_of(*contents)
 
     assert faults(text) == []

@@ -66,7 +66,6 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
 @pytest.mark.behaviour("template.asks-with-python-alone")
 @pytest.mark.parametrize(("command", "says"), [("operations", "--repair"), ("owners", "assign")])
 def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, command: str, says: str) -> None:
-    """A Python without any package runs the real one."""
     checkout = new_checkout(tmp_path)
     shutil.copytree(ROOT / "hosting", tmp_path / "hosting", ignore=shutil.ignore_patterns("__pycache__"))
     bare = tmp_path / "sitecustomize.py"
@@ -99,7 +98,6 @@ def test_run_passes_the_options_of_the_host_on_and_watches_unless_told_otherwise
 
 @pytest.mark.behaviour("template.dev-passes-on")
 def test_every_option_of_the_hosts_start_can_be_typed_behind_run() -> None:
-    """What the host learns, `python dev.py run` takes."""
     start = {option.partition(" ")[0] for option in re.findall(r"--[a-z-]+", start_help())} - {"--help"}
 
     assert {f"--{name}" for name in HOST_OPTIONS} | {"--watch"} == start
@@ -107,7 +105,6 @@ def test_every_option_of_the_hosts_start_can_be_typed_behind_run() -> None:
 
 @pytest.mark.behaviour("template.dev-passes-on")
 def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: Checkout, tmp_path: Path) -> None:
-    """With the Python of .venv, whatever is activated."""
     finished = checkout.dev("host", "inspect", "@counter@one", "--more", folder=tmp_path)
 
     assert json.loads(finished.stdout.splitlines()[-1]) == {
@@ -180,7 +177,6 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
 
 @pytest.mark.behaviour("packages.suite")
 def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
-    """By the module that installs the wheels."""
     checkout.write("requirements-dev.txt", "")
     checkout.write("packages/suite.py", "import sys\nprint(sys.argv[1:])\n")
     named, all_cores = checkout.dev("test", "--wheel", "tests/state", "-x"), checkout.dev("test", "--wheel")
@@ -191,7 +187,6 @@ def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
 
 @pytest.mark.behaviour("tests.framework-samples")
 def test_the_samples_of_a_folder_are_tried(checkout: Checkout) -> None:
-    """Or the part of them that is named."""
     checkout.write("requirements-dev.txt", "")
     checkout.write("tests/framework_samples/__main__.py", "import sys\nprint(sys.argv[1:])\n")
     finished = checkout.dev("test", "--samples", str(checkout.folder), "02-agents")
@@ -223,7 +218,6 @@ def test_a_second_run_installs_nothing_and_a_changed_file_installs_again(checkou
 
 @pytest.mark.behaviour("template.dev-keeps-settings")
 def test_local_settings_come_from_the_template_once_and_are_never_overwritten(checkout: Checkout) -> None:
-    """What a developer wrote into them stays."""
     settings = checkout.folder / "local.settings.json"
     assert settings.read_text() == '{"Values": {}}'
 
@@ -283,7 +277,6 @@ def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkou
 def test_a_wrong_command_line_is_answered_by_a_sentence(
     checkout: Checkout, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    """Nothing is installed or started for it."""
     checkout.write("program/main.py", "")
     finished = checkout.dev(*arguments, folder=checkout.folder)
 

@@ -8,7 +8,6 @@ from tests.template.bicep import ROOT
 
 
 def test_the_workflow_runs_the_tests_on_every_python_that_the_app_takes_and_reads_no_secret() -> None:
-    """A deployment is whoever's own to set up."""
     workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
     supported = [f"{OLDEST[0]}.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
 

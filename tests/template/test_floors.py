@@ -46,7 +46,6 @@ def test_each_floor_is_a_version_that_is_installed_without_a_compiler(minor: int
 
 
 def test_each_floor_has_its_reason_in_the_policy() -> None:
-    """One row for each lowest version, and no other."""
     reasons = rows(page("DEPENDENCY_POLICY.md"), "package")
 
     assert sorted((name, version) for name, version, _ in reasons) == sorted({*floors(11).items(), *floors(14).items()})

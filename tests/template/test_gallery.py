@@ -68,7 +68,6 @@ def faults(root: Path, rule: FileRule) -> list[str]:
 
 @pytest.mark.parametrize("rule", FILE_RULES.values(), ids=list(FILE_RULES))
 def test_a_rule_of_the_gallery_about_a_file_passes(rule: FileRule) -> None:
-    """By its name, and by the headings of the README."""
     assert faults(ROOT, rule) == []
 
 

@@ -1,6 +1,5 @@
 """infra/ is read here, not deployed: what a Bicep parser sees in its files must fit together."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -41,21 +40,6 @@ def test_every_output_that_main_takes_is_given_by_its_module() -> None:
     assert taken - given == set()
 
 
-def test_azd_fills_every_parameter_and_none_that_main_lacks() -> None:
-    """By the name of an environment variable, with main's own default where there is one."""
-    filled = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
-    defaults = {
-        name: "".join(re.findall(r"=(.*)}$", parameter["value"])) if "=" in parameter["value"] else None
-        for name, parameter in filled.items()
-    }
-
-    assert defaults == {name: as_text(parameter["default"]) for name, parameter in TREE["parameters"].items()}
-
-
-def as_text(value: object) -> str | None:
-    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
     """Else its value stands in the history of deployments; the compiler warns of the names that it knows."""
@@ -87,7 +71,6 @@ def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
     ],
 )
 def test_services_take_identities_only(file: str, resource: str, setting: str, value: bool) -> None:
-    """There is no connection string to leak."""
     declared = parsed(INFRA / "app" / f"{file}.bicep")["resources"][resource]
 
     assert config_of(declared)["properties"][setting] is value

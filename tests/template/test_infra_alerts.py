@@ -56,7 +56,6 @@ WAITED = COMPLETED.replace("waited 0.000 s", "waited 61.250 s")
     [("runs-failed", [LOST, FAILED]), ("runs-lost", [LOST]), ("runs-wait", [WAITED]), ("messages-poison", [POISON])],
 )
 def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -> None:
-    """And no other line, such as that of a tool."""
     replaced = [line(code, is_cancelled=True) for code in ("run_rolled_back", "run_superseded")]
     lines = [
         LOST,

@@ -32,7 +32,6 @@ def everywhere(service: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("given", [{}, FITTING, {"AZURE_LOCATION": "westeurope", "OPENAI_API_KEY": "k"}])
 def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
-    """What is not chosen keeps its default."""
     assert list(refused(given, everywhere)) == []
 
 
@@ -87,27 +86,7 @@ def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_choice_that_nobody_can_mean_is_refused_with_what_to_do(changed: dict[str, str], sentence: str) -> None:
-    """One at a time, beside others that fit."""
     assert list(refused({**FITTING, **changed}, everywhere)) == [sentence]
-
-
-@pytest.mark.parametrize(
-    ("copies", "region", "is_refused"),
-    [
-        ("LRS", "italynorth", False),
-        ("GRS", "italynorth", True),
-        ("GRS", "westus", False),
-        ("ZRS", "italynorth", False),
-        ("ZRS", "westus", True),
-        ("GZRS", "italynorth", True),
-        ("GZRS", "westus3", False),
-    ],
-)
-def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str, is_refused: bool) -> None:
-    """In other zones where there are none, in a paired region where there is none."""
-    said = list(refused({"AZURE_LOCATION": region, "STORAGE_REDUNDANCY": copies}, lambda service: None))
-
-    assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused
 
 
 def test_what_is_refused_ends_the_command(

@@ -35,16 +35,6 @@ def test_the_apps_own_identity_has_no_role_where_its_package_is() -> None:
     )
 
 
-@pytest.mark.behaviour("template.infra-package-apart")
-def test_the_packages_identity_reaches_its_one_container() -> None:
-    """Not the account, and as one that reads and writes, not as its owner."""
-    tree = parsed(INFRA / "app" / "package.bicep")
-    assignments = [one for one in tree["resources"].values() if one["type"].endswith("/roleAssignments")]
-
-    assert [config_of(one)["scope"] for one in assignments] == ["container"]
-    assert tree["variables"]["blobContributor"]["value"] == "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
-
-
 @pytest.mark.behaviour("template.infra-closed")
 @pytest.mark.parametrize(
     ("place", "flag", "if_true", "if_false"),

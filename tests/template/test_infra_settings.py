@@ -11,15 +11,13 @@ from agents.models import SETTINGS as MODEL_SETTINGS
 from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
-from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY
 from hosting.core.stores.tables import TablesThreadStore
 from hosting.errors import ConfigurationError
 from hosting.host_settings import task_hub
-from hosting.settings import Settings, read_settings
+from hosting.settings import read_settings
 from hosting.store_choice import choose_thread_store
-from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
+from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
 
-API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for part in SETTINGS for field in part.model_fields.values()}
@@ -80,31 +78,6 @@ def test_every_app_setting_of_infra_is_read_by_somebody() -> None:
 
 
 @pytest.mark.behaviour("template.infra-settings")
-def test_the_app_is_given_every_setting_of_api_bicep_in_one_place() -> None:
-    """Settings are written whole, so a second place would take away what the first one wrote."""
-    written = {name for name in API["variables"] if name.lower().endswith("settings")}
-    united = [*API_SETTINGS, "secretSettings"]  # a parameter: references, over the settings of the same names
-    union = {"type": "union", "parameters": {f"arg_{n}": name for n, name in enumerate(united, 1)}}
-
-    assert API["resources"]["settings"]["config"] == {
-        "parent": "app",
-        "name": "appsettings",
-        "properties": {"function": union},
-    }
-    assert written == set(API_SETTINGS)
-    assert "appSettings" not in set(keys_in(API["resources"]["app"]))
-
-
-@pytest.mark.behaviour("template.infra-settings")
-def test_the_app_is_made_once_its_identity_may_use_what_the_settings_name() -> None:
-    """A host that starts without its roles, or without a way to its storage, fails and is slow to try again."""
-    assert set(config_of(parsed(MAIN)["modules"]["api"])["dependsOn"]) == {
-        "roles",
-        *(name for name in parsed(MAIN)["modules"] if name.endswith(("Endpoint", "Endpoints"))),
-    }
-
-
-@pytest.mark.behaviour("template.infra-settings")
 def test_a_setting_of_the_code_that_infra_leaves_out_has_its_row_in_docs() -> None:
     """Whoever runs the app on Azure sets it there, by hand."""
     pages = "\n".join(
@@ -124,17 +97,6 @@ def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(
 
     assert isinstance(log, TablesThreadStore)
     assert not any(name.endswith("ServiceUri") for name in environ)
-
-
-@pytest.mark.behaviour("template.infra-settings")
-def test_the_container_of_a_deployment_is_the_one_that_the_archive_uses() -> None:
-    """Its name, its partition key and its database; the app may not make one, and would find none."""
-    resources = parsed(INFRA / "app" / "cosmos.bicep")["resources"]
-    database = config_of(resources["database"])["properties"]["resource"]
-    container = config_of(resources["container"])["properties"]["resource"]
-
-    assert database["id"] == Settings().cosmos_database
-    assert (container["id"], container["partitionKey"]["paths"]) == (CONTAINER, [PARTITION_KEY])
 
 
 @pytest.mark.behaviour("template.infra-settings")
@@ -205,13 +167,3 @@ def test_every_service_that_the_app_talks_to_has_its_role_and_there_is_no_other(
     """By Azure's own ids; a wrong one is an app that starts and then is refused everything."""
     assert set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", ROLES)) == set(BUILT_IN.values())
     assert [name for name in BUILT_IN if name not in ROLES] == []
-
-
-@pytest.mark.behaviour("template.infra-roles")
-def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
-    """The least that is needed: a role on the resource group would reach what is put there later."""
-    assignments = re.findall(r"^resource (\w+) 'Microsoft.Authorization/roleAssignments@", ROLES, re.MULTILINE)
-    scopes = re.findall(r"^  scope: (\w+)$", ROLES, re.MULTILINE)
-
-    assert len(scopes) == len(assignments)
-    assert set(scopes) == {"storage", "insights", "taskHub", "search", "modelAccount"}

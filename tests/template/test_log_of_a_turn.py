@@ -85,7 +85,6 @@ def test_a_plain_turn_leaves_six_records_and_800_bytes_at_most() -> None:
 
 @pytest.mark.behaviour("template.log-of-a-turn")
 def test_the_page_of_costs_has_the_recording_and_what_is_left_of_it() -> None:
-    """By category, before and after."""
     shown = {re.sub(r"[`]", "", cells[0]).replace("<agent>", "Echo"): cells[1:] for cells in rows(COSTS, "category")}
     counts = {name: Logged(*(int(number.replace(",", "")) for number in cells[:2])) for name, cells in shown.items()}
 

@@ -136,7 +136,6 @@ def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_ed
 def test_without_that_python_the_package_has_no_bytecode_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another version's would be ignored there."""
     monkeypatch.setenv("PATH", str(tmp_path))
     printed = make_package(app(tmp_path, OTHER), tmp_path / PACKAGE)
 
@@ -155,7 +154,6 @@ def test_without_that_python_the_package_has_no_bytecode_and_says_so(
 def test_a_package_that_cannot_be_made_is_refused_with_a_sentence(
     path: str, text: str, sentence: str, tmp_path: Path
 ) -> None:
-    """azd stops at an exit code other than 0."""
     (app(tmp_path) / path).write_text(text, encoding="utf-8")
 
     with pytest.raises(PackageError, match=re.escape(sentence)):
@@ -175,7 +173,6 @@ def test_a_package_that_cannot_be_made_is_refused_with_a_sentence(
     ],
 )
 def test_funcignore_is_read_as_git_reads_such_a_file(lines: list[str], tmp_path: Path) -> None:
-    """azd and Core Tools take the same patterns."""
     paths = [
         "top.py",
         "keep.md",

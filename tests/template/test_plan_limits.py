@@ -59,12 +59,6 @@ def test_as_many_slow_runs_go_at_once_as_are_promised() -> None:
 
 
 @pytest.mark.behaviour("template.plan-limits")
-def test_a_finished_run_waits_for_no_other_of_its_batch() -> None:
-    """With larger batches a run is visible only when every queued one is done."""
-    assert DURABLE["maxEntityOperationBatchSize"] == 1
-
-
-@pytest.mark.behaviour("template.plan-limits")
 def test_the_plan_is_the_one_that_these_limits_are_meant_for() -> None:
     """Memory and Python as the docs say; as many waiting requests on one instance as it can keep open cheaply."""
     assert re.findall(r"instanceMemoryMB: (\d+)", API) == ["2048"]

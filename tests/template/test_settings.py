@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import READ_BY_LIBRARIES, create_chat_client
+from agents.models import READ_BY_LIBRARIES
 from hosting.assembly import SETTINGS
-from hosting.offline.model import OfflineChatClient
-from hosting.settings import AllSettings, names_of
-from tests.support.settings_template import set_values, template_values
+from hosting.settings import names_of
+from tests.support.settings_template import template_values
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYED = [ROOT / "function_app.py", *(ROOT / "agents").rglob("*.py"), *(ROOT / "hosting").rglob("*.py")]
@@ -67,11 +66,3 @@ def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
 
     assert settings_in_code() - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
-
-
-def test_the_template_changes_nothing() -> None:
-    """With the template's values the app is as with none: offline, and with the library's defaults."""
-    settings = AllSettings(template_values(), SETTINGS)
-
-    assert [settings.of(part) for part in SETTINGS] == [part() for part in SETTINGS]
-    assert isinstance(create_chat_client(set_values()), OfflineChatClient)

@@ -41,7 +41,6 @@ SHOWN = """new Promise(done => setInterval(() => {
 
 
 async def test_the_first_page_leads_to_an_answer_that_streams_and_to_every_route(tmp_path: Path) -> None:
-    """By links alone, and with nothing from elsewhere."""
     for name in APP:
         shutil.copy(ROOT / name, tmp_path)
     with RunningHost(tmp_path, environ=dict.fromkeys(SETTINGS, "")) as app:

@@ -17,7 +17,6 @@ from tests.support.clerk import clerk
 @pytest.mark.slow
 @pytest.mark.behaviour("approvals.orchestrations")
 def test_a_client_gets_the_requests_and_brings_the_answers(options: dict[str, Any]) -> None:
-    """As an orchestration does."""
     notes: list[str] = []
     with task_hub() as address:
         worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **options)

@@ -32,7 +32,6 @@ class City(BaseModel):
 
 @pytest.mark.behaviour("console.client")
 def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
-    """And a run without one is alone."""
     with console.client() as client:
         writer = client.get_agent("writer")
         session = writer.create_session()
@@ -89,7 +88,6 @@ async def test_a_client_says_what_becomes_of_a_run_of_the_thread_that_has_not_en
 
 @pytest.mark.behaviour("console.client")
 async def test_an_event_loop_awaits_the_response(console: Console) -> None:
-    """With its value, as the model that was wanted."""
     async with (
         AsyncTaskHubGrpcClient(host_address=console.address) as hub,
         AsyncAgentClient(hub, **console.options) as client,
@@ -126,7 +124,6 @@ def test_a_run_that_fails_raises_an_error_that_names_agent_and_run(console: Cons
 
 @pytest.mark.behaviour("console.client")
 def test_a_run_that_outlives_the_wait_raises_an_error_that_names_agent_and_run(console: Console) -> None:
-    """The run goes on."""
     with console.client(AGENT_WAIT_SECONDS="0") as client, pytest.raises(AgentRunError) as pending:
         client.get_agent("writer").run("meet 2")
     end_meeting(console)
@@ -148,7 +145,6 @@ def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
 
 @pytest.mark.behaviour("console.client")
 async def test_an_engine_that_cannot_be_reached_is_named() -> None:
-    """Not by the text of the transport."""
     nowhere = TaskHubClient(TaskHubGrpcClient(host_address="127.0.0.1:1"))
 
     with pytest.raises(EngineUnavailableError, match="The durable engine cannot be reached"):
@@ -157,7 +153,6 @@ async def test_an_engine_that_cannot_be_reached_is_named() -> None:
 
 @pytest.mark.behaviour("console.client")
 async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Console) -> None:
-    """Each with the time of its last change."""
     with console.client() as client:
         critic = client.get_agent("critic")
         for thread_id in ("b", "a", "c"):
@@ -210,7 +205,6 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(options: dict[str, Any]) -> N
 
 @pytest.mark.behaviour("console.client")
 def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
-    """Its runs would never end."""
     with pytest.raises(ConfigurationError, match="which clients cannot share with workers"):
         AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"})
 

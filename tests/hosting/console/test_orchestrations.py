@@ -23,7 +23,6 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
 @pytest.mark.behaviour("console.orchestrations")
 def test_runs_yielded_together_answer_in_the_order_of_the_list(console: Console) -> None:
-    """As the SDK's own tasks do."""
     assert console.result("ask_both", "what now?") == ("COMPLETED", json.dumps(["echo: what now?"] * 2))
 
 
@@ -48,7 +47,6 @@ def test_a_run_without_an_answer_raises_the_error_of_every_host(
 
 @pytest.mark.behaviour("console.orchestrations")
 def test_an_error_left_alone_fails_the_orchestration_and_names_agent_run_and_cause(console: Console) -> None:
-    """What the model raised stays inside."""
     status, output = console.result("left_alone", "fail")
 
     assert status == "FAILED"
@@ -58,7 +56,6 @@ def test_an_error_left_alone_fails_the_orchestration_and_names_agent_run_and_cau
 
 @pytest.mark.behaviour("console.orchestrations")
 def test_an_agent_that_is_not_registered_fails_the_orchestration_at_once(console: Console) -> None:
-    """By the sentence that names those that are."""
     status, output = console.result("call_nobody", "hi")
 
     assert status == "FAILED"

@@ -71,7 +71,6 @@ def office(options: dict[str, Any]) -> Iterator[Office]:
 @pytest.mark.slow
 @pytest.mark.behaviour("console.tools")
 def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(office: Office) -> None:
-    """By the id that the model got."""
     report = office.reported("call start_report topic=cats")
     office.hub.wait_for_orchestration_start(report, timeout=GUARD_SECONDS)
     assert office.reported(f"call approve_report report_id={report}") == report

@@ -133,7 +133,6 @@ async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: 
 
 
 async def test_a_deletion_that_was_begun_ends_while_its_agent_is_out_of_the_app(deployments: Deployments) -> None:
-    """Whoever began it died before its entity had it."""
     async with deployments.serving(agent("Extra")) as http:
         await deployments.fill(http, "Extra")
     async with deployments.serving(agent("Extra"), AGENT_WAIT_SECONDS="0.01") as http:

@@ -52,7 +52,6 @@ async def answered(reply: Reply | Streamed | Exception) -> Response:
     ],
 )
 async def test_nobody_on_the_way_keeps_an_answer(reply: Reply | Streamed | Exception, cache_control: str) -> None:
-    """A problem and a defect neither."""
     assert (await answered(reply)).headers["cache-control"] == cache_control
 
 

@@ -81,7 +81,6 @@ async def test_a_classic_route_gets_the_request_that_it_expects(client: httpx.As
 
 @pytest.mark.behaviour("hosting.classic-routes")
 async def test_an_async_route_without_annotation_may_answer_text(client: httpx.AsyncClient) -> None:
-    """As in an app without the extension."""
     answer = await client.get("/api/plain")
 
     assert (answer.text, answer.headers["content-type"]) == ("Grüße", "text/plain; charset=utf-8")
@@ -89,7 +88,6 @@ async def test_an_async_route_without_annotation_may_answer_text(client: httpx.A
 
 @pytest.mark.behaviour("hosting.classic-routes")
 async def test_a_route_in_the_extensions_own_types_is_left_alone(client: httpx.AsyncClient) -> None:
-    """And the agents answer beside them."""
     answer = await client.get("/api/modern")
     agents = await client.post("/api/agents/Joker/run", json={"message": "hi"})
 

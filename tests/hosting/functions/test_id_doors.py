@@ -67,7 +67,6 @@ async def test_no_tool_call_or_carried_request_names_a_thread_or_a_run_outside_t
 async def test_every_id_of_the_alphabet_is_taken_at_every_door(
     direct: Api, direct_host: DirectHost, value: str
 ) -> None:
-    """And it is the same thread at each of them."""
     doors: list[Callable[[], Awaitable[httpx.Response]]] = [
         lambda: direct.http.post(RUN, json={"message": "hi", "sessionId": value}),
         lambda: direct.http.post(RUN, params={"thread_id": value}, json={"message": "hi"}),

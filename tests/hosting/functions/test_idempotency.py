@@ -51,7 +51,6 @@ async def test_eight_at_once_under_one_key_are_one_run(direct: Api) -> None:
 @pytest.mark.behaviour("http.idempotency-key-reused")
 @pytest.mark.parametrize("other", [{"message": "ho"}, {"enable_tool_calls": False}])
 async def test_another_request_under_the_same_key_is_refused(direct: Api, other: dict[str, Any]) -> None:
-    """409, and the first run is not disturbed."""
     key = new_key()
     await send(direct, key)
     before, _ = await direct.stored()
@@ -64,7 +63,6 @@ async def test_another_request_under_the_same_key_is_refused(direct: Api, other:
 
 @pytest.mark.behaviour("http.idempotent")
 async def test_a_failed_run_is_not_run_again_by_its_key(direct: Api) -> None:
-    """The recorded failure is the answer."""
     key = new_key()
 
     first = await send(direct, key, "fail")

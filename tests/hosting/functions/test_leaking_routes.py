@@ -49,11 +49,6 @@ helpers = types.ModuleType("helpers")
 helpers.reply = answered  # type: ignore[attr-defined]
 
 
-def direct(req: Any, client: Any) -> Any:
-    """Use the method itself."""
-    return client.wait_for_completion_or_create_check_status_response(req, "id")
-
-
 def by_its_name(req: Any, client: Any) -> Any:
     """Ask for the method by a text."""
     return getattr(client, "create_check_status_response")(req, "id")  # noqa: B009
@@ -62,25 +57,6 @@ def by_its_name(req: Any, client: Any) -> Any:
 def by_a_helper(req: Any, client: Any) -> Any:
     """Call a function that calls one."""
     return by_way_of_another(req, client)
-
-
-def by_a_module(req: Any, client: Any) -> Any:
-    """Call a function of another module."""
-    return helpers.reply(req, client)
-
-
-def by_a_class(req: Any, client: Any) -> Any:
-    """Call a method."""
-    return Answers.told(req, client)
-
-
-def inside(req: Any, client: Any) -> Any:
-    """Have a function of its own do it."""
-
-    def reply() -> Any:
-        return answered(req, client)
-
-    return reply()
 
 
 def decorated(handler: Handler) -> Handler:
@@ -112,13 +88,10 @@ def warnings_of(handler: Handler, capsys: pytest.CaptureFixture[str]) -> list[st
 
 
 @pytest.mark.behaviour("owners.orchestration-state")
-@pytest.mark.parametrize(
-    "handler", [direct, by_its_name, by_a_helper, by_a_module, by_a_class, inside, decorated(answered)]
-)
+@pytest.mark.parametrize("handler", [by_its_name, by_a_helper, decorated(answered)])
 def test_a_route_is_named_wherever_in_the_app_the_urls_are_made(
     handler: Handler, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the function that answers."""
     (line,) = warnings_of(handler, capsys)
     assert " answers with management URLs, which hold a key to every conversation." in line
 

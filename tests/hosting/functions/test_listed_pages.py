@@ -74,7 +74,6 @@ async def get(app: DirectHost, path: str) -> httpx.Response:
 
 @pytest.mark.parametrize("path", LISTS)
 async def test_an_empty_cursor_is_none(engine: Engine, path: str) -> None:
-    """As the real host's last page has it."""
     answer = await get(engine.app, path)
 
     assert (answer.status_code, answer.json().get("next_cursor")) == (200, None)
@@ -87,7 +86,6 @@ async def test_an_empty_cursor_is_none(engine: Engine, path: str) -> None:
 async def test_a_list_that_leads_to_the_same_page_again_is_an_error(
     engine: Engine, path: str, cursors: dict[str, str]
 ) -> None:
-    """And not one that never answers."""
     engine.follow = cursors.__getitem__
 
     answer = await get(engine.app, path)

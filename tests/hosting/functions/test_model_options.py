@@ -126,7 +126,6 @@ async def test_an_agent_that_declares_nothing_ignores_all_and_refuses_a_choice_o
     ],
 )
 async def test_an_option_out_of_its_bounds_is_refused_by_its_place(options: Any, detail: str | None) -> None:
-    """And no thread begins."""
     body = json.dumps({"message": "hello", "thread_id": "t", "options": options})
     async with served(app()) as (_, http):
         answer = await http.post("/api/agents/Joker/run", content=body, headers={"content-type": "application/json"})
@@ -160,7 +159,6 @@ async def test_an_option_out_of_its_bounds_is_refused_by_its_place(options: Any,
     ],
 )
 def test_what_declares_no_option_is_refused_at_the_start(declared: Any, sentence: str) -> None:
-    """By a sentence that says what to give."""
     with pytest.raises(ConfigurationError, match=sentence):
         app(declared)
 

@@ -74,7 +74,6 @@ def asking(*agents: str, log: str = "memory") -> AgentFunctionApp:
 @pytest.mark.behaviour("orchestrations.new-agent")
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_call_whose_operation_an_older_instance_failed_is_made_again(times: int) -> None:
-    """It is one run, in its place among the others."""
     unkind = Armed()
     for nth in range(1, times + 1):
         unkind.arm(Fault.LOST_OPERATION, NEWCOMER, nth)
@@ -121,7 +120,6 @@ async def third_wait(running: EngineApp) -> str:
 
 @pytest.mark.behaviour("orchestrations.new-agent")
 async def test_a_call_of_an_agent_that_nobody_has_fails_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After as many waits as a deployment may take."""
     monkeypatch.setattr(agent_calls, "MOST_WAITS", 3)
     async with engine_app(asking("Other")) as running:
         await running.start("ask", "i", ["Joker"])

@@ -41,7 +41,6 @@ async def test_each_door_has_the_one_rule(door: Door) -> None:
 
 @pytest.mark.behaviour("options.doors")
 async def test_options_in_two_places_of_one_request_are_refused() -> None:
-    """Neither is the right one."""
     sent = {"options": {"temperature": 1}}
     params = {"message": message("hello", metadata=sent), "metadata": sent}
     async with doors_of(DECLARED) as doors:

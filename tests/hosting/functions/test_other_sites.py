@@ -31,7 +31,6 @@ async def test_a_form_of_another_site_s_page_starts_nothing(direct: Api, site: s
 
 
 async def test_it_cancels_resets_and_answers_nothing_either(direct: Api) -> None:
-    """A form without a body has no content type."""
     thread = "/api/agents/Joker/threads/kept"
     run = (await direct.http.post(RUN, json={"message": "hi", "thread_id": "kept"})).json()["run_id"]
     paths = [f"{thread}/reset", f"{thread}/runs/{run}/cancel", f"{thread}/approvals/{'0' * 32}"]
@@ -42,7 +41,6 @@ async def test_it_cancels_resets_and_answers_nothing_either(direct: Api) -> None
 
 @pytest.mark.parametrize("headers", ASKED_FIRST)
 async def test_what_a_browser_asks_for_first_is_the_host_s_to_allow(direct: Api, headers: dict[str, str]) -> None:
-    """Its CORS settings name the pages that may."""
     sent = {"sec-fetch-site": "cross-site", "content-type": "text/plain", **headers}
     answer = await direct.http.post(
         RUN,
@@ -55,7 +53,6 @@ async def test_what_a_browser_asks_for_first_is_the_host_s_to_allow(direct: Api,
 
 @pytest.mark.parametrize("site", ["same-origin", "none", None])
 async def test_forms_of_own_pages_and_of_programs_are_served(direct: Api, site: str | None) -> None:
-    """A program says nothing of a site."""
     headers = {"content-type": "text/plain", **({"sec-fetch-site": site} if site else {})}
     answer = await direct.http.post(RUN, content="Tell me a joke", headers=headers)
 

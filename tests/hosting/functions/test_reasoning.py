@@ -87,7 +87,6 @@ async def everything(http: Any) -> str:
 @pytest.mark.behaviour("reasoning.shown")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_kept_thoughts_are_shown_to_no_caller(streamed: bool) -> None:
-    """In no answer about the thread or its run."""
     async with served(app("keep")) as (_, http):
         answer = await ask(http, "look", thread_id="t", stream=streamed)
         read = await everything(http)
@@ -123,7 +122,6 @@ async def test_shown_thoughts_are_read_and_what_a_provider_sealed_is_not(streame
 
 @pytest.mark.behaviour("reasoning.refused")
 def test_another_switch_is_refused_at_the_start() -> None:
-    """By its value, and what a workflow cannot do."""
     with pytest.raises(ConfigurationError, match=r"reasoning of agent 'Joker' is 'hide'\. Give one of"):
         app("hide")
     with pytest.raises(ConfigurationError, match=r"reasoning of workflow 'Write' is 'drop', and its executors keep"):

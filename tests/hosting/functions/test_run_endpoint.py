@@ -75,7 +75,6 @@ async def test_a_peers_text_request_is_answered_in_text_with_its_thread_in_a_hea
 @pytest.mark.behaviour("http.peer-requests")
 @pytest.mark.parametrize("spelling", ["header", "waitForResponse"])
 async def test_a_peer_that_does_not_wait_gets_202_and_the_runs_location(api: Api, spelling: str) -> None:
-    """The location answers the run once it has ended."""
     thread = new_thread()
     if spelling == "header":
         headers = {"x-ms-wait-for-response": "false", "content-type": "application/json"}
@@ -161,7 +160,6 @@ async def test_a_failed_run_is_shown_by_its_status_and_left_out_of_what_the_mode
 )
 @pytest.mark.behaviour("http.negotiates")
 async def test_the_answers_form_is_what_accept_prefers(direct: Api, content_type: str, accept: str, form: str) -> None:
-    """Without a preference it is as the request was."""
     body = '{"message": "hi"}' if "json" in content_type else "hi"
 
     answer = await direct.http.post(RUN, content=body, headers={"content-type": content_type, "accept": accept})

@@ -65,7 +65,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.behaviour("service.leave")
 @pytest.mark.parametrize("path", ["agents/Joker/threads", "openai/v1/models"])
 async def test_a_process_that_has_begun_no_run_hears_that_it_is_to_end(path: str) -> None:
-    """It may follow those of others."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         app = app_of(scripted_agent("Joker"), wires=["responses"])

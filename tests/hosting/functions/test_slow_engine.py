@@ -70,7 +70,6 @@ async def test_a_call_that_nobody_takes_fails_in_time(call: str) -> None:
 
 @pytest.mark.behaviour("http.full-disk")
 async def test_a_list_that_nobody_sends_fails_in_time() -> None:
-    """It is asked for by the engine's own HTTP API."""
     async with silent_server() as url:
         stalled = SimpleNamespace(_orchestration_bindings=SimpleNamespace(rpc_base_url=url))
 
@@ -152,7 +151,6 @@ async def asked(sdk: Any, *, wait_seconds: float = GUARD_SECONDS) -> tuple[int, 
 @pytest.mark.behaviour("service.late-answers")
 @pytest.mark.parametrize("lost", [{"start": 1}, {"status": 1}, {"status": 2}])
 async def test_an_orchestration_that_was_started_is_answered_whatever_answer_was_lost(lost: dict[str, int]) -> None:
-    """Whoever is refused one starts another."""
     sdk = Deaf(lost)
 
     assert await asked(sdk) == (200, '"done"')
@@ -161,7 +159,6 @@ async def test_an_orchestration_that_was_started_is_answered_whatever_answer_was
 
 @pytest.mark.behaviour("service.late-answers")
 async def test_an_orchestration_of_which_nobody_can_tell_is_answered_with_its_place() -> None:
-    """It was started."""
     status, body = await asked(Deaf({"status": 1}), wait_seconds=0.0)
 
     assert (status, json.loads(body)["status"]) == (202, "Pending")
@@ -169,7 +166,6 @@ async def test_an_orchestration_of_which_nobody_can_tell_is_answered_with_its_pl
 
 @pytest.mark.behaviour("service.late-answers")
 async def test_an_orchestration_that_was_not_started_is_refused() -> None:
-    """It may be started again."""
     status, body = await asked(Deaf({"start": 1}, is_away=True))
 
     assert (status, json.loads(body)["code"]) == (503, "engine_unavailable")

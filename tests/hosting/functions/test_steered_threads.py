@@ -84,7 +84,6 @@ async def test_who_does_not_wait_follows_the_message_to_the_run_that_took_it() -
 
 
 async def test_a_message_joins_at_every_door_of_an_agent_that_says_so() -> None:
-    """In the words that each protocol has for it."""
     wires = ["responses", "a2a", "ag-ui"]
     call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("task", contextId="t")}}
     async with at_work(wires=wires, enable_mcp_tool_trigger=True) as (working, host, http, first):

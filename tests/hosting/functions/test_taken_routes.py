@@ -72,7 +72,6 @@ def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
     ],
 )
 def test_a_route_that_leaves_ours_alone_is_the_users_choice(name: str, route: str, methods: list[str] | None) -> None:
-    """Another verb, another path, or what ours leave."""
     indexed(name, route, methods)
 
 
@@ -136,7 +135,6 @@ async def test_a_name_of_ours_is_refused_where_the_app_has_it_and_free_where_it_
 
 @pytest.mark.behaviour("hosting.no-agents-warned")
 def test_an_app_without_agents_is_warned(capsys: pytest.CaptureFixture[str]) -> None:
-    """It starts: its author may be about to add some."""
     app_of().get_functions()
     app_of(scripted_agent("Joker")).get_functions()
 

@@ -26,7 +26,6 @@ async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
 
 @pytest.mark.behaviour("http.reads-threads")
 async def test_a_thread_has_its_times_its_size_and_its_use(api: Api) -> None:
-    """Counted over all turns."""
     thread_id = (await api.ask("one")).json()["thread_id"]
     await api.ask("two", thread_id=thread_id)
     text = (await api.entries(thread_id, turns=2)) and await api.state(thread_id)
@@ -77,7 +76,6 @@ async def test_an_answer_is_read_from_the_moment_that_its_run_has_ended(direct: 
 
 @pytest.mark.behaviour("http.exports-threads")
 async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> None:
-    """All messages are in it."""
     run = (await api.ask("canary of the export")).json()
     await api.entries(run["thread_id"])
 
@@ -91,7 +89,6 @@ async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> Non
 
 @pytest.mark.behaviour("http.lists-runs")
 async def test_the_runs_of_a_thread_are_listed_the_newest_first(direct: Api) -> None:
-    """With their status; a failed one is among them."""
     first = (await direct.ask("one")).json()
     failed = (await direct.ask("fail", thread_id=first["thread_id"])).json()
 
@@ -291,7 +288,6 @@ async def test_threads_are_listed_by_change_and_counted_by_day(socket: Api) -> N
 
 @pytest.mark.behaviour("http.lists-agents")
 async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
-    """Those without an HTTP endpoint too."""
     agents = {agent["name"]: agent for agent in (await direct.http.get("/api/agents")).json()["agents"]}
 
     assert agents["Joker"]["run_url"] == str(direct.http.base_url.join("/api/agents/Joker/run"))
@@ -302,7 +298,6 @@ async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
 
 @pytest.mark.behaviour("http.readiness")
 async def test_readiness_reaches_the_stores(api: Api) -> None:
-    """And nothing more."""
     assert (await api.http.get("/api/health/ready")).json() == {"status": "ready"}
 
 
@@ -330,7 +325,6 @@ async def test_readiness_reaches_the_stores(api: Api) -> None:
     ],
 )
 async def test_what_is_not_there_or_not_askable_is_refused(direct: Api, method: str, path: str, error: type) -> None:
-    """By a problem that names it."""
     url = f"{THREADS}/{path}" if not path.startswith("?") else f"{THREADS}{path}"
 
     answer = await direct.http.request(method, url)

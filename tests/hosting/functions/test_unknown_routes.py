@@ -55,7 +55,6 @@ LACKS_WORKFLOWS = "This app has no workflows. GET agents lists its agents."
 async def test_a_route_that_the_app_does_not_have_is_refused_in_a_sentence(
     request_line: str, status: int, code: str, sentence: str
 ) -> None:
-    """As anything else that is unknown."""
     method, _, path = request_line.partition(" ")
     app = app_of(scripted_agent("Joker"), environ={"AGENT_LOG": "memory", "AGENT_SCHEDULES": "0"})
     async with served(app) as (_, http):
@@ -67,7 +66,6 @@ async def test_a_route_that_the_app_does_not_have_is_refused_in_a_sentence(
 
 @pytest.mark.behaviour("http.unknown-routes")
 async def test_who_is_not_signed_in_learns_nothing_of_what_the_app_has() -> None:
-    """The refusal is the same as everywhere."""
     async with served(app_of(scripted_agent("Joker"), principal=signed_in)) as (_, http):
         answers: list[httpx.Response] = [
             await http.get(f"/api/{path}") for path in ("agents/bob/memory", "workflows/x")

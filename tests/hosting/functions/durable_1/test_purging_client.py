@@ -44,7 +44,6 @@ class SdkClient:
     ],
 )
 async def test_an_orchestration_is_purged_once_it_has_ended(status: str | None, deleted: int, outcome: Purge) -> None:
-    """No purge of a running one is even requested."""
     sdk = SdkClient(status, deleted)
 
     assert await DurableClient(sdk).purge("one") == outcome
@@ -54,7 +53,6 @@ async def test_an_orchestration_is_purged_once_it_has_ended(status: str | None, 
 @pytest.mark.behaviour("erasure.instances")
 @pytest.mark.parametrize("instance_id", ["", ".", ".."])
 async def test_an_id_that_would_be_another_address_is_never_requested(instance_id: str) -> None:
-    """The URL of no instance is that of all of them."""
     sdk = SdkClient("Completed")
 
     assert await DurableClient(sdk).purge(instance_id) == "missing"
@@ -63,7 +61,6 @@ async def test_an_id_that_would_be_another_address_is_never_requested(instance_i
 
 @pytest.mark.behaviour("erasure.instances")
 async def test_an_id_stays_one_part_of_the_address() -> None:
-    """Whatever its orchestration was called."""
     sdk = SdkClient("Completed")
 
     await DurableClient(sdk).purge("../a?b#c d")
@@ -73,7 +70,6 @@ async def test_an_id_stays_one_part_of_the_address() -> None:
 
 @pytest.mark.behaviour("erasure.instances")
 async def test_an_engine_that_is_away_is_an_error_that_says_so() -> None:
-    """By an error of ours."""
 
     class Away(SdkClient):
         """The engine cannot be reached."""

@@ -76,7 +76,6 @@ async def test_one_that_has_called_http_goes_on(tmp_path: Path) -> None:
 
 
 async def test_an_execution_of_2_x_fails_under_1_7_and_says_so(tmp_path: Path) -> None:
-    """And nothing is done again. Under 2.x it ends."""
     acted: list[str] = []
     async with engine_app(make_app(acted), clock=FastClock(), inner=load("later", tmp_path)) as running:
         await running.hub.raise_event("i", "go", "null")
@@ -225,7 +224,6 @@ def calls_http(context: OrchestrationContext, _: Any) -> Steps:
 
 
 def test_a_call_of_http_that_got_no_answer_fails_its_code() -> None:
-    """As the sub-orchestration of 2.x would."""
     failed = {"taskScheduledId": 0, "failureDetails": {"errorType": "TaskFailed", "errorMessage": "refused"}}
     past = [*started(), event(0, taskScheduled={"name": "BuiltIn::HttpActivity"})]
 

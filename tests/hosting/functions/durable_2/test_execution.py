@@ -46,7 +46,6 @@ def begun(made: Episode) -> tuple[str, str]:
 
 
 def test_the_ids_of_an_execution_are_those_of_1_7() -> None:
-    """They are made of the same name."""
     name = ExecutionName.of_start("i", "x")
     made, _ = episode()
 
@@ -67,7 +66,6 @@ def test_what_an_execution_begins_has_the_same_ids_when_it_is_begun_again() -> N
 
 
 def test_an_execution_without_an_input_has_none() -> None:
-    """And hands one on."""
     made, started = episode(None)
 
     assert not started.HasField("input")
