@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pycep import BicepParser
+if TYPE_CHECKING:
+    from pycep import BicepParser
 
 ROOT = Path(__file__).resolve().parents[2]
 INFRA = ROOT / "infra"
@@ -27,8 +28,10 @@ def tree_of(text: str) -> dict[str, Any]:
 
 
 @cache
-def parser() -> BicepParser:
-    """The one parser: it takes longer to be made than to read most files."""
+def parser() -> "BicepParser":
+    """The one parser: it takes longer to be made than to read most files, and half a second to be imported."""
+    from pycep import BicepParser
+
     return BicepParser()
 
 

@@ -18,7 +18,7 @@ from hosting.settings import read_settings
 from hosting.store_choice import choose_thread_store
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
 
-API = parsed(INFRA / "app" / "api.bicep")
+API = INFRA / "app" / "api.bicep"
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for part in SETTINGS for field in part.model_fields.values()}
 PARAMETERS = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
@@ -60,13 +60,13 @@ BUILT_IN = {
 
 def as_deployed() -> dict[str, str]:
     """The host's settings as api.bicep writes them, with something where it says how to find the value."""
-    written = API["variables"]["hostSettings"]["value"]
+    written = parsed(API)["variables"]["hostSettings"]["value"]
     return {name: value if isinstance(value, str) and "." not in value else "given" for name, value in written.items()}
 
 
 def settings_of_the_app() -> set[str]:
     """The names that api.bicep sets, those included that main.bicep hands it."""
-    return setting_names(API["variables"]) | setting_names(parsed(MAIN)["modules"]["api"])
+    return setting_names(parsed(API)["variables"]) | setting_names(parsed(MAIN)["modules"]["api"])
 
 
 @pytest.mark.behaviour("template.infra-settings")
