@@ -1,12 +1,13 @@
 """A name has one meaning: no two classes or functions of the house are called the same."""
 
-import ast
+import re
 from collections import defaultdict
 
 import pytest
 
 from tests.architecture.imports import ROOT, module_name
 
+DEFINED = re.compile(r"^(?:class|(?:async )?def) ([A-Za-z]\w*)", re.MULTILINE)
 ONE_MEANING = {
     "AgentTask": "the task of a run, for each durable SDK",
     "DurableClient": "the client of an invocation, for each version of the Functions SDK",
@@ -28,9 +29,8 @@ def definitions() -> dict[str, list[str]]:
     """Return the modules of `hosting/` and `state/` that define each public class or function."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
-                found[node.name].append(module_name(path))
+        for name in DEFINED.findall(path.read_text(encoding="utf-8")):
+            found[name].append(module_name(path))
     return found
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.app_folder import MEASURED, ROOT, copied
-from benchmarks.catalogue import MEASURES
-from benchmarks.cli import main
 from benchmarks.host_process import hosted
 
 PAGE = (ROOT / "docs" / "contributing" / "benchmarks.md").read_text(encoding="utf-8")
@@ -52,12 +50,3 @@ async def test_a_host_is_ended_when_its_measure_breaks() -> None:
         with pytest.raises(OSError):
             async with host.connection():
                 pass
-
-
-def test_an_unknown_measure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["speed"])
-    printed = capsys.readouterr()
-
-    assert (ended.value.code, printed.out) == (2, "")
-    assert f"'speed' is no measure; there are {', '.join(MEASURES)}\n" in printed.err

@@ -54,27 +54,6 @@ def test_every_command_of_a_page_exists_and_needs_no_activated_environment(page:
 
 
 @pytest.mark.behaviour("docs.commands-work")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "python -m devhost keys",
-        "func start",
-        "pip install x",
-        ".venv/bin/python x",
-        "python dev.py host fly",
-        "python dev.py run --wach",
-        "python dev.py exec python -m nowhere",
-    ],
-)
-def test_a_command_that_would_not_work_is_found(command: str, tmp_path: Path) -> None:
-    """The reading of pages itself: in a sentence and in a block."""
-    page = tmp_path / "page.md"
-    page.write_text(f"Type `{command}`.\n\n    {command}\n\n$ {command}\n", encoding="utf-8")
-
-    assert [bool(refusal(found)) for found in commands_in(page)] == [True] * 3
-
-
-@pytest.mark.behaviour("docs.commands-work")
 def test_every_option_and_command_of_dev_py_is_documented() -> None:
     text = page("docs/reference/commands.md")
     (listed,) = [action.choices for action in command_line()._actions if isinstance(action.choices, dict)]

@@ -195,23 +195,3 @@ def test_what_cannot_be_rewritten_is_said_by_its_line(both_installed: Path, tmp_
     assert 'mine.agent_framework_azurefunctions = "agent-framework-azurefunctions"\r\n' in moved
     assert "workflows=[mine.one(os.environ), mine.two()], workflow=mine.built)" in moved
     assert moved.count("\n") == moved.count("\r\n") == BY_HAND.count("\n") + 1
-
-
-@pytest.mark.parametrize(
-    ("source", "folder", "why"),
-    [
-        ("nothing", "new", "nothing has no function_app.py. Name the folder of the app, where its host.json is."),
-        ("plain", "new", "No Python file in PARENT/plain uses Microsoft's package. There is nothing to move over."),
-        ("theirs", "theirs/new", "contain each other. Name a folder next to the app that you move over."),
-    ],
-)
-def test_nothing_is_written_where_there_is_nothing_to_move(
-    both_installed: Path, tmp_path: Path, source: str, folder: str, why: str
-) -> None:
-    write(tmp_path, {"plain/function_app.py": "app = 1\n", "theirs/function_app.py": APP})
-    before = files(tmp_path)
-    ended = move(both_installed, tmp_path, folder, "--from-upstream", source)
-
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert why.replace("PARENT", str(tmp_path)) in ended.stderr
-    assert files(tmp_path) == before

@@ -60,18 +60,6 @@ def test_the_wheel_has_the_skill_where_the_command_says(both_installed: Path, wh
     assert len(packed) == len(RECIPES) + 1
 
 
-def test_the_skill_has_the_form_that_coding_agents_read() -> None:
-    """A folder of the skill's name; its first lines name and describe it; it leads to each recipe once."""
-    text = (SKILL / "SKILL.md").read_text(encoding="utf-8")
-    front = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: ([^\n<>]{1,1024})\n---\n", text)
-
-    assert front is not None
-    assert front[1] == SKILL.name
-    assert sorted(re.findall(r"^\|.*\]\((references/[\w-]+\.md)\)", text, re.MULTILINE)) == [
-        f"references/{recipe.name}" for recipe in RECIPES
-    ]
-
-
 def test_a_copy_is_made_once_and_never_over_a_changed_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / ".claude" / "skills"
     assert [main(["--copy", str(folder)]), main(["--copy", str(folder)])] == [0, 0]

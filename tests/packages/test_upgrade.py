@@ -208,16 +208,6 @@ def test_an_app_of_another_kind_or_of_a_later_version_is_left(
     assert why in ended.stderr
 
 
-def test_without_a_record_the_pin_alone_is_raised(both_installed: Path, app: Path) -> None:
-    (app / ".template.json").unlink()
-    commit(app)
-    ended = upgrade(both_installed, app)
-
-    assert ended.returncode == 0, ended.stderr
-    assert set(written(app)) == {"requirements.txt", "requirements-dev.txt"}
-    assert "There is no .template.json that can be read, so the template's files are not known" in ended.stdout
-
-
 @pytest.mark.parametrize("way", ["parent", "folder link"])
 def test_a_record_that_leads_out_of_the_app_changes_nothing(
     both_installed: Path, app: Path, tmp_path: Path, way: str

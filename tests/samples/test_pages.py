@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import SETTINGS
-from tests.samples.folders import APPS, ROOT, SAMPLES, copy_app, page_of
+from tests.samples.folders import APPS, SAMPLES, copy_app, page_of
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
 from tests.support.running_host import START_GUARD_SECONDS, RunningHost, host_environment
 
@@ -70,9 +70,3 @@ def test_the_table_of_samples_has_a_row_for_each_and_no_other() -> None:
     linked = re.findall(r"^\| \[(\w+)\]\(\1/README\.md\) \|", (SAMPLES / "README.md").read_text("utf-8"), re.MULTILINE)
 
     assert sorted(linked) == sorted(path.parent.name for path in SAMPLES.glob("*/README.md"))
-
-
-@pytest.mark.parametrize("name", APPS)
-def test_a_sample_has_the_template_s_own_host_json(name: str) -> None:
-    """Its reasons stand in docs/reference/deployment.md, once for all."""
-    assert (SAMPLES / name / "host.json").read_bytes() == (ROOT / "host.json").read_bytes()

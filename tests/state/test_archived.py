@@ -12,11 +12,8 @@ from state.conversation import (
     append_turn,
     message_count,
     reset,
-    sums_before,
     with_generation,
     with_lenders,
-    with_older,
-    without_newest,
     without_oldest,
 )
 from state.extension import Lender, host_of, with_extension
@@ -45,31 +42,6 @@ def test_what_moves_is_counted_where_it_was() -> None:
     assert (archived.entries, archived.messages, archived.since) == (4, 4, since)
     assert message_count(twice) == message_count(conversation) == 8
     assert len(twice.data.conversation_history) == 4
-
-
-@pytest.mark.behaviour("archive.counts-all")
-def test_what_is_put_back_of_the_archived_entries_is_not_counted_as_archived_any_more() -> None:
-    """Their newest alone: the sums are those of the others."""
-    conversation = talk(4)
-    newest = [json.dumps(entry) for entry in json.loads(write(conversation))["data"]["conversationHistory"][2:6]]
-
-    back = with_older(without_oldest(conversation, 6), newest)
-
-    assert json.loads(write(back)) == json.loads(write(without_oldest(conversation, 2)))
-
-
-@pytest.mark.behaviour("archive.counts-all")
-def test_a_conversation_may_end_at_archived_entries_whose_sums_are_known() -> None:
-    """It is the one that had these archived and no others; sums of fewer than are wanted, or of none, are not taken."""
-    conversation = talk(4)
-    moved = without_oldest(conversation, 6)
-
-    ended = without_newest(moved, sums_before(without_oldest(conversation, 2), 2), through=3)
-
-    assert host_of(ended).archived == host_of(without_oldest(conversation, 4)).archived
-    assert (message_count(ended), len(ended.data.conversation_history)) == (4, 0)
-    for sums in (None, sums_before(conversation, 2), "[]", '"4"'):
-        assert without_newest(moved, sums, through=3) is moved
 
 
 LENDER = Lender("origin", "joker.app~origin/0", reset_at=0, generation=3, through=4)

@@ -47,19 +47,6 @@ def test_a_turn_raises_an_older_version_and_keeps_a_newer_one(before: str, after
     assert conversation.schema_version == after
 
 
-@pytest.mark.behaviour("state.keeps-the-unknown")
-def test_a_turn_keeps_what_others_stored() -> None:
-    """Extension data and unknown properties of every level of the document."""
-    before = read(
-        '{"schemaVersion":"1.2.0","x":1,"data":{"extensionData":{"a":[null]},"expirationTimeUtc":"t","y":{}}}'
-    )
-    after = json.loads(write(append_turn(before, a_request("r1"), a_response("r1", "hi"))))
-
-    assert (after["x"], after["data"]["y"], after["data"]["expirationTimeUtc"]) == (1, {}, "t")
-    assert after["data"]["extensionData"] == {"a": [None], "durableAgentHost": {"applied": ["r1"]}}
-    assert len(after["data"]["conversationHistory"]) == 2
-
-
 @pytest.mark.behaviour("state.applied-once")
 def test_the_ledger_outlives_a_reset() -> None:
     """A run or a reset that is delivered again is known."""
@@ -81,14 +68,6 @@ def test_the_ledger_is_bounded() -> None:
     assert response_of(conversation, "r0") is not None
     assert "r1" not in host_of(reset(conversation, "reset-1")).applied
     assert "r2" in host_of(reset(conversation, "reset-1")).applied
-
-
-@pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
-def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
-    conversation = stored(f'{{"durableAgentHost":{odd}}}')
-
-    assert (host_of(conversation).generation, host_of(conversation).applied) == (0, ())
-    assert host_of(append_turn(conversation, a_request("r1"), a_response("r1", "hi"))).applied == ("r1",)
 
 
 @pytest.mark.behaviour("state.keeps-session-state")

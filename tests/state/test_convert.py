@@ -239,17 +239,6 @@ def test_errors_and_usage_are_not_replayed() -> None:
     assert contents == ["hello", "seen", "hello"]
 
 
-@pytest.mark.behaviour("state.replays-as-plain")
-def test_sealed_thoughts_and_contents_without_a_type_of_the_schema_are_replayed_as_they_were() -> None:
-    """A provider wants its thoughts back with the call that they led to."""
-    said = [EVERY_CONTENT[name] for name in ("text_reasoning", "search_tool_call")]
-    conversation = conversation_of((a_request("r1"), a_response("r1", *said)))
-
-    assert [content.to_dict() for content in history_messages(conversation)[1].contents] == [
-        content.to_dict() for content in said
-    ]
-
-
 def test_thoughts_that_another_package_wrote_are_not_sent() -> None:
     """They have no seal, and a provider refuses thoughts without one."""
     text = write(conversation_of((a_request("r1"), a_response("r1", "seen"))))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state.codec import parse_entry, read
+from state.codec import read
 from state.conversation import cuts
 
 
@@ -43,15 +43,6 @@ def test_turns_are_whole() -> None:
 def test_a_call_and_its_result_are_not_parted() -> None:
     assert cuts_of(*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d")) == [6]
     assert cuts_of(*turn("a", ASKED), *turn("b", RESULT), *turn("c")) == [4]
-
-
-@pytest.mark.behaviour("archive.never-splits")
-def test_a_call_whose_property_is_written_with_escapes_is_not_parted_from_its_result() -> None:
-    """Most entries are looked through as text first, and another writer may escape any letter."""
-    texts = [json.dumps(entry) for entry in (*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d"))]
-    held = [parse_entry(text.replace("callId", "call\\u0049d")) for text in texts]
-
-    assert cuts(held) == [6]
 
 
 @pytest.mark.behaviour("archive.never-splits")

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from agent_framework import Content, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,18 +60,6 @@ def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[d
     assert seen(lean)[:2] == seen(whole)[:2]
     assert write(lean) == text
     assert lean == whole
-
-
-@pytest.mark.behaviour("state.plain-is-the-same")
-def test_a_message_of_a_plain_entry_is_the_frameworks_own() -> None:
-    """Attribute for attribute, also those that a later framework adds."""
-    [asked_message, answer] = history_messages(
-        read(write(conversation_of((a_request("r", "hé"), a_response("r", "hi")))))
-    )
-
-    assert vars(asked_message) | {"contents": None} == vars(Message("user", [])) | {"contents": None}
-    assert [vars(content) for content in asked_message.contents] == [vars(Content.from_text("hé"))]
-    assert answer.to_dict() == Message("assistant", ["hi"], author_name="Joker").to_dict()
 
 
 @pytest.mark.behaviour("state.plain-is-the-same")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.package import MAGIC_NUMBERS, PACKAGE, PackageError, Rule, compile_all, copy_deployed, deployed, make_package
+from infra.package import MAGIC_NUMBERS, PACKAGE, Rule, compile_all, copy_deployed, deployed, make_package
 from tests.support.deployed_tree import ROOT
 
 pytestmark = pytest.mark.behaviour("template.deploys-bytecode")
@@ -105,34 +105,6 @@ def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_
     assert int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little") == MAGIC_NUMBERS[RUNNING]
 
 
-def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_edited(tmp_path: Path) -> None:
-    """A source that was edited, or is gone, leaves no bytecode behind."""
-    root, folder = app(tmp_path), tmp_path / PACKAGE
-    make_package(root, folder)
-    edited = {"function_app.py": "ANSWER = 2\n", "agents/late.py": ""}
-    for path, text in edited.items():
-        (root / path).write_text(text, encoding="utf-8")
-    (root / "agents" / "__init__.py").unlink()
-    make_package(root, folder)
-    asked = [
-        sys.executable,
-        "-I",
-        "-c",
-        "import sys; sys.path.insert(0, '.'); import function_app as app; print(app.ANSWER)",
-    ]
-
-    assert subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=True).stdout == "2\n"
-    assert {path.partition(".cpython")[0] for path in files_of(folder)} == {
-        ".funcignore",
-        "__pycache__/function_app",
-        "agents/__pycache__/late",
-        "agents/late.py",
-        "agents/prompt.md",
-        "function_app.py",
-    }
-    assert [path.name for path in root.rglob("*.pyc") if folder not in path.parents] == ["gone.cpython-311.pyc"]
-
-
 def test_without_that_python_the_package_has_no_bytecode_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,23 +113,6 @@ def test_without_that_python_the_package_has_no_bytecode_and_says_so(
 
     assert f"3 files, WITHOUT bytecode: Python {OTHER}, which runs there, is not on this machine." in printed
     assert list((tmp_path / PACKAGE).rglob("*.pyc")) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "sentence"),
-    [
-        ("infra/app/api.bicep", "name: 'python'\nversion: '2.7'", "has Python 2.7. Take one of 3.11, "),
-        ("infra/app/api.bicep", "version: pythonVersion", "has no runtime with the name 'python' and a version"),
-        ("agents/wrong.py", "def f(:", "That Python cannot read this. Mend it, or leave the file out in .funcignore."),
-    ],
-)
-def test_a_package_that_cannot_be_made_is_refused_with_a_sentence(
-    path: str, text: str, sentence: str, tmp_path: Path
-) -> None:
-    (app(tmp_path) / path).write_text(text, encoding="utf-8")
-
-    with pytest.raises(PackageError, match=re.escape(sentence)):
-        make_package(tmp_path, tmp_path / PACKAGE)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,10 @@ def settings_in_code() -> frozenset[str]:
 
 
 def texts_in(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not SETTING.search(text):
+        return iter(())  # most have none, and to take them apart takes seconds
+    tree = ast.parse(text)
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return (value for value in constants if isinstance(value, str))
 

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
-from hosting.core.thread.events import Claimed
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
 from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
@@ -40,22 +39,6 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
     assert (first.text, within.text, apart.text) == ("echo: my name is Ada", "my name is Ada | recall", "recall")
     assert within.additional_properties["thread_id"] == session.session_id
-
-
-@pytest.mark.behaviour("console.client")
-async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> None:
-    """It has no agent to run; a worker's entity claims what it opened, each run once."""
-    async with (
-        AsyncTaskHubGrpcClient(host_address=console.address) as hub,
-        AsyncAgentClient(hub, **console.options) as client,
-    ):
-        writer = client.get_agent("writer")
-        runs = (writer.run(f"sleep 0.1{n}", session=writer.get_session("claimed")) for n in range(2))
-        await asyncio.gather(*runs)
-    events = (await logged(console.options, "writer", ["claimed"]))["claimed"]
-
-    claims = [(event.holder, event.attempt) for event in events if isinstance(event, Claimed)]
-    assert claims == [("entity", 1), ("entity", 1)]
 
 
 @pytest.mark.slow
@@ -109,17 +92,6 @@ def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(c
         again = writer.run("count", session=session)
 
     assert (first.value, again.text) == (json.loads(marked_text), "3")
-
-
-@pytest.mark.behaviour("console.client")
-def test_a_run_that_fails_raises_an_error_that_names_agent_and_run(console: Console) -> None:
-    """With the run's code, and without what the model raised."""
-    with console.client() as client, pytest.raises(AgentRunError) as failed:
-        client.get_agent("writer").run("fail")
-
-    assert (failed.value.agent, failed.value.code) == ("writer", "run_failed")
-    assert failed.value.run_id in str(failed.value)
-    assert "secret" not in str(failed.value)
 
 
 @pytest.mark.behaviour("console.client")

@@ -10,18 +10,6 @@ from tests.hosting.console.console import Console
 
 
 @pytest.mark.behaviour("console.orchestrations")
-def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
-    """The thread is found by a client under the session's id."""
-    status, output = console.result("draft_and_shorten", "a poem")
-
-    result = json.loads(output or "")
-    with console.client() as client:
-        writer = client.get_agent("writer")
-        seen = writer.run("count", session=writer.get_session(result["session_id"]))
-    assert (status, result["text"], seen.text) == ("COMPLETED", "echo: Shorten this: echo: a poem", "5")
-
-
-@pytest.mark.behaviour("console.orchestrations")
 def test_runs_yielded_together_answer_in_the_order_of_the_list(console: Console) -> None:
     assert console.result("ask_both", "what now?") == ("COMPLETED", json.dumps(["echo: what now?"] * 2))
 

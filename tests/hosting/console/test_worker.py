@@ -16,12 +16,7 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.durable import ServedEntity
 from hosting.console.worker import AgentWorker
-from hosting.core.entity.batch import Batch, Done, RefusedOperation
-from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
-from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import ConfigurationError, LogUnavailableError
-from hosting.options import AS_THE_APP
-from hosting.plan import Plan
 from hosting.task_hub import PlainJson
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
@@ -86,36 +81,6 @@ def test_a_worker_that_stops_waits_for_no_log() -> None:
 
     assert pauses.count == 2
     assert bench.agent.seen == []
-
-
-class ReluctantEntity(ThreadEntity):
-    """An entity that cannot do its first operations, for these reasons."""
-
-    reasons: list[Exception]
-
-    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | RefusedOperation]]:
-        """Answer once there is no reason left."""
-        if self.reasons:
-            raise self.reasons.pop(0)
-        return await super().answer(batch)
-
-
-@pytest.mark.behaviour("console.log-away")
-def test_an_operation_that_asks_to_be_delivered_again_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
-    """Its document was older than the log goes on from, or another process is at the run."""
-    bench = Bench()
-    entity = ReluctantEntity(Plan().add(bench.agent, AS_THE_APP), bench.services)
-    entity.reasons = [OutdatedDocumentError("A newer document is stored."), UnfinishedError("The run goes on.")]
-    context = context_of_a_new_thread()
-
-    with caplog.at_level(logging.WARNING, "hosting.console.durable"):
-        result = ServedEntity(entity, bench.loop, Pauses(lambda _: None)).operate(context, PlainJson(ORDER))
-
-    assert json.loads(str(result))["response"] == "echo: hi"
-    assert [record.getMessage() for record in caplog.records] == [
-        "Thread t waits: A newer document is stored. Trying again in 0.1 s.",
-        "Thread t waits: The run goes on. Trying again in 0.5 s.",
-    ]
 
 
 @pytest.mark.behaviour("console.worker")

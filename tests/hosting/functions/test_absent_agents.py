@@ -17,13 +17,11 @@ from agent_framework import Agent
 from hosting.app import AgentFunctionApp
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.deletion import ThreadDeletion
-from hosting.core.hooks import ENTITY
 from hosting.core.purging import Purging
 from hosting.core.sweeps import InstanceSweep
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import ThreadLog
 from hosting.features.memory.provider import OwnerMemory
-from hosting.features.webhooks.delivery import POST, WebhookOrder
 from hosting.functions.durable import DurableClient
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
@@ -32,7 +30,6 @@ from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost, Entities, SignalClient
 from tests.support.owned_app import owner, signed_in
-from tests.support.receiver import WEBHOOKS, receiving
 
 CANARY = "canary-8c21"
 YEARLY = {"cron": "0 0 1 1 *", "message": CANARY}
@@ -177,21 +174,3 @@ async def test_an_erasure_that_died_is_gone_on_with_by_a_sweep(deployments: Depl
 
         assert (swept, deployments.traces()) == ([True, True], ([], [], False))
         assert len(await log.events(address, 0)) == events
-
-
-async def test_a_webhook_of_an_absent_agent_is_sent_all_the_same(deployments: Deployments) -> None:
-    """Its caller was promised one; it names the agent as the request did."""
-    async with receiving() as receiver:
-        receiver.statuses = [503]
-        async with deployments.serving(agent("Extra"), **WEBHOOKS) as http:
-            body = {"message": "hi", "thread_id": "t", "webhook": receiver.url}
-            assert (await http.post("/api/agents/Extra/run", json=body)).status_code == 200
-            first = await receiver.next()
-            assert deployments.entities is not None
-            await deployments.entities.idle()
-        async with deployments.serving(agent("Clerk"), **WEBHOOKS):
-            order = WebhookOrder(Address.of("extra", "t", owner("ada")), first.message["data"]["run_id"], "request", 1)
-            await deployments.entities.call(ENTITY, order.key(), POST, order.fields())
-            second = await receiver.next()
-
-    assert (second.id, second.body) == (first.id, first.body)

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 import azure.functions as func
 import httpx
 import pytest
-from azurefunctions.extensions.http.fastapi import JSONResponse, Request
 
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
@@ -37,13 +36,6 @@ async def plain(req) -> str:  # type: ignore[no-untyped-def]
     """Answer text; a request without annotation is classic."""
     assert isinstance(req, func.HttpRequest)
     return "Grüße"
-
-
-@app.function_name("modern")
-@app.route(route="modern", methods=["GET"])
-async def modern(req: Request) -> JSONResponse:
-    """Answer in the extension's own types."""
-    return JSONResponse({"path": req.url.path})
 
 
 @pytest.fixture(scope="session")
@@ -84,12 +76,3 @@ async def test_an_async_route_without_annotation_may_answer_text(client: httpx.A
     answer = await client.get("/api/plain")
 
     assert (answer.text, answer.headers["content-type"]) == ("Grüße", "text/plain; charset=utf-8")
-
-
-@pytest.mark.behaviour("hosting.classic-routes")
-async def test_a_route_in_the_extensions_own_types_is_left_alone(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/api/modern")
-    agents = await client.post("/api/agents/Joker/run", json={"message": "hi"})
-
-    assert answer.json() == {"path": "/api/modern"}
-    assert agents.json()["response"] == "echo: hi"

@@ -1,19 +1,14 @@
 """Many requests at once: none lost, none twice, none waiting for another's sake."""
 
 import asyncio
-import json
 import threading
 import uuid
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from hosting.core.request.response_format import read_response_format
-from hosting.errors import HostingError
 from hosting.http.request import HttpRequest, Received
 from hosting.http.routes import RUN
-from hosting.http.run_call import RawRequest
 from hosting.plan import Plan
 from hosting.principal import Caller
 from tests.support.carriers import Api
@@ -61,29 +56,6 @@ async def test_a_large_body_is_parsed_beside_the_loop(length: int, is_beside: bo
     thread = await _request(b"x" * length).parsed(lambda _: threading.get_ident())
 
     assert (thread != threading.get_ident()) is is_beside
-
-
-DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(12)}
-
-
-@pytest.mark.behaviour("http.bounded-parsing")
-@pytest.mark.parametrize(
-    "schema",
-    [{"$ref": "#/$defs/a0", "$defs": {**DOUBLING, "a12": {}}}, {"pattern": "(a{1,30}){1,30}"}, {"allOf": [{}] * 90}],
-)
-async def test_a_schema_is_checked_beside_the_loop_however_small_it_is(schema: object) -> None:
-    """What it costs is not said by its size; what comes before it is quick, and is done again."""
-    body = json.dumps(schema).encode()
-
-    def read(raw: RawRequest) -> int:
-        with suppress(HostingError):
-            read_response_format(json.loads(raw.body))
-        return threading.get_ident()
-
-    threads = [await _request(body).parsed(read) for _ in range(2)]
-
-    assert len(body) < 1024
-    assert threading.get_ident() not in threads
 
 
 def _request(body: bytes) -> HttpRequest:

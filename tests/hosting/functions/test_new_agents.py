@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable.records import EntityId
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import Armed, Fault
 from hosting.app import AgentFunctionApp
-from hosting.core.services import Services
 from hosting.functions import agent_calls
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.made_app import app_of
 from tests.support.memory_store import MemoryStore
 
-GUARD_SECONDS = 5.0
 NEWCOMER = "@dafx-joker@t"
-
-
-@pytest.mark.behaviour("service.promised")
-async def test_a_run_whose_operation_an_older_instance_lost_is_made_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody asks for it: whoever answered 202 signals again."""
-    monkeypatch.setattr("hosting.app.Services", partial(Services, look_seconds=0.05))
-    unkind = Armed()
-    for nth in (1, 2):
-        unkind.arm(Fault.LOST_OPERATION, NEWCOMER, nth)
-    async with engine_app(app_of(scripted_agent("Joker")), unkind=unkind) as running:
-        body = {"message": "hello", "thread_id": "t", "wait_for_response": False}
-        answer = await running.http.post("/api/agents/Joker/run", json=body)
-
-        async def is_stored() -> bool:
-            entity = await running.store.entity(EntityId("dafx-joker", "t"))
-            return entity is not None and entity.exists
-
-        await running.store.until(is_stored, GUARD_SECONDS)
-
-    assert (answer.status_code, len(unkind.struck)) == (202, 2)
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -23,11 +22,9 @@ from agent_framework import (
     tool,
 )
 
-from tests.support.bench import CountingAgent
 from tests.support.event_stream import parse
 from tests.support.made_app import app_of, ask, served
 
-GUARD_SECONDS = 5.0
 HALF = "\ud83d"
 WHOLE = "\ufffd"
 DEEP = json.loads("[" * 250 + "]" * 250)
@@ -135,43 +132,3 @@ async def test_a_step_that_cannot_be_written_ends_its_run_by_that_name_and_the_p
 
     assert (answer.status_code, answer.json()["code"]) == (500, code)
     assert (after.status_code, after.json()["response"]) == (200, "hello")
-
-
-class Circling(CountingAgent):
-    """An agent that raises the first of some errors, `link`ed each to the next one, and the last to the first."""
-
-    def __init__(self, link: Callable[[BaseException, BaseException], None]) -> None:
-        super().__init__()
-        self.link = link
-
-    async def run(self, messages: Any, **options: Any) -> Any:
-        if messages[-1].text == "hi":
-            return await super().run(messages, **options)
-        errors = [ValueError(str(number)) for number in range(3)]
-        for place, error in enumerate(errors):
-            self.link(error, errors[(place + 1) % 3])
-        raise errors[0]
-
-
-def by_cause(error: BaseException, other: BaseException) -> None:
-    """As `raise error from other` does."""
-    error.__cause__ = other
-
-
-def by_context(error: BaseException, other: BaseException) -> None:
-    """As an error that is raised while another is handled."""
-    error.__context__ = other
-
-
-@pytest.mark.behaviour("hosting.foreign-text-stays")
-@pytest.mark.parametrize("link", [by_cause, by_context])
-async def test_errors_in_a_circle_end_their_run_and_nothing_else(
-    link: Callable[[BaseException, BaseException], None],
-) -> None:
-    """A client that raises one error from another more than once makes such a circle."""
-    async with served(app_of(Circling(link))) as (_, http):
-        answer = await asyncio.wait_for(ask(http, "do"), GUARD_SECONDS)
-        after = await ask(http, "hi")
-
-    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
-    assert (after.status_code, after.json()["response"]) == (200, "echo: hi")

@@ -92,22 +92,6 @@ async def until(running: EngineApp, expected: str) -> None:
 
 
 @pytest.mark.behaviour("erasure.entity")
-async def test_an_entity_whose_end_is_not_committed_is_not_purged(caplog: pytest.LogCaptureFixture) -> None:
-    """Its first run goes on while it is deleted, and the engine takes its time with the end."""
-    store = SlowStore(slow_from=2)  # the first one is of the run
-    async with engine_app(app_of(scripted_agent("Joker")), inner=store, unkind=armed()) as running:
-        await accepted(running, "sleep 60")
-        deleting = asyncio.ensure_future(running.http.delete(THREAD))
-        await store.looked(6)
-        store.gate.set()
-
-        assert (await deleting).status_code == 204
-        assert await outcome(running) == "deleted"
-        assert await index(running) == []
-    assert "Backing off" not in caplog.text
-
-
-@pytest.mark.behaviour("erasure.entity")
 @pytest.mark.parametrize("message", ["hello", "sleep 60"])
 async def test_three_deletes_at_once_purge_an_entity_once_it_has_ended(
     message: str, caplog: pytest.LogCaptureFixture

@@ -59,16 +59,6 @@ CALLS: dict[str, Callable[[DurableClient], Awaitable[object]]] = {
 
 
 @pytest.mark.behaviour("http.full-disk")
-@pytest.mark.parametrize("call", CALLS)
-async def test_a_call_that_nobody_takes_fails_in_time(call: str) -> None:
-    """By the error of an engine that cannot be reached; the SDK would wait for four minutes."""
-    client = DurableClient(Stalled(), call_seconds=0.01)
-
-    with pytest.raises(EngineUnavailableError):
-        await asyncio.wait_for(CALLS[call](client), GUARD_SECONDS)
-
-
-@pytest.mark.behaviour("http.full-disk")
 async def test_a_list_that_nobody_sends_fails_in_time() -> None:
     async with silent_server() as url:
         stalled = SimpleNamespace(_orchestration_bindings=SimpleNamespace(rpc_base_url=url))

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any, Never
+from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
     AgentSession,
     ContextProvider,
-    Executor,
     FileMemoryProvider,
     InMemoryAgentFileStore,
-    Workflow,
-    WorkflowBuilder,
-    WorkflowContext,
-    handler,
 )
 
-from hosting.app import WorkflowHitlContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
 from tests.support.made_app import app_of, served
-from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
+from tests.support.owned_app import THREADS, OwnedApp, signed_in
 
 WRITE = 'Call file_memory_write with {"file_name": "a.md", "content": "of ada"}'
 READ = 'Call file_memory_read with {"file_name": "a.md"}'
-FOLD = "/api/workflows/Fold/run"
 
 
 class OwnStore(InMemoryAgentFileStore):
@@ -95,45 +87,6 @@ async def test_a_session_is_of_one_life_of_one_owners_thread_with_one_agent() ->
     assert len(set(notes.seen)) == 5
     assert all(len(seen) == 64 and set(seen) <= set("0123456789abcdef") for seen in notes.seen)
     assert notes.cleared == [first]
-
-
-def fold_of(agent: Agent[Any], note: Callable[[WorkflowHitlContext], object]) -> Workflow:
-    """Return a workflow with that agent, whose first executor notes where it is."""
-
-    class First(Executor):
-        @handler
-        async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
-            place = WorkflowHitlContext.from_context(ctx)
-            assert place is not None
-            note(place)
-            await ctx.send_message(text)
-
-    class Last(Executor):
-        @handler
-        async def go(self, answer: Any, ctx: WorkflowContext[Never, str]) -> None:
-            await ctx.yield_output(answer.agent_response.text)
-
-    first, last = First("first"), Last("last")
-    return WorkflowBuilder(name="Fold", start_executor=first).add_chain([first, agent, last]).build()
-
-
-@pytest.mark.behaviour("owners.keys")
-async def test_an_agent_of_a_workflow_has_a_session_that_is_the_threads_own() -> None:
-    """The same in each run, so that what was kept is found again, and erased with the thread."""
-    notes, places = Notes(), list[WorkflowHitlContext]()
-    agent = agent_with(notes)
-    owned = OwnedApp(agent=agent, workflows=[lambda: fold_of(agent, places.append)])
-    for user in ("ada", "ada", "bob"):
-        answer = await owned.ask(user, "POST", FOLD, json={"message": "hi", "thread_id": "t"})
-        assert answer.status_code == 200, answer.text
-    await owned.ask("bob", "DELETE", "/api/owners/me")
-    await owned.stored()
-
-    assert [notes.seen.index(seen) for seen in notes.seen] == [0, 0, 2]
-    assert notes.seen[2] in notes.cleared
-    assert notes.seen[0] not in notes.cleared
-    assert [place.owner for place in places] == [owner(user) for user in ("ada", "ada", "bob")]
-    assert len({place.thread_key for place in places}) == 2
 
 
 @pytest.mark.behaviour("owners.keys")

@@ -12,13 +12,6 @@ from tests.support.carriers import GUARD_SECONDS, Api
 THREADS = "/api/agents/Joker/threads"
 
 
-async def started(api: Api, message: str, **fields: object) -> httpx.Response:
-    """Start a run and do not wait for it."""
-    answer = await api.ask(message, wait_for_response=False, **fields)
-    assert answer.status_code == 202, answer.text
-    return answer
-
-
 async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
     """Ask for the end of a run."""
     return await api.http.post(f"{run.headers['location']}/cancel")
@@ -133,23 +126,6 @@ async def open_run(api: Api, thread_id: str) -> str:
     raise AssertionError("the run did not start")
 
 
-@pytest.mark.behaviour("turn.queue-limit")
-async def test_a_thread_takes_so_many_runs_and_no_more(direct: Api) -> None:
-    """The next is refused with the time to wait, and other threads are free."""
-    first = await started(direct, "sleep 60", thread_id="queue-full")
-    for number in range(31):
-        await started(direct, f"waits {number}", thread_id="queue-full")
-
-    refused = await direct.ask("one too many", thread_id="queue-full")
-    elsewhere = await direct.ask("hi", thread_id="queue-free")
-
-    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
-    assert refused.headers["retry-after"] == "1"
-    assert elsewhere.status_code == 200
-    await cancelled(direct, first)
-    await direct.http.delete(f"{THREADS}/queue-full")
-
-
 @pytest.mark.behaviour("http.resets-threads")
 async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -> None:
     """The model sees nothing of before; what was answered under a key is answered again."""
@@ -206,28 +182,6 @@ async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(direct: Api)
 
     assert (answers, left) == ([(True, 204)] * 6, [])
     assert names == ["recall"] * 6
-
-
-@pytest.mark.behaviour("erasure.receipt")
-async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(direct: Api) -> None:
-    """Counts and the hash of the stored text; deleting again leaves it as it is."""
-    await direct.ask("a secret", thread_id="receipted")
-    await direct.ask("another secret", thread_id="receipted")
-    await direct.entries("receipted", turns=2)
-    url = f"{THREADS}/receipted"
-
-    await direct.http.delete(url)
-    answer = await direct.http.get(f"{url}/erasure")
-    receipt = answer.json()
-    await direct.http.delete(url)
-
-    assert answer.status_code == 200
-    assert "secret" not in answer.text
-    assert (receipt["agent"], receipt["thread_id"], receipt["reason"]) == ("Joker", "receipted", "asked")
-    assert (receipt["runs"], receipt["archived_entries"]) == (2, 0)
-    assert receipt["document"]["size_bytes"] > 500
-    assert receipt["instances"] == [{"id": "@dafx-joker@receipted", "outcome": "deleted"}]
-    assert (await direct.http.get(f"{url}/erasure")).json() == receipt
 
 
 @pytest.mark.slow

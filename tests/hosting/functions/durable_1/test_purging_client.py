@@ -4,7 +4,6 @@ import pytest
 from azure.durable_functions.models import PurgeHistoryResult
 from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 
-from hosting.errors import EngineUnavailableError
 from hosting.functions.durable_1.client import DurableClient
 from hosting.ports import Purge
 
@@ -66,17 +65,3 @@ async def test_an_id_stays_one_part_of_the_address() -> None:
     await DurableClient(sdk).purge("../a?b#c d")
 
     assert sdk.addresses == ["GET ..%2Fa%3Fb%23c%20d", "DELETE ..%2Fa%3Fb%23c%20d"]
-
-
-@pytest.mark.behaviour("erasure.instances")
-async def test_an_engine_that_is_away_is_an_error_that_says_so() -> None:
-
-    class Away(SdkClient):
-        """The engine cannot be reached."""
-
-        async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
-            """Fail as the transport does."""
-            raise ConnectionError("refused")
-
-    with pytest.raises(EngineUnavailableError):
-        await DurableClient(Away()).purge("one")

@@ -63,10 +63,3 @@ def test_what_an_execution_begins_has_the_same_ids_when_it_is_begun_again() -> N
     assert again[0] == again[1]
     assert len({*again[0], episode()[0].new_uuid()}) == 3
     assert [started.input.value for _, started in (episode(child, parent_task=1), episode(following))] == ["5", "5"]
-
-
-def test_an_execution_without_an_input_has_none() -> None:
-    made, started = episode(None)
-
-    assert not started.HasField("input")
-    assert made.new_uuid() == ExecutionName.of_start("i", "x").id(1)
