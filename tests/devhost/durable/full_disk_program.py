@@ -1,8 +1,8 @@
 """A process for `test_full_disk`: the disk is full for it whenever it says so (`RLIMIT_FSIZE`).
 
 `full_disk_program.py FOLDER COUNT` commits COUNT steps, each on a disk that takes some pages of it and no more, and
-makes room only after the store has said that it waits. `full_disk_program.py FOLDER COUNT stop` closes the store while
-the last step waits. Prints a line for each step that was kept.
+makes room only after the store has said that it waits; it closes the store while the last step waits. Prints a line for
+each step that was kept.
 
 `full_disk_program.py FOLDER COUNT deletes` deletes one of COUNT large entities while the log has room and the file has
 none, so that the commit succeeds and what comes behind it fails. Prints how the commit ended, then, with room again,
@@ -78,7 +78,7 @@ def make_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (_NO_LIMIT, _NO_LIMIT))
 
 
-async def main(folder: Path, count: int, stops: bool) -> None:
+async def main(folder: Path, count: int) -> None:
     stalls = Heard("Durable work is stalled", asyncio.get_running_loop())
     logging.getLogger("devhost.durable").addHandler(stalls)
     store = SqliteStore(folder)
@@ -95,18 +95,14 @@ async def main(folder: Path, count: int, stops: bool) -> None:
         kept = store.commit(Step(entity=Entity(EntityId("counter", f"{number:03}"), True, "x" * 20_000, START)))
         await stalls.text.wait()
         assert not kept.done()
-        if stops and number == count - 1:
-            await store.close()
-            print(f"given up: {type(kept.exception()).__name__}", flush=True)
-            return
-        make_room()
-        await kept
-        print(f"kept {number}", flush=True)
+        if number < count - 1:
+            make_room()
+            await kept
+            print(f"kept {number}", flush=True)
     await store.close()
+    print(f"given up: {type(kept.exception()).__name__}", flush=True)
 
 
 if __name__ == "__main__":
-    if "deletes" in sys.argv:
-        asyncio.run(delete_one(Path(sys.argv[1]), int(sys.argv[2])))
-    else:
-        asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), stops="stop" in sys.argv))
+    work = delete_one if "deletes" in sys.argv else main
+    asyncio.run(work(Path(sys.argv[1]), int(sys.argv[2])))

@@ -122,7 +122,7 @@ def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
 
     @orchestrator
     def open_work(c: df.DurableOrchestrationContext) -> Steps:
-        winner = yield c.task_any([c.call_activity("slow", 0.3), c.call_activity("echo", "quick")])
+        winner = yield c.task_any([c.call_activity("slow", 0.15), c.call_activity("echo", "quick")])
         return winner.result
 
     @orchestrator
