@@ -66,16 +66,6 @@ async def test_a_thread_goes_on(client: httpx.AsyncClient, agent: str, thread: s
     assert [entry["type"] for entry in entries] == ["request", "response", "request", "response"]
 
 
-async def test_text_gets_text(client: httpx.AsyncClient, agent: str, thread: str) -> None:
-    """With the thread's id in a header."""
-    url = f"/api/agents/{agent}/run?thread_id={thread}"
-    answer = await client.post(url, content="Say hello.", headers={"content-type": "text/plain"})
-
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("text/plain")
-    assert answer.headers["x-ms-thread-id"] == thread
-
-
 async def test_a_run_that_is_not_waited_for_is_found_where_the_answer_says(
     client: httpx.AsyncClient, agent: str, thread: str
 ) -> None:

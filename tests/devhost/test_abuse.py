@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.running_host import GUARD_SECONDS, RunningHost, host_environment, run_command
+from tests.support.running_host import GUARD_SECONDS, RunningHost, host_environment
 
 APP = """
 import logging
@@ -115,14 +115,3 @@ def test_a_folder_that_cannot_be_written_is_refused_by_a_sentence(tmp_path: Path
     ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=30, check=False)
 
     assert (ended.returncode, str(folder) in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.read-only-folder")
-def test_a_place_that_is_no_folder_is_refused_by_a_sentence(tmp_path: Path) -> None:
-    """Something else has the name of the host's own folder."""
-    folder = make_app(tmp_path, DURABLE)
-    (folder / ".devhost").write_text("taken")
-    ended = run_command(folder, "start", "--port", "0")
-
-    assert (ended.returncode, ".devhost" in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)

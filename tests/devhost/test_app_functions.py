@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import azure.durable_functions as df
 import pytest
 
@@ -77,34 +75,3 @@ async def test_an_entity_that_answers_no_text_is_a_failure():
     with pytest.raises(FunctionFailedError) as failure:
         await functions_of(app).call("entity", "e", "{}")
     assert failure.value.message == "TypeError: the function 'forgetful' must answer a text, but answered NoneType"
-
-
-@pytest.mark.behaviour("devhost.function-timeout")
-async def test_a_durable_function_past_its_timeout_fails_by_name():
-    """With the real host's words."""
-    app = df.DFApp()
-
-    @app.activity_trigger(input_name="value")
-    async def waits(value):
-        await asyncio.Event().wait()
-
-    with pytest.raises(FunctionFailedError) as failure:
-        await functions_of(app, timeout_seconds=0.01).call("activity", "waits", "1")
-    assert "Timeout value of 00:00:00 was exceeded by function: Functions.waits" in failure.value.message
-
-
-async def test_an_unknown_name_is_a_key_error():
-    """The engine looks into the names first."""
-    with pytest.raises(KeyError):
-        await functions_of(df.DFApp()).call("activity", "nope", "1")
-
-
-@pytest.mark.behaviour("devhost.exiting-functions")
-async def test_a_durable_function_that_ends_the_program_has_failed():
-    """On the event loop, where it would end the host."""
-
-    async def leaves(value):
-        raise SystemExit(3)
-
-    with pytest.raises(FunctionFailedError, match="SystemExit: 3"):
-        await activity(leaves).call("activity", "leaves", "1")

@@ -135,10 +135,3 @@ def test_functions_are_listed_by_path_because_no_host_says_its_address(tmp_path)
     listed = run_command(folder, "functions").stdout
     assert "\tf: [POST] /api/run/{name}\n" in listed
     assert "localhost" not in listed
-
-
-def test_a_script_name_that_is_no_file_name_is_refused(tmp_path):
-    """The worker's own rule for names."""
-    environ = {"PYTHON_SCRIPT_FILE_NAME": "../app.py"}
-    ended = run_command(make_app(tmp_path, APP), "functions", environ=environ)
-    assert "PYTHON_SCRIPT_FILE_NAME must be the name of a Python file, but is '../app.py'" in ended.stderr

@@ -16,7 +16,6 @@ from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_com
 pytestmark = pytest.mark.slow
 
 MANAGEMENT = "/runtime/webhooks/durabletask"
-RECORDED_APP = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "streaming_app"
 
 
 @pytest.fixture
@@ -33,15 +32,6 @@ def write(host: RunningHost, text: str) -> None:
 def read(host: RunningHost, count: int) -> list[str]:
     notes: list[str] = httpx.get(f"{host.origin}/api/notes/n?count={count}", timeout=GUARD_SECONDS).json()
     return notes
-
-
-@pytest.mark.behaviour("devhost.durable-functions")
-def test_a_signal_by_the_durable_client_reaches_the_async_entity(app_folder):
-    """The client's calls come back to this server; the state is read the same way."""
-    with RunningHost(app_folder) as host:
-        write(host, "one")
-        write(host, "two")
-        assert read(host, 2) == ["one", "two"]
 
 
 @pytest.mark.behaviour("devhost.durable-functions")
@@ -119,15 +109,3 @@ def test_the_management_api_refuses_other_hosts_and_sites(app_folder, path):
         assert requested(url, timeout=GUARD_SECONDS).status_code == 200
         assert requested(url, headers={"host": "evil.test"}, timeout=GUARD_SECONDS).status_code == 403
         assert requested(url, headers={"origin": "http://evil.test"}, timeout=GUARD_SECONDS).status_code == 403
-
-
-@pytest.mark.skipif(not RECORDED_APP.is_dir(), reason="the recordings are not beside this checkout")
-def test_the_app_of_the_streaming_recording_runs_unmodified(tmp_path):
-    """HTTP, stream, durable client, async entity and MCP in one app."""
-    folder = shutil.copytree(RECORDED_APP, tmp_path / "app", copy_function=shutil.copyfile)
-    with RunningHost(Path(folder), environ={"PROBE_LOG": str(tmp_path / "log.jsonl")}) as host:
-        run = httpx.post(f"{host.origin}/api/run/k", json={"id": "a"}, timeout=GUARD_SECONDS)
-        plain = httpx.get(f"{host.origin}/api/plain/bob%20x?a=1&a=2", timeout=GUARD_SECONDS).json()
-    assert run.status_code == 200
-    assert set(run.json()) == {"ms", "signal_ms", "polls", "pid"}
-    assert (plain["path_params"], plain["query"], plain["thread"]) == ({"name": "bob x"}, {"a": "2"}, "MainThread")

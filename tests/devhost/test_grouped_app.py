@@ -11,18 +11,10 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.grouped_app import Balancer, GroupHost, grouped_app
+from tests.support.grouped_app import Balancer, GroupHost
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
-APP = """
-import azure.functions as func
-app = func.FunctionApp()
-
-@app.route(route="name", auth_level="anonymous")
-def name(req: func.HttpRequest) -> str:
-    return "it is here"
-"""
 
 
 def alive(folder: Path) -> list[int]:
@@ -48,19 +40,6 @@ def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
         RunningHost(folder, start_seconds=4)
 
     assert list(folder.glob("*.pid"))
-    assert alive(folder) == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("groups.helper-leaves-nothing")
-def test_all_hosts_are_ended_with_one_that_does_not_start(tmp_path: Path) -> None:
-    """A timer's host whose function is not there."""
-    folder = make_app(tmp_path, PIDS + APP)
-
-    with pytest.raises(AssertionError, match="no_such_timer"), grouped_app(folder, timers=("no_such_timer",), log={}):
-        raise AssertionError("it started")
-
-    assert len(list(folder.glob("*.pid"))) >= 3
     assert alive(folder) == []
 
 

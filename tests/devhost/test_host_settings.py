@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from devhost.errors import SettingsError
@@ -63,13 +61,6 @@ def test_host_json_sets_prefix_timeout_headers_and_mcp_server(tmp_path):
     assert settings.custom_headers == (("x-a", "1"),)
     assert settings.mcp == McpServerSettings("S", "2", "I")
     assert settings.durable_task == {"hubName": "hub"}
-
-
-def test_an_empty_host_json_means_the_real_hosts_defaults(tmp_path):
-    """Prefix `api`, 30 minutes, 100 MB, information logs."""
-    settings = read_host_settings(make_app(tmp_path, None), {})
-    assert (settings.route_prefix, settings.function_timeout_seconds) == ("api", 1800.0)
-    assert (settings.body_limit_bytes, settings.log_levels.by_rule["default"]) == (104_857_600, logging.INFO)
 
 
 @pytest.mark.parametrize("value", ["-1", -1])

@@ -64,15 +64,6 @@ async def test_a_call_that_is_set_after_a_move_waits_from_there(file: Path) -> N
     await asyncio.wait_for(_until(lambda: called == ["too early"]), GUARD_SECONDS)
 
 
-async def test_time_passes_by_itself_too(file: Path) -> None:
-    """As the machine's does."""
-    move(file, HOUR)
-    clock, over = MovedClock(file), asyncio.Event()
-    clock.call_later(0.01, over.set)
-
-    await asyncio.wait_for(over.wait(), GUARD_SECONDS)
-
-
 async def _until(holds: object) -> None:
     while not holds():  # type: ignore[operator]  # noqa: ASYNC110 - the loop's own timers do it
         await asyncio.sleep(0.01)

@@ -43,15 +43,3 @@ def test_a_name_without_a_setting_is_refused() -> None:
     """With the binding's key and what to do."""
     with pytest.raises(FunctionLoadError, match=r"'tick'.*'%NOWHERE%' in its 'schedule'.*no setting NOWHERE\. Add it"):
         index_of(_app(schedule="%NOWHERE%"))
-
-
-def test_a_percent_sign_in_a_text_is_left_alone() -> None:
-    """A description is no place for settings."""
-    app = func.FunctionApp()
-    app.mcp_tool_trigger(arg_name="context", tool_name="t", description="from 5% to %MAX% of it")(_tool)
-
-    assert index_of(app).functions[0].bindings[0]["description"] == "from 5% to %MAX% of it"
-
-
-def _tool(context) -> str:  # type: ignore[no-untyped-def]
-    return ""

@@ -14,7 +14,7 @@ import pytest
 from devhost.cli import command_line
 from tests.support.app_folder import make_app
 from tests.support.mcp_exchange import call, raw_client
-from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.signs-in")]
 
@@ -164,13 +164,6 @@ def test_a_request_of_a_wrong_name_is_refused(signed_in_host: RunningHost, name:
     )
 
 
-def test_a_request_of_two_names_is_refused(signed_in_host: RunningHost) -> None:
-    """It cannot be both."""
-    answer = routed(signed_in_host, "classic", [("x-local-principal", "ada"), ("X-Local-Principal", "bob")])
-
-    assert answer.status_code == 400
-
-
 @pytest.mark.parametrize("name", WRONG_NAMES)
 def test_a_wrong_name_is_refused_by_the_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is started."""
@@ -205,13 +198,3 @@ def test_without_the_option_the_developer_is_warned(plain_host: RunningHost) -> 
     warned = "principal=easy_auth() answers every request 401"
 
     assert any(warned in line for line in plain_host.printed) or plain_host.wait_for(warned)
-
-
-def test_a_host_that_watches_signs_in_too(tmp_path: Path) -> None:
-    """The name reaches the process that serves."""
-    folder = echo_app(tmp_path)
-    with RunningHost(folder, "--port", "0", "--watch", "--principal", "ada", start_seconds=START_GUARD_SECONDS) as host:
-        seen = routed(host, "classic", []).json()
-        host.stop()
-
-    assert seen["who"] == somebody("ada")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,9 +14,7 @@ from tests.support.app_folder import make_app
 from tests.support.running_host import (
     APPS,
     GUARD_SECONDS,
-    START_GUARD_SECONDS,
     RunningHost,
-    host_environment,
     run_command,
 )
 
@@ -37,12 +34,6 @@ async def wait(req: func.HttpRequest) -> func.HttpResponse:
     print("the request runs", flush=True)
     await asyncio.sleep(float(req.params["seconds"]))
     return func.HttpResponse("finished")
-"""
-
-SLOW_IMPORT = """
-import time
-print("the import runs", flush=True)
-time.sleep(60)
 """
 
 
@@ -116,12 +107,6 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two():
     assert (ended.returncode, ended.stderr) == (2, expected)
 
 
-def test_a_port_that_is_none_is_refused():
-    """By the command line's own usage message."""
-    ended = run_command(APPS / "classic", "start", "--port", "65536")
-    assert "'65536' is not a port; give a number from 0 to 65535" in ended.stderr
-
-
 @posix_only
 @pytest.mark.behaviour("devhost.drains")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -165,20 +150,6 @@ def test_a_watching_host_that_alone_gets_the_signal_lets_running_requests_finish
 
 
 @posix_only
-@pytest.mark.behaviour("devhost.drains")
-def test_ctrl_c_from_the_terminal_and_its_relay_by_the_watching_process_are_one_request_to_stop(tmp_path):
-    """A second signal of another kind does not hurry the first."""
-    with RunningHost(make_app(tmp_path, SLOW_APP)) as host, ThreadPoolExecutor() as pool:
-        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=0.5", timeout=GUARD_SECONDS)
-        host.wait_for("the request runs")
-        host.process.send_signal(signal.SIGINT)
-        host.wait_for("Stopping")
-        host.process.send_signal(signal.SIGTERM)
-        assert request.result(GUARD_SECONDS).text == "finished"
-        assert host.process.wait(GUARD_SECONDS) == 0
-
-
-@posix_only
 @pytest.mark.behaviour("devhost.watch")
 def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path):
     """So that its port is free for the next start."""
@@ -189,18 +160,3 @@ def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path):
         host.process.kill()
         with pytest.raises(httpx.RemoteProtocolError):
             request.result(GUARD_SECONDS)
-
-
-@posix_only
-def test_ctrl_c_while_the_app_is_imported_ends_the_host_without_a_traceback(tmp_path):
-    """Nothing runs yet that could be drained."""
-    command = [sys.executable, "-m", "devhost", "start", "--port", "0"]
-    folder = make_app(tmp_path, SLOW_IMPORT)
-    with subprocess.Popen(
-        command, cwd=folder, env=host_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as host:
-        assert host.stdout is not None
-        assert host.stdout.readline() == "the import runs\n"
-        host.send_signal(signal.SIGINT)
-        printed, _ = host.communicate(timeout=START_GUARD_SECONDS)
-    assert (printed, host.returncode) == ("", -signal.SIGINT)

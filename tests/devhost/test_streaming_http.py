@@ -84,11 +84,6 @@ async def test_a_result_is_answered_as_the_workers_own_server_answers_it(client,
     assert (answer.status_code, answer.headers["content-type"], answer.content) == (status, content_type, body)
 
 
-async def test_a_sync_function_runs_in_a_thread(client):
-    """It gets the same request type."""
-    assert (await client.get("/v1/threaded?name=x")).text == "hello x"
-
-
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_stream_passes_chunk_by_chunk(client):
     """Chunked, without a length."""
@@ -117,8 +112,3 @@ async def test_a_generator_that_raises_just_ends_the_body(client, streaming_host
 async def test_a_classic_function_lives_beside_streaming_ones(client):
     """Each is hosted by its annotation."""
     assert (await client.get("/v1/classic/x")).text == "classic x"
-
-
-async def test_a_wrong_verb_is_404(client):
-    """As in classic mode."""
-    assert (await client.delete("/v1/echo/x")).status_code == 404

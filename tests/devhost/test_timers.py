@@ -14,7 +14,7 @@ from devhost.errors import FunctionLoadError
 from devhost.invoke import Invoker
 from devhost.timers import Monitor, TimerRunner, find_timers
 from tests.devhost.indexing import index_of
-from tests.support.engine_clocks import START, ManualClock
+from tests.support.engine_clocks import ManualClock
 from tests.support.running_host import GUARD_SECONDS
 
 HOURLY = "0 0 * * * *"
@@ -140,18 +140,6 @@ async def test_a_changed_schedule_counts_from_now(tmp_path: Path) -> None:
         await clock.next_alarm()
 
     assert daily.has_run is False
-
-
-@pytest.mark.behaviour("devhost.timer-monitor")
-async def test_an_unreadable_memory_is_ignored(tmp_path: Path) -> None:
-    """The timer starts as on its first day."""
-    (tmp_path / "tick.json").write_text("{")
-    clock, ticks = ManualClock(), Ticks()
-    async with ticks.running(clock, tmp_path):
-        await advance(clock, 3600)
-        await ticks.next()
-
-    assert clock.now() > START
 
 
 @pytest.mark.behaviour("devhost.timer-schedules")

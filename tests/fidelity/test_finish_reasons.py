@@ -74,32 +74,6 @@ async def test_an_answer_of_a_client_that_never_gives_a_reason_is_believed(messa
     assert ends == [(None, False)] * 2
 
 
-class _Silent(ChatCompletions):
-    """Ends each stream before its first event."""
-
-    def events(self, answer: Answer, number: int) -> list[str]:
-        return []
-
-
-@pytest.mark.behaviour("http.broken-off")
-async def test_a_stream_that_ends_before_its_first_word_is_incomplete() -> None:
-    """An empty answer looks whole otherwise."""
-    app = Finishing()
-    app.model.wire = _Silent()
-
-    streamed = await app.ask(Answer(HALF), accept="text/event-stream")
-
-    assert said(last_event(streamed.text)) == ("", BROKEN_OFF, True)
-
-
-@pytest.mark.behaviour("http.broken-off")
-async def test_an_answer_without_tools_is_looked_at_too() -> None:
-    """Nothing of such a run is recorded before its end."""
-    streamed = await Finishing().ask(CUT, accept="text/event-stream", enable_tool_calls=False)
-
-    assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
-
-
 @pytest.mark.behaviour("http.broken-off")
 async def test_a_stream_that_breaks_off_after_a_tool_call_is_not_taken_for_the_end_of_that_call() -> None:
     """The reason of the model call before is none of the answer's."""
@@ -108,14 +82,6 @@ async def test_a_stream_that_breaks_off_after_a_tool_call_is_not_taken_for_the_e
     streamed = await Finishing(tools="one").ask(calls, CUT, accept="text/event-stream")
 
     assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
-
-
-@pytest.mark.behaviour("http.incomplete")
-async def test_an_answer_in_text_says_so_in_its_headers() -> None:
-    """Its body is the model's words and nothing else."""
-    text = await Finishing().ask(LENGTH, accept="text/plain")
-
-    assert (text.text, text.headers["x-ms-finish-reason"], text.headers["x-ms-incomplete"]) == (HALF, "length", "true")
 
 
 @pytest.mark.behaviour("http.incomplete")
@@ -136,45 +102,6 @@ async def test_lists_and_the_timeline_say_which_answers_are_incomplete() -> None
     by_run = {entry["run_id"]: entry for entry in entries if entry["type"] == "response"}
     assert (by_run[run_id]["finish_reason"], by_run[run_id]["incomplete"]) == ("length", True)
     assert [entry.get("incomplete") for entry in by_run.values()].count(True) == 1
-
-
-@pytest.mark.behaviour("http.incomplete")
-async def test_a_model_call_in_the_middle_that_was_cut_is_seen_in_the_timeline_alone() -> None:
-    """The answer is what the model said after it, and that is whole."""
-    cut = Answer("I look", calls=(Call("look", {"key": "k"}),))
-    app = Finishing(tools="one")
-    app.model.wire.reply = _ending(app.model.wire.reply, "I look", "content_filter")  # type: ignore[method-assign]
-
-    answer = (await app.ask(cut, Answer("Here."))).json()
-    timeline = (await app.send("GET", f"{THREAD}/runs/{answer['run_id']}/timeline")).json()
-
-    assert (answer["finish_reason"], answer["incomplete"]) == ("stop", False)
-    calls = [step for step in timeline["steps"] if step["kind"] == "model_call"]
-    assert [(call["finish_reason"], call.get("incomplete")) for call in calls] == [
-        ("content_filter", True),
-        ("stop", None),
-    ]
-
-
-def _ending(reply: Any, text: str, reason: str) -> Any:
-    """Return a wire's `reply` that ends the answer with that text for another reason."""
-
-    def changed(answer: Answer, number: int) -> dict[str, Any]:
-        body: dict[str, Any] = reply(answer, number)
-        if answer.text == text:
-            body["choices"][0]["finish_reason"] = reason
-        return body
-
-    return changed
-
-
-@pytest.mark.behaviour("http.incomplete")
-async def test_a_value_that_was_cut_fails_with_what_the_model_said_of_it() -> None:
-    """Not only that it does not fit."""
-    refused = await Finishing().ask(Answer('{"answer": "ha', finish="length"), response_format={"type": "object"})
-
-    assert (refused.status_code, refused.json()["code"]) == (500, "invalid_output")
-    assert refused.json()["detail"].startswith("The answer is incomplete (finish_reason 'length'). ")
 
 
 @pytest.mark.behaviour("http.incomplete")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Never
 
-import httpx
 import httpx2
 import jsonschema
 import pytest
@@ -100,31 +99,6 @@ async def test_a_run_of_ag_ui_finishes_with_the_reason_in_its_result() -> None:
 
     assert core.RunFinishedEvent.model_validate(events[-1]).result == {"finishReason": "length", "incomplete": True}
     assert events[-1]["outcome"] == {"type": "success"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.behaviour("a2a.incomplete")
-async def test_a_task_of_a2a_is_completed_with_a_message_that_says_so(streaming: bool) -> None:
-    """And with the reason in its metadata, waited for and streamed, to the official client."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import Role, SendMessageRequest, TaskState
-    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
-
-    app = Finishing(wires=["a2a"])
-    app.model.begin_turn([LENGTH])
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app.host.asgi)) as http:
-        factory = ClientFactory(ClientConfig(httpx_client=http, streaming=streaming))
-        client = await factory.create_from_url("http://app.example/api/a2a/a")
-        request = SendMessageRequest(message=new_text_message("Tell me.", role=Role.ROLE_USER))
-        last = [one async for one in client.send_message(request)][-1]
-
-    ended = last.status_update if streaming else last.task
-    assert ended.status.state == TaskState.TASK_STATE_COMPLETED
-    assert [part.text for part in ended.status.message.parts] == [NOTE]
-    assert MessageToDict(ended.metadata) == {"finish_reason": "length", "incomplete": True}
 
 
 @pytest.mark.behaviour("a2a.incomplete")

@@ -56,10 +56,6 @@ async def waits() -> str:
     return _answer(SIGNAL, {"actionType": 6, "externalEventName": "go"})
 
 
-async def says() -> str:
-    return _answer(SIGNAL, {"actionType": 6, "externalEventName": "go"}, customStatus="paused")
-
-
 class TurnsBad:
     """An app of one orchestrator, `code`, which sends a signal and waits for the event `go` until it is made bad."""
 
@@ -107,20 +103,6 @@ async def test_terminating_ends_an_instance_whatever_its_code_would_do(act: Act)
     assert (ended.status, ended.output, functions.calls) == (Status.TERMINATED, '"enough"', 1)
 
 
-@pytest.mark.behaviour("engine.terminated")
-async def test_an_instance_that_always_times_out_can_be_terminated() -> None:
-    """Its episode is tried again and again; the termination is the last try, and does not ask the code."""
-    clock, functions = ManualClock(), TurnsBad()
-    functions.act = times_out
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("code", "i", None)
-        wait = await clock.next_alarm()
-        await engine.hub.terminate("i", "enough")
-        clock.advance(wait)
-        ended = await engine.store.until_ended("i")
-    assert (ended.status, ended.output, functions.calls) == (Status.TERMINATED, '"enough"', 1)
-
-
 @pytest.mark.behaviour("engine.suspended")
 @pytest.mark.parametrize("act", [act for act in BAD if act not in (hangs, times_out)])
 async def test_a_suspended_instance_fails_when_it_is_resumed_and_not_before(act: Act) -> None:
@@ -155,18 +137,3 @@ async def test_a_suspended_instance_that_times_out_is_not_tried_again_until_it_i
         functions.act = waits
         await engine.hub.resume("i", None)
         assert await _until(engine, events.ExecutionResumed) is Status.RUNNING
-
-
-@pytest.mark.behaviour("engine.suspended")
-async def test_the_custom_status_of_a_suspended_instance_is_shown() -> None:
-    """It is no effect of the instance, only a word about it, as on the real host."""
-    functions = TurnsBad()
-    async with running(functions) as engine:
-        await engine.hub.start("code", "i", None)
-        await _until(engine, events.EventSent)
-        functions.act = says
-        await engine.hub.suspend("i", None)
-        assert await _until(engine, events.ExecutionSuspended) is Status.SUSPENDED
-        stored = await engine.store.orchestration("i")
-    assert stored is not None
-    assert stored.instance.custom_status == '"paused"'

@@ -8,12 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
-from durabletask.internal import orchestrator_service_pb2 as pb
-from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
 from durabletask.task import OrchestrationContext, when_all
 
 from devhost.durable.inspection import describe
@@ -230,15 +227,3 @@ async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() 
     assert asked.get_output() == 0
     assert entity is not None
     assert entity.lock is None
-
-
-async def test_a_locked_entity_shows_its_holder() -> None:
-    """Once it has a state, a client sees both; the SDK's own door takes holders that are entities only."""
-    async with served(functions()) as host, grpc.aio.insecure_channel(host.address) as channel:
-        await host.client.signal_entity(A, "set", 5)
-        await host.client.schedule_new_orchestration("holds", instance_id="holder")
-        await until_held(host)
-        stub: Any = TaskHubSidecarServiceStub(channel)  # type: ignore[no-untyped-call]
-        answer = await stub.GetEntity(pb.GetEntityRequest(instanceId=str(A), includeState=True))
-
-    assert (answer.entity.lockedBy.value, answer.entity.serializedState.value) == ("holder", "5")

@@ -9,7 +9,6 @@ import pytest
 from devhost.durable import events
 from devhost.durable.answers import (
     CallActivity,
-    CallChild,
     CallEntity,
     ContinueAsNew,
     CreateTimer,
@@ -19,9 +18,8 @@ from devhost.durable.answers import (
     WhenAll,
     WhenAny,
 )
-from devhost.durable.episode import Broken
 from devhost.durable.records import ActivityTask, EventMessage, Status
-from tests.devhost.durable.episodes import Episodes, done, events_of, started
+from tests.devhost.durable.episodes import Episodes, done, started
 from tests.support.engine_clocks import START
 
 A, B = CallActivity("A", "1"), CallActivity("B", "2")
@@ -42,42 +40,6 @@ def _fired(timer_id: int) -> events.TimerFired:
 
 def _raised(name: str = "go") -> events.EventRaised:
     return events.EventRaised(timestamp=START, name=name, input="1")
-
-
-def test_an_episode_writes_its_history_in_the_order_of_the_protocol() -> None:
-    """Started, what arrived, what was asked for, completed."""
-    episodes = Episodes()
-    episodes.start(A)
-    episodes.play([_completed(0)], done(A, output='"r"'))
-    assert episodes.event_names() == [
-        *("OrchestratorStarted", "ExecutionStarted", "TaskScheduled", "OrchestratorCompleted"),
-        *("OrchestratorStarted", "TaskCompleted", "ExecutionCompleted", "OrchestratorCompleted"),
-    ]
-    assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.COMPLETED, '"r"')
-
-
-def test_what_the_history_confirms_is_not_asked_for_again() -> None:
-    """The answer is cumulative; only the second activity is new."""
-    episodes = Episodes()
-    episodes.start(A)
-    outcome = episodes.play([_completed(0)], OrchestratorAnswer((A, B)))
-    assert [sent.body for sent in outcome.outgoing] == [ActivityTask("B", "2", 1, "i", "e")]
-
-
-def test_ids_are_given_in_the_order_of_the_children() -> None:
-    """A compound asks for all of its children at once."""
-    timer = CreateTimer(START + timedelta(seconds=9), is_canceled=False)
-    episodes = Episodes()
-    episodes.start(WhenAny((WaitForEvent("go"), timer, WhenAll((A, CallChild("child", "null", None))))))
-    ids = {type(event).__name__: event.event_id for event in episodes.history if event.event_id >= 0}
-    assert ids == {"TimerCreated": 0, "TaskScheduled": 1, "ChildCreated": 2}
-
-
-def test_a_child_without_an_id_is_named_after_the_execution() -> None:
-    """`<execution id>:<number>`, in decimal."""
-    (start,) = events_of(Episodes().start(CallChild("child", "null", None)))
-    assert isinstance(start, events.ExecutionStarted)
-    assert (start.instance_id, start.parent) == ("e:0", events.Parent("main", "i", "e", 0))
 
 
 @pytest.mark.behaviour("engine.retry-ids")
@@ -167,37 +129,6 @@ def test_events_after_continue_as_new_go_to_the_next_execution() -> None:
     assert (episodes.history, episodes.orchestration.is_continued) == ((), True)
 
 
-def test_a_continued_execution_begins_with_the_extra_completed_event() -> None:
-    """As recorded: the fresh history ends with OrchestratorCompleted before anything is scheduled."""
-    episodes = Episodes()
-    start = events_of(
-        episodes.play(
-            [events.ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name="main", input=None)],
-            done(ContinueAsNew("2")),
-        )
-    )
-    episodes.play(list(start), OrchestratorAnswer((A,)))
-    assert episodes.event_names() == [
-        *("OrchestratorStarted", "ExecutionStarted", "OrchestratorCompleted"),
-        *("TaskScheduled", "OrchestratorCompleted"),
-    ]
-
-
-@pytest.mark.behaviour("engine.suspended")
-def test_a_suspended_instance_writes_what_arrives_and_nothing_that_is_decided() -> None:
-    """On resume, all that was held back is carried out at once."""
-    episodes = Episodes()
-    episodes.start(WaitForEvent("go"))
-    suspended = events.ExecutionSuspended(timestamp=START, reason="pause")
-    episodes.play([suspended], OrchestratorAnswer((WaitForEvent("go"),)))
-    held = episodes.play([_raised()], OrchestratorAnswer((WaitForEvent("go"), A)))
-    assert (held.outgoing, held.orchestration.status, held.orchestration.output) == ((), Status.SUSPENDED, '"pause"')
-    resumed = events.ExecutionResumed(timestamp=START, reason=None)
-    outcome = episodes.play([resumed], OrchestratorAnswer((WaitForEvent("go"), A)))
-    assert len(outcome.outgoing) == 1
-    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.RUNNING, '"pause"')
-
-
 @pytest.mark.behaviour("engine.suspended")
 @pytest.mark.parametrize(
     ("reasons", "output"),
@@ -216,36 +147,6 @@ def test_the_last_reason_of_a_suspension_or_a_resumption_stays_as_the_output(
     episodes.play([events.ExecutionResumed(timestamp=START, reason=resumed)], OrchestratorAnswer((WaitForEvent("go"),)))
 
     assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.RUNNING, output)
-
-
-@pytest.mark.behaviour("engine.terminated")
-def test_terminating_ends_the_instance_whatever_it_answers() -> None:
-    """The code is not asked, and open work is not awaited."""
-    episodes = Episodes()
-    episodes.start(A)
-    terminated = events.ExecutionTerminated(timestamp=START, input="stop")
-    outcome = episodes.play([terminated], OrchestratorAnswer((A, B)))
-    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.TERMINATED, '"stop"')
-    assert (outcome.outgoing, outcome.is_over) == ((), True)
-
-
-def test_a_history_that_the_code_does_not_ask_for_fails_the_instance() -> None:
-    """The app was changed under a running instance: it fails by name instead of doing something else."""
-    episodes = Episodes()
-    episodes.start(A)
-    episodes.play([_completed(0)], OrchestratorAnswer((B,)))
-    assert episodes.orchestration.status is Status.FAILED
-    assert (episodes.orchestration.output or "").startswith('"Non-Deterministic workflow detected: ')
-
-
-def test_a_failure_without_an_answer_is_the_instance_failure() -> None:
-    """The whole text, under the function's name."""
-    episodes = Episodes()
-    episodes.play(
-        [events.ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name="main", input=None)],
-        Broken("AttributeError: x"),
-    )
-    assert episodes.orchestration.output == "\"Orchestrator function 'main' failed: AttributeError: x\""
 
 
 @pytest.mark.behaviour("engine.custom-status-limit")

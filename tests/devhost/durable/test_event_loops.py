@@ -61,20 +61,6 @@ async def _waits(engine: RunningEngine, seen: list[int]) -> None:
     await engine.store.until(is_there)
 
 
-async def test_an_event_that_won_is_taken_once_and_the_loop_waits_for_its_next_timer() -> None:
-    """Three episodes in all: waiting, taking the event, waiting again; then the timer ends it."""
-    clock, functions = ManualClock(), _functions()
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("cancelling", "loop", None)
-        await _waits(engine, [])
-        await engine.hub.raise_event("loop", "go", "1")
-        await _waits(engine, [1])
-        assert len(functions.calls) == 3
-        clock.advance(HOUR.total_seconds())
-        ended = await engine.store.until_ended("loop")
-    assert (ended.output, len(functions.calls)) == ("[1]", 4)
-
-
 async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> None:
     """What arrives behind the one that won is for the next execution."""
     clock, functions = ManualClock(), _functions()
@@ -134,16 +120,6 @@ def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
     assert _carried(episodes, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
 
 
-def test_a_cancelled_timer_that_is_waited_for_ends_when_it_fires() -> None:
-    """As the SDK sees it: cancelling only says that the instance need not stay for it."""
-    timer = CreateTimer(START + HOUR, is_canceled=True)
-    episodes = Episodes()
-    episodes.start(timer)
-    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    episodes.play([fired], OrchestratorAnswer((timer, CallActivity("A", "1"))))
-    assert episodes.event_names()[-2:] == ["TaskScheduled", "OrchestratorCompleted"]
-
-
 def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> None:
     """Also when the wait that lost would take them: it belongs to an execution that is over."""
     answer = done(_race(False), ContinueAsNew("2"), CallActivity("A", "1"))
@@ -154,11 +130,3 @@ def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> Non
     episodes.play([_raised(1)], answer)
     ended = events.TaskCompleted(timestamp=START, task_id=1, result="1")
     assert _carried(episodes, [ended], answer) == (_raised(1),)
-
-
-def test_what_is_asked_for_behind_continue_as_new_gets_its_event() -> None:
-    """The real host would carry it over and wait for ever."""
-    answer = done(ContinueAsNew("2"), WaitForEvent("go"))
-    episodes = Episodes()
-    episodes.start(ContinueAsNew("2"), WaitForEvent("go"))
-    assert _carried(episodes, [_raised(1), _raised(2)], answer) == (_raised(2),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode, b64encode
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,10 +13,8 @@ import pytest
 from durabletask.client import EntityQuery, OrchestrationQuery, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.history import ExecutionStartedEvent
-from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.task import OrchestrationContext, RetryPolicy, when_all, when_any
 
-from devhost.ports import DurableKind
 from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
 from tests.support.engine_clocks import START, FastClock, ManualClock
 from tests.support.memory_store import MemoryStore
@@ -182,32 +179,6 @@ async def test_what_an_activity_raises_fails_the_orchestration() -> None:
     assert app.acted == ["act_fail"] * 4
 
 
-async def test_an_operation_that_raises_is_an_error_for_its_caller_alone() -> None:
-    """The entity's state stays, and it goes on."""
-    async with served(functions()) as host:
-        await host.client.signal_entity(COUNTER, "add", 2)
-        instance_id = await host.client.schedule_new_orchestration("asks_a_broken_entity")
-        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
-        found = await host.client.get_entity(COUNTER)
-
-    assert ended is not None
-    assert "the counter is broken" in str(ended.get_output())
-    assert found is not None
-    assert found.get_state() == "2"
-
-
-async def test_nobody_gets_an_answer_to_a_signal() -> None:
-    """The history has that of the call behind it alone."""
-    async with served(functions()) as host:
-        instance_id = await host.client.schedule_new_orchestration("signals")
-        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
-        history = await host.client.get_orchestration_history(instance_id)
-
-    assert ended is not None
-    assert ended.get_output() == 3
-    assert [type(event).__name__ for event in history].count("EventRaisedEvent") == 1
-
-
 async def test_an_execution_continues_as_new_with_its_events() -> None:
     """One that came before it was waited for is not lost."""
     async with served(functions()) as host:
@@ -294,25 +265,6 @@ async def _schedule_and_raise(client: Any, due: datetime) -> None:
     await client.raise_orchestration_event("i", "go", data="early")
 
 
-async def test_an_orchestration_that_has_not_started_can_be_terminated() -> None:
-    """Its code never runs, and its id is free at once."""
-    app = functions()
-    async with served(app) as host:
-        due = START + timedelta(days=365)
-        await host.client.schedule_new_orchestration("sends", instance_id="i", input=[], start_at=due)
-        await host.client.terminate_orchestration("i", output="no longer")
-        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        await host.client.schedule_new_orchestration("child", instance_id="i", input=1)
-        again = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        waiting = await host.store.messages(None, 10)
-
-    assert ended is not None
-    assert (ended.runtime_status, ended.get_output()) == (OrchestrationStatus.TERMINATED, "no longer")
-    assert again is not None
-    assert again.get_output() == {"got": 1, "parent": None}
-    assert (app.acted, list(waiting)) == ([], [])
-
-
 async def test_all_entities_are_listed_page_by_page() -> None:
     """Of one name, with their states if they are asked for."""
     entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
@@ -375,32 +327,3 @@ async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int 
     assert early is None
     assert ended is not None
     assert ended.get_output() == {"got": 7, "parent": None}
-
-
-class LateStarts(ProtobufFunctions):
-    """Starts of entities are due at a time, as an SDK of another language may ask for."""
-
-    def __init__(self, due: datetime) -> None:
-        super().__init__(**{function.__name__: function for function in FUNCTIONS})
-        self._due = due
-
-    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        text = await super().call(kind, name, payload)
-        if kind != "entity":
-            return text
-        answer = pb.EntityBatchResult.FromString(b64decode(text))
-        for action in answer.actions:
-            if action.HasField("startNewOrchestration"):
-                action.startNewOrchestration.scheduledTime.FromDatetime(self._due)
-        return b64encode(answer.SerializeToString()).decode()
-
-
-async def test_an_entity_starts_an_orchestration_at_a_later_time() -> None:
-    """It begins no earlier."""
-    due = START + timedelta(minutes=30)
-    async with served(LateStarts(due), clock=FastClock(factor=3600)) as host:
-        await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
-        await host.store.until_ended("begun")
-        history = await host.client.get_orchestration_history("begun")
-
-    assert history[0].timestamp >= due

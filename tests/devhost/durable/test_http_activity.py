@@ -86,11 +86,6 @@ async def test_any_answer_is_a_result_and_a_202_is_not_polled(origin: str, statu
     assert (answer["statusCode"], answer["headers"]["Location"]) == (status, "/there")
 
 
-async def test_redirects_are_followed(origin: str) -> None:
-    """The answer is the last one's."""
-    assert (await _call(method="GET", uri=f"{origin}/moved"))["content"] == "GET /there None None "
-
-
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

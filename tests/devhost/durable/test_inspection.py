@@ -14,7 +14,6 @@ from devhost.durable import events
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
 from devhost.durable.store import tables
-from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StoreUnreachableError, StoreVersionError
 from tests.devhost.durable.running_engine import running
@@ -64,15 +63,6 @@ async def test_a_waiting_instance_says_what_it_waits_for() -> None:
         ["3", NOW, "OrchestratorCompleted"],
     ]
     assert "secret" not in "\n".join(everything + one)
-
-
-async def test_operations_of_an_entity_that_the_app_lacks_are_told() -> None:
-    """The signal waits for a function that is not there."""
-    async with running(ScriptedEntities(Journal().answer, "other"), clock=ManualClock()) as engine:
-        await engine.hub.signal(EntityId("counter", "k"), "add", '"5"')
-        lines = await engine.engine.describe("@counter@k")
-    assert lines[:2] == ["@counter@k  has not run yet", "Messages to be handled:"]
-    assert lines[2].startswith("  #1 to entity @counter@k: signal add (")
 
 
 async def test_a_failed_instance_says_why() -> None:
@@ -135,16 +125,6 @@ async def test_a_long_list_is_cut_and_says_so() -> None:
         lines = await engine.engine.describe()
     assert len(lines) == len(("Orchestrations", "Entities", "Messages", "Timers")) + MOST_LINES + 1
     assert lines[-2] == "  ... and more"
-
-
-async def test_a_reader_beside_a_host_cannot_change_the_file(tmp_path: Path) -> None:
-    """Whatever it is asked."""
-    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)):
-        reader = reader_beside(tmp_path)
-        reader.open()
-        with pytest.raises(StoreUnreachableError, match="readonly"):
-            await reader._read(lambda connection: connection.execute("DELETE FROM messages"))
-        await reader.close()
 
 
 def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:

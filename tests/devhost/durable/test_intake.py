@@ -24,13 +24,6 @@ def test_results_of_another_execution_are_dropped_and_events_are_not() -> None:
     assert take_in(LIVE, messages).events == (RAISED, RESULT)
 
 
-def test_an_ended_or_unknown_instance_takes_nothing() -> None:
-    """Late results and events have nobody to go to."""
-    for known in (ENDED, None):
-        intake = take_in(known, [EventMessage(RESULT, "e"), EventMessage(RAISED)])
-        assert (intake.orchestration, intake.events) == (None, ())
-
-
 def test_a_start_replaces_an_ended_instance() -> None:
     """New record, empty past."""
     start = replace(started(), execution_id="new")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -63,12 +62,6 @@ async def test_a_start_answers_202_with_the_addresses_of_the_instance(engine: Ru
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
 
 
-async def test_a_start_without_an_id_makes_one_without_dashes(engine: RunningEngine) -> None:
-    """Thirty-two hexadecimal letters."""
-    reply = await engine.client.post("/orchestrators/chain")
-    assert len(bytes.fromhex(reply.json()["id"])) == 16
-
-
 async def test_an_id_is_escaped_in_its_addresses(engine: RunningEngine) -> None:
     """Whatever letters it has, the address leads to it."""
     reply = await engine.client.post("/orchestrators/chain/%40a%23%20b")
@@ -116,26 +109,6 @@ async def test_an_ended_instance_is_200_with_its_body_in_the_recorded_order(engi
         ("customStatus", None),
         ("output", {"child": {"v": 1}}),
     ]
-
-
-async def test_a_running_instance_is_202_and_says_where_to_look_again(engine: RunningEngine) -> None:
-    """At the address that was asked, as recorded, in five seconds."""
-    await _waiting(engine)
-    reply = await engine.client.get("/instances/w?showInput=false")
-    assert (reply.status_code, reply.json()["runtimeStatus"]) == (202, "Running")
-    assert reply.headers["Location"] == f"{ORIGIN}/instances/w?showInput=false"
-    assert reply.headers["Retry-After"] == "5"
-
-
-async def test_a_failed_instance_is_500_only_on_request(engine: RunningEngine) -> None:
-    """The same body either way; the output is the reason."""
-    await _start(engine, "fails", "f")
-    await engine.store.until_ended("f")
-    plain = await engine.client.get("/instances/f")
-    requested = await engine.client.get("/instances/f?returnInternalServerErrorOnFailure=true")
-    assert (plain.status_code, requested.status_code) == (200, 500)
-    assert plain.json() == requested.json()
-    assert plain.json()["output"] == "Orchestrator function 'fails' failed: orchestrator bad"
 
 
 async def test_the_history_merges_requests_into_their_ends(engine: RunningEngine) -> None:
@@ -209,26 +182,6 @@ async def test_an_event_must_be_json_and_say_so(engine: RunningEngine) -> None:
     for body in (b"{bad", b""):
         broken = await post("/instances/w/raiseEvent/go", content=body, headers={"Content-Type": "application/json"})
         assert (broken.status_code, broken.json()["Message"]) == (400, "Invalid JSON content")
-
-
-async def test_events_reach_the_orchestrator_in_their_order(engine: RunningEngine) -> None:
-    """A raw event is decoded once."""
-    await _waiting(engine)
-    for value in ({"n": 1}, 2):
-        reply = await engine.client.post("/instances/w/raiseEvent/go", json=value)
-        assert (reply.status_code, reply.content) == (202, b"")
-    ended = await engine.store.until_ended("w")
-    assert json.loads(ended.output or "") == [{"n": 1}, 2]
-
-
-@pytest.mark.behaviour("engine.terminated")
-async def test_terminate_ends_the_instance_with_the_reason_as_output(engine: RunningEngine) -> None:
-    """At once, whatever it waits for."""
-    await _waiting(engine)
-    assert (await engine.client.post("/instances/w/terminate?reason=enough%20of%20it")).status_code == 202
-    await engine.store.until_ended("w")
-    body = (await engine.client.get("/instances/w")).json()
-    assert (body["runtimeStatus"], body["output"]) == ("Terminated", "enough of it")
 
 
 @pytest.mark.behaviour("engine.suspended")
@@ -457,22 +410,6 @@ async def test_a_deleted_entity_reads_null_and_an_unknown_one_404(engine: Runnin
     assert (await engine.client.get("/entities/counter/k")).status_code == 404
 
 
-async def test_an_entity_that_does_not_exist_reads_as_the_text_that_it_answered() -> None:
-    """The real host keeps the text, `null` in the recordings, and leaves the entity out of the list without states."""
-
-    async def answer(payload: dict[str, Any]) -> str:
-        return entity_answer({"left": 1}, len(payload["batch"]), entityExists=False)
-
-    async with running(ScriptedEntities(answer)) as engine:
-        await engine.hub.signal(EntityId("counter", "k"), "end", None)
-        await engine.state_is(EntityId("counter", "k"), '{"left": 1}')
-
-        assert (await engine.client.get("/entities/counter/k")).json() == {"left": 1}
-        assert (await engine.client.get("/entities/counter")).json() == []
-        (instance,) = (await engine.client.get("/instances")).json()
-        assert (instance["input"], instance["customStatus"]) == ({"state": '{"left": 1}', "sorter": {}}, {})
-
-
 async def test_entities_are_listed_with_their_state_on_request(engine: RunningEngine) -> None:
     """By key; without `fetchState` the state is null."""
     for key in ("b", "a"):
@@ -488,14 +425,6 @@ async def test_entities_are_listed_with_their_state_on_request(engine: RunningEn
     everything = await engine.client.get("/entities")
     assert [(item["entityId"]["key"], item["state"]) for item in everything.json()] == [("a", None), ("b", None)]
     assert (await engine.client.get("/entities/nobody")).json() == []
-
-
-async def test_a_caller_who_leaves_does_not_undo_what_was_accepted(engine: RunningEngine) -> None:
-    """The signal is on its way to the file when the client goes; it arrives."""
-    signal = asyncio.ensure_future(engine.hub.signal(EntityId("counter", "k"), "add", '"5"'))
-    await asyncio.sleep(0)
-    signal.cancel()
-    await engine.state_is(EntityId("counter", "k"), "5")
 
 
 async def test_an_entity_reads_as_compact_json_whatever_its_text() -> None:

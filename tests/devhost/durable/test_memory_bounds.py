@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from devhost.durable.events import Event, ExecutionStarted, TaskCompleted, TimerFired
+from devhost.durable.events import ExecutionStarted, TaskCompleted, TimerFired
 from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger, RecentlyUsed
-from devhost.durable.records import EntityId, EventMessage, History, Message, Orchestration, Status, Step, entity_target
+from devhost.durable.records import EntityId, EventMessage, History, Status, Step, entity_target
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import Timers
-from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
@@ -36,39 +33,6 @@ def test_the_least_recently_used_goes_first_when_all_weigh_too_much() -> None:
     assert [held.get(key) for key in "abcd"] == ["a", None, "c", "d"]
     held.put("d", "D", 4)
     assert [held.get(key) for key in "acd"] == ["a", "c", "D"]
-
-
-def test_what_is_heavier_than_everything_is_not_held() -> None:
-    """It would push all others out for nothing."""
-    held: RecentlyUsed[str, str] = RecentlyUsed(10)
-    held.put("a", "1", 11)
-    assert (held.get("a"), len(held)) == (None, 0)
-
-
-@pytest.mark.slow
-async def test_forty_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
-    """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
-    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:
-        counts = []
-        for batch in range(3):
-            for number in range(20):
-                await engine.hub.start("parent", f"p{batch}-{number}", None)
-            for number in range(20):
-                await engine.store.until_ended(f"p{batch}-{number}")
-            await engine.store.until(lambda: _is_idle(engine))
-            counts.append(_held())
-    # Some of the last steps' are still in the hands of tasks; twenty instances have a thousand.
-    assert max(counts) - min(counts) < 200
-    assert len(engine.hub._ledger._histories) == 0
-
-
-async def _is_idle(engine: RunningEngine) -> bool:
-    return not await engine.store.messages(None, 1)
-
-
-def _held() -> int:
-    gc.collect()
-    return sum(isinstance(thing, Event | Message | Orchestration) for thing in gc.get_objects())
 
 
 async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:

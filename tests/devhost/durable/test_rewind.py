@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable import events
 from devhost.durable.hub import Accepted
-from devhost.durable.intake import new_orchestration
-from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
-from devhost.durable.rewind import rewind
-from tests.devhost.durable.episodes import started
+from devhost.durable.records import Status
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.rewind")
 Steps = Generator[Any, Any, Any]
@@ -95,18 +89,6 @@ async def test_failed_sub_orchestrations_are_rewound_with_their_parent() -> None
     assert set(weather.done.values()) == {1}
 
 
-async def test_what_fails_again_can_be_rewound_again() -> None:
-    """The storm lasts; the third time it is over."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "leg")
-        await engine.hub.rewind("leg", None)
-        assert (await engine.store.until_ended("leg")).status is Status.FAILED
-        weather.is_bad = False
-        await engine.hub.rewind("leg", None)
-        assert (await engine.store.until_ended("leg")).status is Status.COMPLETED
-
-
 async def test_a_child_that_is_gone_is_asked_for_anew() -> None:
     """Purged after its failure: nothing is left of it to rewind."""
     weather = Weather()
@@ -140,28 +122,3 @@ async def test_a_terminated_child_is_asked_for_anew() -> None:
 async def _is_live(engine: RunningEngine, instance_id: str) -> bool:
     stored = await engine.store.orchestration(instance_id)
     return stored is not None and not stored.instance.status.is_terminal
-
-
-def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
-    """In its place, under its id and time; the reason comes as another one, in the next episode."""
-    start = started()
-    ended = events.ExecutionCompleted(timestamp=START, event_id=1, status=Status.FAILED.number, result="bad")
-    outcome = rewind(_instance(), [start, ended], "again", START, {})
-    assert outcome.orchestration.status is Status.PENDING
-    assert outcome.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
-    received = outcome.outgoing[0].body
-    assert getattr(received, "event", None) == events.GenericEvent(timestamp=START, text="again")
-
-
-def _instance() -> Orchestration:
-    return replace(new_orchestration(started()), status=Status.FAILED, output='"bad"')
-
-
-def test_a_failed_child_keeps_its_request_and_is_told_instead_of_its_parent() -> None:
-    """The parent goes on when the child ends; a child that cannot be rewound is asked for anew."""
-    made = [events.ChildCreated(timestamp=START, event_id=at, name="leg", instance_id=f"leg-{at}") for at in range(2)]
-    failed = [events.ChildFailed(timestamp=START, task_id=at, reason="bad", details=None) for at in range(2)]
-    outcome = rewind(_instance(), [started(), *made, *failed], "why", START, {"leg-0": Status.FAILED})
-    empty = events.GenericEvent(timestamp=START, text=None)
-    assert outcome.history.events == (started(), made[0], replace(empty, event_id=1), empty, empty)
-    assert outcome.outgoing == (Outgoing(orchestration_target("leg-0"), Rewind("why")),)

@@ -112,18 +112,6 @@ async def _ends(engine: RunningEngine, name: str, status: Status) -> Any:
     return json.loads(ended.output or "null")
 
 
-async def test_the_last_of_several_attempts_is_repeated() -> None:
-    """Three storms, then the sun: one flight more, and what had succeeded is not done again."""
-    weather = Weather()
-    weather.good_from = {"one": 4}
-    async with running(weather.functions) as engine:
-        await engine.hub.start("one", "one", None)
-        await _ends(engine, "one", Status.FAILED)
-        await engine.hub.rewind("one", "the sun shines")
-        assert await _ends(engine, "one", Status.COMPLETED) == ["one is there", "end"]
-    assert (weather.flights, weather.packed) == ({"one": 4}, {"one": 1, "end": 1})
-
-
 async def test_what_fails_again_can_be_rewound_again_over_a_restart(tmp_path: Path) -> None:
     """Each rewind is one more attempt; the file knows which attempts belong together."""
     weather = Weather()
@@ -152,18 +140,6 @@ async def test_calls_that_run_out_side_by_side_are_rewound_together(good_from: d
         flights, end = await _ends(engine, "many", Status.COMPLETED)
     assert (flights, end) == (["a is there", "b is there", "c is there", "d"], "end")
     assert (weather.flights, set(weather.packed.values())) == ({"a": 1, "b": 1, "c": 1} | good_from, {1})
-
-
-async def test_attempts_before_a_success_stay_as_they_were() -> None:
-    """Another call failed the instance; the retried one is not made again."""
-    weather = Weather()
-    weather.good_from = {"a": 2, "b": 2}
-    async with running(weather.functions) as engine:
-        await engine.hub.start("survivor", "s", None)
-        await _ends(engine, "s", Status.FAILED)
-        await engine.hub.rewind("s", None)
-        assert await _ends(engine, "s", Status.COMPLETED) == ["a is there", "b is there"]
-    assert weather.flights == {"a": 2, "b": 2}
 
 
 async def test_the_last_attempt_of_a_sub_orchestration_is_rewound_itself() -> None:

@@ -96,14 +96,6 @@ async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.behaviour("engine.groups")
-async def test_what_a_client_has_open_is_not_deleted_under_it(tmp_path: Path) -> None:
-    """It works on nothing, and its file must stay."""
-    with holding(tmp_path, "CLIENT"), pytest.raises(StoreInUseError):
-        reset(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("engine.groups")
 async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
     """It is there at once, and does what came meanwhile once the first is killed."""
     journal = Journal()
@@ -146,15 +138,6 @@ async def test_a_worker_whose_beginning_fails_begins_again(tmp_path: Path) -> No
     await until_state(client, '["from elsewhere"]')
     await client.stop(0)
     await engine.stop(5)
-
-
-async def test_what_is_sent_to_a_closed_engine_fails_and_does_not_wait(tmp_path: Path) -> None:
-    """A request may still run when its host has stopped working."""
-    engine = engine_on(tmp_path)
-    await engine.start()
-    await engine.stop(0)
-    with pytest.raises(StoreUnreachableError, match="this host stops"):
-        await asyncio.wait_for(engine.hub.signal(KEY, "too late", None), 5)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
@@ -392,37 +375,6 @@ async def test_what_a_killed_process_deleted_leaves_the_files_of_those_that_live
     await worker.stop(5)
 
 
-_FORKING_HOLDER = """
-import asyncio, os, sys
-from pathlib import Path
-from tests.devhost.durable.test_sqlite_file import engine_on
-async def main():
-    await engine_on(Path(sys.argv[1])).start()
-    child = os.fork()
-    if not child:
-        print("forked", flush=True)
-    sys.stdin.read()
-    os._exit(0)
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("engine.one-process")
-@pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there")
-async def test_a_process_that_was_forked_does_not_keep_the_folder_of_a_killed_one(tmp_path: Path) -> None:
-    """An app's multiprocessing forks; its processes outlive a host that was killed."""
-    command = [sys.executable, "-c", _FORKING_HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "forked\n"
-        holder.kill()
-        holder.wait(timeout=5)
-        engine = engine_on(tmp_path)
-        await engine.start()
-        await engine.stop(0)
-
-
 def holds_secret(folder: Path) -> bool:
     return any(b"a secret" in path.read_bytes() for path in folder.glob("durable.db*"))
 
@@ -522,17 +474,6 @@ def test_a_damaged_file_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None
     (tmp_path / "durable.db").write_bytes(b"this is no database, it only is long enough to be read as one" * 40)
     with pytest.raises(StoreUnreadableError, match="Move it away, or run `python -m devhost reset`"):
         SqliteStore(tmp_path).open()
-
-
-async def test_a_refused_open_lets_the_folder_go(tmp_path: Path) -> None:
-    """After the damage is cleared, the same process can open it."""
-    (tmp_path / "durable.db").write_bytes(b"no database" * 100)
-    with pytest.raises(StoreUnreadableError):
-        SqliteStore(tmp_path).open()
-    reset(tmp_path)
-    store = SqliteStore(tmp_path)
-    store.open()
-    await store.close()
 
 
 @pytest.mark.behaviour("engine.stalls-not-loses")

@@ -208,21 +208,6 @@ async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opene
     assert stored.history == (second,)
 
 
-async def test_an_entity_is_the_last_committed_record(opened: Opened) -> None:
-    """The state is an opaque text; a deleted entity stays as one that does not exist."""
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, '{"n":  1}', START)))
-    assert await opened.store.entity(COUNTER) == Entity(COUNTER, True, '{"n":  1}', START)
-    await opened.store.commit(Step(entity=Entity(COUNTER, False, "null", START)))
-    assert await (await opened.reopen()).entity(COUNTER) == Entity(COUNTER, False, "null", START)
-
-
-async def test_unknown_ids_are_none(opened: Opened) -> None:
-    """Nothing is made up."""
-    assert await opened.store.orchestration("nobody") is None
-    assert await opened.store.instance("nobody") is None
-    assert await opened.store.entity(EntityId("counter", "k1")) is None
-
-
 async def test_silencing_drops_waiting_messages_but_not_the_steps_own(opened: Opened) -> None:
     """What waits for an ended instance goes; other targets, and what the step itself sends, stay."""
     target = orchestration_target("a")
@@ -330,11 +315,3 @@ async def test_entities_are_listed_by_prefix_and_page(opened: Opened) -> None:
     found = await opened.store.list_entities("@counter@", "@counter@2", 5)
     assert [entity.id.key for entity in found] == ["2", "é"]
     assert len(await opened.store.list_entities("@", "", None)) == 4
-
-
-async def test_closing_twice_changes_nothing(opened: Opened) -> None:
-    """Both ends of a stop may close."""
-    await opened.store.commit(Step(produced=(_signal(1),)))
-    await opened.store.close()
-    await opened.store.close()
-    assert await _waiting(await opened.reopen()) == [_sent(1, _signal(1))]

@@ -62,18 +62,6 @@ async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
     assert len(functions.calls) == 2
 
 
-@pytest.mark.behaviour("engine.timers-on-time")
-async def test_a_timer_that_ran_out_while_nobody_ran_fires_at_the_start() -> None:
-    """The laptop was shut for a year."""
-    clock, inner = ManualClock(), MemoryStore()
-    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
-        await engine.hub.start("sleep", "s", None)
-        await clock.next_alarm()
-    clock.advance(365 * DAY)
-    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
-        assert (await engine.store.until_ended("s")).output == str(365 * DAY)
-
-
 @pytest.mark.behaviour("engine.clock-back")
 async def test_a_clock_that_jumps_back_is_told_and_delays_timers_alone(caplog: pytest.LogCaptureFixture) -> None:
     """The timer fires at its time by the clock, once; other work goes on meanwhile."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from devhost.durable.hub import Purged
 from devhost.durable.records import EntityId, EventMessage, Status, Step, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.durable.unkind import KIND, Armed, Fault, Seeded, read_unkind
+from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
 from devhost.ports import FunctionFailedError
 from tests.devhost.durable.running_engine import RunningEngine, running
@@ -29,8 +27,7 @@ from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, 
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
 from tests.support.memory_store import MemoryStore
-from tests.support.running_host import APPS, RunningHost, run_command
-from tests.support.warm_python import start_python
+from tests.support.running_host import APPS, RunningHost
 
 pytestmark = pytest.mark.behaviour("engine.unkind")
 
@@ -179,19 +176,6 @@ async def test_what_failed_is_tried_again_as_much_sooner_as_all_else() -> None:
     async with running(ScriptedEntities(fail), clock=clock, unkind=Armed(faster=60)) as engine:
         await engine.hub.signal(KEY, "a", None)
         assert await clock.next_alarm() == 3.0 / 60
-
-
-async def test_a_purge_leaves_the_operations_that_wait(caplog: pytest.LogCaptureFixture) -> None:
-    """They find an entity without a state, as on the real host; nothing failed, so nothing waits."""
-    clock, journal = ManualClock(), Journal()
-    unkind = armed(Fault.PURGED_WHILE_RUNNING)
-    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
-        await engine.hub.signal(KEY, "first", None)
-        await engine.state_is(KEY, '["first"]')
-        await engine.hub.purge_entity(KEY)
-        await engine.hub.signal(KEY, "second", None)
-        await engine.state_is(KEY, '["second"]')
-    assert "Backing off" not in caplog.text
 
 
 @pytest.mark.parametrize("has_entity", [True, False])
@@ -379,23 +363,6 @@ async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_
     assert running_now == ["a", "a"]
 
 
-async def test_what_both_workers_of_a_partition_send_is_delivered() -> None:
-    """Messages go out before a record is written."""
-    received: list[str] = []
-
-    async def relay(payload: dict[str, Any]) -> str:
-        received.append(payload["self"]["key"])
-        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
-        return entity_answer("done", len(payload["batch"]), signals=[signal] if payload["self"]["key"] == "k" else [])
-
-    settings = DurableSettings(max_entity_operation_batch_size=1)
-    async with running(ScriptedEntities(relay), settings=settings, unkind=armed(Fault.MOVED_PARTITION)) as engine:
-        await engine.hub.signal(KEY, "go", None)
-        await engine.state_is(KEY, '"done"')
-        await engine.store.until(lambda: is_empty(engine))
-    assert received == ["k", "k", "target", "target"]
-
-
 @pytest.mark.parametrize("nth", [None, 9])
 async def test_what_a_dead_process_had_taken_is_hidden_from_the_next(tmp_path: Path, nth: int | None) -> None:
     """Until the visibility timeout is over; where that was not asked for, it is seen at once."""
@@ -435,39 +402,11 @@ async def test_the_same_seed_has_the_same_faults(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
-    """Armed by the environment, with the crash point that only such an episode passes; the activity runs twice."""
-    program = "tests.devhost.durable.killed_program"
-    unkind = {"DEVHOST_UNKIND": "sent-not-committed journey", "DEVHOST_CRASH_AT": "after-sending"}
-    first = start_python(program, str(tmp_path), "start", environ={**os.environ, **unkind}, has_errors=True)
-    first.communicate()
-    second = start_python(program, str(tmp_path), has_errors=True)
-    printed, _ = second.communicate()
-    assert first.returncode == -signal.SIGKILL
-    assert printed == 'ended [["one","two"],1,111] tally 111\n'
-    assert (tmp_path / "effects.txt").read_text().splitlines().count("act one") >= 2
-
-
-@pytest.mark.slow
 def test_a_host_says_that_its_engine_is_unkind(tmp_path: Path) -> None:
     """Whoever finds a fault sees that it was asked for."""
     folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
     with RunningHost(folder, environ={"DEVHOST_UNKIND": "7; faster 60"}) as host:
         host.wait_for("DEVHOST_UNKIND=7; faster 60: the durable engine does what Azure's may do.")
-
-
-@pytest.mark.slow
-def test_a_host_with_an_unknown_fault_does_not_start(tmp_path: Path) -> None:
-    """It says which there are."""
-    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
-    ended = run_command(folder, "start", "--port", "0", environ={"DEVHOST_UNKIND": "storm"})
-    assert ended.returncode == 1
-    assert "Error: DEVHOST_UNKIND has 'storm'; give FAULT, FAULT TARGET or FAULT TARGET N." in (ended.stderr or "")
-
-
-def test_nothing_is_armed_without_the_variable() -> None:
-    """The kind engine asks nobody."""
-    assert read_unkind("") is KIND
 
 
 def test_the_variable_arms_faults_for_targets() -> None:

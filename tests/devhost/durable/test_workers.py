@@ -129,15 +129,6 @@ async def test_a_worker_runs_each_kind_of_function() -> None:
     assert acted == [(instance_id, number) for number in (1, 2, 3)]
 
 
-async def test_what_a_workers_activity_raises_fails_the_orchestration() -> None:
-    """With its sentence."""
-    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client, worker(address, []):
-        state = await ended(client, await client.schedule_new_orchestration("fails", input=1))
-
-    assert state.runtime_status is OrchestrationStatus.FAILED
-    assert "ValueError: no such number" in str(state.failure_details)
-
-
 async def test_work_waits_for_a_worker_and_goes_to_another_one_when_its_worker_is_gone() -> None:
     """Whatever the worker had taken; it is completed once."""
     acted: list[tuple[str, int]] = []
@@ -261,18 +252,6 @@ async def test_a_filter_may_name_the_versions_of_an_orchestration() -> None:
             any_version = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
 
     assert (first.orchestratorRequest.instanceId, any_version.orchestratorRequest.instanceId) == ("b", "a")
-
-
-async def test_an_apps_host_has_no_work_for_workers() -> None:
-    """It says so."""
-    clock = FastClock()
-    engine = DurableTask(WorkerFunctions(), MemoryStore(), DurableSettings(), clock, protocol=WORKERS)
-    server = TaskHubServer(engine.hub, clock)
-    address = (await server.start()).removeprefix("http://")
-    async with grpc.aio.insecure_channel(address) as channel:
-        with pytest.raises(grpc.RpcError, match="no workers"):
-            await stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest()).read()
-    await server.stop()
 
 
 async def test_a_port_that_is_in_use_is_refused() -> None:

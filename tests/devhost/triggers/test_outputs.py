@@ -55,34 +55,11 @@ def test_what_is_set_becomes_messages(host: RunningHost, storage: Storage, mode:
     assert storage.bodies(queue) == messages
 
 
-@pytest.mark.parametrize(("mode", "messages"), [("json", [b'{\n  "a": 1\n}']), ("str", ["text é".encode()])])
-def test_a_plain_text_becomes_a_message(host: RunningHost, storage: Storage, mode: str, messages: list[bytes]) -> None:
-    """By `Out[str]`."""
-    queue = storage.name()
-    assert post(host, f"text/{queue}/{mode}") == (200, "ok")
-    assert storage.bodies(queue) == messages
-
-
 def test_a_queue_message_becomes_json_of_its_id_and_body(host: RunningHost, storage: Storage) -> None:
     """And not its body."""
     queue = storage.name()
     assert post(host, f"out/{queue}/message") == (200, "ok")
     assert storage.bodies(queue) == [b'{\n  "id": "mine",\n  "body": "from QueueMessage"\n}']
-
-
-def test_numbers_and_letters_of_json_stay_as_they_are(host: RunningHost, storage: Storage) -> None:
-    """But for white space."""
-    queue = storage.name()
-    post(host, f"outs/{queue}/spaced")
-    [body] = storage.bodies(queue)
-    assert body.decode() == '{\n  "a": [\n    1,\n    {\n      "b": 2.5\n    }\n  ],\n  "c": "é"\n}'
-
-
-def test_the_last_set_counts(host: RunningHost, storage: Storage) -> None:
-    """Nothing of the first is written."""
-    queue = storage.name()
-    post(host, f"outs/{queue}/list", twice="1")
-    assert storage.bodies(queue) == [b"second set"]
 
 
 @pytest.mark.parametrize(("mode", "status"), [("none", 200), ("raise", 500)])
@@ -91,21 +68,6 @@ def test_nothing_set_and_a_failure_write_nothing(host: RunningHost, storage: Sto
     queue = storage.name()
     assert post(host, f"out/{queue}/{mode}") == (status, "ok" if status == 200 else "")
     assert storage.raw(queue) == []
-
-
-def test_fifty_messages_keep_their_order(host: RunningHost, storage: Storage) -> None:
-    """They are put one after the other."""
-    queue = storage.name()
-    post(host, f"outs/{queue}/many")
-    assert storage.bodies(queue) == [f"m{number}".encode() for number in range(32)]
-    assert storage.count(queue) == 50
-
-
-def test_capitals_of_a_queues_name_are_lowered(host: RunningHost, storage: Storage) -> None:
-    """The service has none."""
-    queue = storage.name()
-    assert post(host, f"outs/{queue.upper()}/str") == (200, "ok")
-    assert storage.count(queue) == 1
 
 
 @pytest.mark.parametrize(("queue", "mode"), [("a_b", "str"), ("large", "large")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import queue as queues
-import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -91,35 +90,6 @@ async def test_a_generic_trigger_is_a_queue_trigger(storage: Storage, is_annotat
     assert message.get_body() == b"hello"
 
 
-@pytest.mark.parametrize("kind", [str, bytes])
-async def test_an_annotation_of_plain_text_gets_the_body(storage: Storage, kind: type) -> None:
-    """The host sends a text, which the worker hands on as it is."""
-    app, seen, queue = func.FunctionApp(), Seen(), storage.queue()
-
-    async def take(msg):
-        seen.put(msg)
-
-    take.__annotations__["msg"] = kind
-    app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")(take)
-    storage.send(queue, "hello")
-    async with listening(app, storage):
-        assert await seen.next() == "hello"
-
-
-async def test_a_queue_that_comes_later_is_found(storage: Storage) -> None:
-    """The host does not make it."""
-    app, seen, queue = func.FunctionApp(), Seen(), storage.name()
-
-    @app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")
-    async def take(msg: func.QueueMessage) -> None:
-        seen.put(msg.get_body())
-
-    async with listening(app, storage):
-        storage.queues.create_queue(queue)
-        storage.send(queue, "hello")
-        assert await seen.next() == b"hello"
-
-
 @pytest.mark.parametrize(("settings", "tries"), [(QUICK, 5), (replace(QUICK, max_dequeue_count=2), 2)])
 async def test_a_message_that_fails_is_tried_again_and_ends_in_the_poison_queue(
     storage: Storage, settings: QueueSettings, tries: int
@@ -146,23 +116,6 @@ async def test_a_message_that_fails_is_tried_again_and_ends_in_the_poison_queue(
     assert (poison.id == bad, poison.dequeue_count) == (False, 0)
 
 
-async def test_a_failed_message_is_hidden_for_the_visibility_timeout(storage: Storage) -> None:
-    """Which is a pause after a failure, and not the time to work on it."""
-    app, seen, queue = func.FunctionApp(), Seen(), storage.queue()
-
-    @app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")
-    async def take(msg: func.QueueMessage) -> None:
-        seen.put((time.monotonic(), msg.time_next_visible - msg.insertion_time))
-        raise ValueError("a bad message")
-
-    storage.send(queue, "bad")
-    async with listening(app, storage, queues=replace(QUICK, visibility_seconds=2, max_dequeue_count=2)):
-        first, second = await seen.several(2)
-
-    assert 1.5 < second[0] - first[0] < 5
-    assert first[1] >= timedelta(minutes=10)
-
-
 @pytest.mark.parametrize("body", [b"hello world, not base64!", b'{"a": 1}', b"abc"])
 async def test_a_body_that_is_not_base64_is_poison_without_a_call(storage: Storage, body: bytes) -> None:
     """At the first poll, and as it was sent."""
@@ -175,20 +128,6 @@ async def test_a_body_that_is_not_base64_is_poison_without_a_call(storage: Stora
     storage.send(queue, body, encoded=False)
     async with listening(app, storage):
         await until(lambda: storage.raw(f"{queue}-poison") == [body.decode()])
-    assert seen.is_empty
-
-
-async def test_a_body_that_is_not_utf8_is_poison_without_a_call(storage: Storage) -> None:
-    """After its five tries."""
-    app, seen, queue = func.FunctionApp(), Seen(), storage.queue()
-
-    @app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")
-    async def take(msg: func.QueueMessage) -> None:
-        seen.put(msg)
-
-    storage.send(queue, b"\x00\xff\x01\xfe")
-    async with listening(app, storage):
-        await until(lambda: storage.bodies(f"{queue}-poison") == [b"\x00\xff\x01\xfe"])
     assert seen.is_empty
 
 
