@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -14,8 +13,6 @@ import pytest
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 pytestmark = pytest.mark.slow
-
-MANAGEMENT = "/runtime/webhooks/durabletask"
 
 
 @pytest.fixture
@@ -32,15 +29,6 @@ def write(host: RunningHost, text: str) -> None:
 def read(host: RunningHost, count: int) -> list[str]:
     notes: list[str] = httpx.get(f"{host.origin}/api/notes/n?count={count}", timeout=GUARD_SECONDS).json()
     return notes
-
-
-@pytest.mark.behaviour("devhost.durable-functions")
-def test_an_orchestration_runs_its_activities(app_folder):
-    """Started through the management API, which waits for the output."""
-    with RunningHost(app_folder) as host:
-        url = f"{host.origin}{MANAGEMENT}/orchestrators/greet_all?timeout=4&pollingInterval=1"
-        ended = httpx.post(url, json={"names": ["a", "b"]}, timeout=GUARD_SECONDS)
-    assert (ended.status_code, ended.json()) == (200, ["hello a", "hello b"])
 
 
 @pytest.mark.behaviour("devhost.durable-functions")
@@ -97,15 +85,3 @@ def test_reset_deletes_the_durable_state(app_folder):
     assert (ended.returncode, ended.stderr) == (0, "")
     with RunningHost(app_folder) as host:
         assert read(host, 0) == []
-
-
-@pytest.mark.behaviour("devhost.dns-rebinding")
-@pytest.mark.parametrize("path", [MANAGEMENT, "/durabletask"])
-def test_the_management_api_refuses_other_hosts_and_sites(app_folder, path):
-    """Under both of its prefixes."""
-    with RunningHost(app_folder) as host:
-        url = f"{host.origin}{path}/instances"
-        requested: Callable[..., httpx.Response] = httpx.get
-        assert requested(url, timeout=GUARD_SECONDS).status_code == 200
-        assert requested(url, headers={"host": "evil.test"}, timeout=GUARD_SECONDS).status_code == 403
-        assert requested(url, headers={"origin": "http://evil.test"}, timeout=GUARD_SECONDS).status_code == 403

@@ -24,15 +24,6 @@ def refusal_of(app: func.FunctionRegister) -> str:
     return str(refusal.value)
 
 
-@pytest.mark.behaviour("devhost.order-by-upper-cased-name")
-def test_functions_are_ordered_by_upper_cased_name():
-    """`_` comes after the letters, as recorded."""
-    app = func.FunctionApp()
-    for name in ("timer_far", "timers", "a", "B"):
-        app.function_name(name)(app.route()(lambda req: ""))
-    assert [function.name for function in index_of(app).functions] == ["a", "B", "timers", "timer_far"]
-
-
 @pytest.mark.behaviour("devhost.same-names-refused")
 def test_two_functions_whose_names_meet_without_case_are_refused():
     """The sentence names both."""
@@ -121,18 +112,6 @@ def test_a_signature_that_the_worker_refuses_is_refused_by_its_functions_name(ha
     refusal = refusal_of(app)
     assert reason in refusal
     assert f"'{handler.__name__}'" in refusal
-
-
-@pytest.mark.behaviour("devhost.signatures-checked")
-def test_an_activitys_input_may_be_a_generic_of_the_typing_module():
-    """The worker asks the converter, and an activity's takes anything."""
-    app = df.DFApp()
-
-    @app.activity_trigger(input_name="payload")
-    def takes(payload: OldGeneric) -> str:
-        return ""
-
-    assert [function.name for function in index_of(app).functions] == ["takes"]
 
 
 @pytest.mark.behaviour("devhost.signatures-checked")

@@ -118,21 +118,3 @@ async def test_a_stream_passes_piece_by_piece() -> None:
     server.close()
 
     assert words == ["first", "second"]
-
-
-@pytest.mark.behaviour("groups.helper-balances")
-async def test_a_refusal_that_comes_before_the_body_leaves_the_connection_open() -> None:
-    """The next request of the connection is answered."""
-    server = await asyncio.start_server(named("a"), "127.0.0.1", 0)
-    with Balancer([await origin_of(server)]) as balancer:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(balancer.origins["app"].rpartition(":")[2]))
-        writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n")
-        refusal = await reader.readuntil(b"\r\n\r\na")
-        await asyncio.sleep(0.05)
-        writer.write(b"bodyGET / HTTP/1.1\r\n\r\n")
-        following = await reader.readuntil(b"\r\n\r\na")
-        writer.close()
-    server.close()
-
-    assert b"200 OK" in refusal
-    assert b"200 OK" in following

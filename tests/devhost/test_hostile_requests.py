@@ -149,14 +149,6 @@ def test_a_body_without_end_is_cut_off_though_its_client_goes_on(host: RunningHo
             list(write_on())
 
 
-@pytest.mark.behaviour("devhost.body-limit")
-@pytest.mark.parametrize("path", ["/api/classic", "/api/length"])
-def test_a_body_of_exactly_the_limit_passes(host: RunningHost, path: str) -> None:
-    """As on the real host, which differs beyond it only."""
-    answer = httpx.post(f"{host.origin}{path}", content=b"x" * LIMIT, timeout=GUARD_SECONDS)
-    assert (answer.status_code, answer.text) == (200, str(LIMIT))
-
-
 @pytest.mark.behaviour("devhost.hostile-requests")
 @pytest.mark.parametrize(
     ("path", "content", "headers", "status"),
@@ -213,17 +205,6 @@ def test_a_client_that_leaves_in_its_request_is_one_debug_line(
 
     assert told.endswith(f"DEBUG {app.__name__}: A client left in its request: POST {path}")
     assert (printed.count("left"), "Traceback" in printed, " ERROR " in printed) == (1, False, False)
-
-
-@pytest.mark.behaviour("devhost.hostile-requests")
-def test_clients_that_leave_in_their_requests_are_not_in_the_log_by_default(host: RunningHost) -> None:
-    """Or any of them could fill it."""
-    before = len(printed_until_now(host))
-    for path in DOORS:
-        with connected(host, path, "Content-Length: 1000") as line:
-            line.sendall(b"x" * 500)
-
-    assert printed_until_now(host)[before:].split() == ["said"]
 
 
 @pytest.mark.behaviour("devhost.hostile-requests")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import threading
 from collections.abc import Callable
@@ -64,19 +63,6 @@ async def test_whatever_a_sync_function_raises_fails_its_call(make_error, messag
 
 
 @pytest.mark.behaviour("devhost.isolated-functions")
-async def test_a_function_that_cancels_its_own_task_has_failed():
-    """The task that it finds itself in is nobody else's."""
-
-    async def cancels(value):
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        await asyncio.sleep(0)
-
-    assert await _failure(activity(cancels), "cancels") == "CancelledError: "
-
-
-@pytest.mark.behaviour("devhost.isolated-functions")
 async def test_a_cancelled_host_waits_until_the_function_has_unwound():
     """A stop reaches the function's own clean-up, and goes on behind it."""
     began, unwinds, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -117,70 +103,6 @@ async def test_a_function_past_its_timeout_has_failed_whatever_it_makes_of_its_c
     message = await _failure(functions_of(app, timeout_seconds=0.01), "swallows")
     assert message == "FunctionTimeoutException: Timeout value of 00:00:00 was exceeded by function: Functions.swallows"
     assert answered.is_set()
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.function-timeout")
-async def test_a_function_that_does_not_heed_its_timeout_is_answered_all_the_same():
-    """Its code is left behind, as a thread is; nobody waits for it any more."""
-    may_end = asyncio.Event()
-
-    async def stubborn(value):
-        while not may_end.is_set():
-            with contextlib.suppress(asyncio.CancelledError):
-                await may_end.wait()
-
-    app = df.DFApp()
-    app.activity_trigger(input_name="value")(stubborn)
-    message = await _failure(functions_of(app, timeout_seconds=0.01), "stubborn")
-    may_end.set()
-    assert message.startswith("FunctionTimeoutException: ")
-
-
-@pytest.mark.behaviour("devhost.isolated-functions")
-async def test_a_class_that_raises_what_it_likes_while_it_is_encoded_fails_the_call():
-    """`to_json` is the app's code too."""
-
-    class Rude:
-        @staticmethod
-        def to_json(value):
-            raise LeavesError("away")
-
-    def answers(value):
-        return Rude()
-
-    assert await _failure(activity(answers), "answers") == "LeavesError: away"
-
-
-@pytest.mark.behaviour("devhost.isolated-functions")
-async def test_durable_functions_that_raise_cancellations_fail_by_name():
-    """An activity's is its caller's to catch; an orchestrator's fails the instance. Neither stays Running."""
-    app = df.DFApp()
-
-    @app.activity_trigger(input_name="x")
-    async def cancelled(x):
-        raise asyncio.CancelledError("by the app")
-
-    @app.orchestration_trigger(context_name="context")
-    def calls(context):
-        try:
-            yield context.call_activity("cancelled", 1)
-        except Exception as error:
-            return str(error).partition(" \n ")[0]
-
-    @app.orchestration_trigger(context_name="context")
-    def raises(context):
-        raise asyncio.CancelledError("by the app")
-        yield
-
-    async with running(functions_of(app)) as engine:
-        for name in ("calls", "raises"):
-            await engine.hub.start(name, name, None)
-        ended = [await engine.store.until_ended(name) for name in ("calls", "raises")]
-    assert [instance.output for instance in ended] == [
-        "\"Activity function 'cancelled' failed: CancelledError: by the app\"",
-        "\"Orchestrator function 'raises' failed: CancelledError: by the app\"",
-    ]
 
 
 def sync_entity(app: df.DFApp, make_error: Callable[[], BaseException]) -> None:

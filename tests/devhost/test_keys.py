@@ -89,14 +89,6 @@ def test_a_key_opens_what_it_is_for(client: httpx.Client, path: str, key: str, s
 
 
 @pytest.mark.behaviour("devhost.keys")
-def test_the_header_wins_over_the_query(client: httpx.Client) -> None:
-    """A function's key there makes a webhook's own address useless."""
-    answer = client.get(INSTANCES, params={"code": "d"}, headers={"x-functions-key": "h"})
-
-    assert answer.status_code == 403
-
-
-@pytest.mark.behaviour("devhost.keys")
 def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> None:
     """Whoever started an instance can look at it."""
     started = client.get("/api/start")
@@ -190,11 +182,3 @@ def test_pages_of_other_origins_are_refused(client: httpx.Client, method: str) -
     answer = client.request(method, "/api/open", headers={"origin": "https://evil.test", **ASKED})
 
     assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (403, False)
-
-
-@pytest.mark.behaviour("devhost.cors")
-def test_a_page_of_this_machine_that_is_not_named_is_told_nothing(client: httpx.Client) -> None:
-    """Its preflight is answered 204, as on the real host, without the permission."""
-    answer = client.options("/api/open", headers={"origin": "http://localhost:3000", **ASKED})
-
-    assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (204, False)

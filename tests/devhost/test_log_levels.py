@@ -40,12 +40,6 @@ def test_the_longest_rule_that_fits_decides(category: str, level: int) -> None:
     assert LogLevels.of(RULES).of_category(category) == level
 
 
-@pytest.mark.behaviour("devhost.log-levels")
-def test_without_rules_information_is_kept() -> None:
-    """As of the real host."""
-    assert LogLevels.of({}).of_category("Function.http-Joker.User") == logging.INFO
-
-
 APP = """
 import logging
 import azure.functions as func

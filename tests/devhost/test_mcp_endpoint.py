@@ -218,10 +218,3 @@ async def test_the_official_client_lists_and_calls_tools(classic_host):
     assert greeting.instructions == "be brief"
     assert [tool.name for tool in tools.tools] == ["as_dict", "broken", "envelope", "weather"]
     assert '"arguments":{"city":"Oslo"}' in result.content[0].text
-
-
-@pytest.mark.parametrize(("method", "path"), [("GET", "/sse"), ("POST", "/message")])
-async def test_the_legacy_transport_is_refused_by_a_sentence(client, method, path):
-    """It is not there, and says what is."""
-    answer = await client.request(method, PATH + path)
-    assert (answer.status_code, "Use streamable HTTP" in answer.text) == (404, True)

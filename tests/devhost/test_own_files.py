@@ -48,17 +48,3 @@ def test_what_the_host_writes_is_closed_to_other_users(keyed_folder: Path) -> No
     assert {Path(path).name for path in found} >= SECRETS
     assert any(path.startswith(".devhost/timers/") for path in found)
     assert found == wanted(found)
-
-
-def test_what_was_open_to_other_users_is_closed_to_them(keyed_folder: Path) -> None:
-    """An older host wrote it, or it was copied."""
-    hosted_once(keyed_folder)
-    written = keyed_folder / ".devhost"
-    for path in (written, *written.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-    found = hosted_once(keyed_folder)
-
-    assert {path: mode for path, mode in found.items() if ".devhost/timers" not in path} == {
-        path: mode for path, mode in wanted(found).items() if ".devhost/timers" not in path
-    }

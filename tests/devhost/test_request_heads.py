@@ -192,19 +192,3 @@ async def test_a_body_of_less_than_240_bytes_a_second_is_an_empty_500() -> None:
         writer.close()
 
     assert answer == FAILED
-
-
-@pytest.mark.behaviour("devhost.failed-bodies")
-async def test_whoever_has_sent_a_whole_body_may_take_its_time() -> None:
-    """The next request on the connection is measured anew."""
-    async with Served() as served:
-        reader, writer = await served.connect()
-        for _ in range(2):
-            writer.write(BODY + b"x" * 1000)
-            line = await asyncio.wait_for(reader.readline(), GUARD_SECONDS)
-            await asyncio.wait_for(reader.readuntil(b"served"), GUARD_SECONDS)
-        writer.write_eof()
-        rest = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
-        writer.close()
-
-    assert (line, rest) == (b"HTTP/1.1 200 OK\r\n", b"")

@@ -137,14 +137,6 @@ async def test_one_request_may_be_somebody_elses(signed_in_host: RunningHost, do
     assert (await told(signed_in_host, door, []))["who"] == somebody("ada")
 
 
-@DOORS
-async def test_roles_stand_behind_the_name(signed_in_host: RunningHost, door: str) -> None:
-    """They are no part of who it is."""
-    root = await told(signed_in_host, door, [("x-local-principal", "root:operators:a.b")])
-
-    assert root["who"] == {**somebody("root"), "roles": ["operators", "a.b"]}
-
-
 WRONG_NAMES = ["", "a:", ":b", "a b", "a,b", "a/b", "é", "a" * 65]
 
 
@@ -171,13 +163,6 @@ def test_a_wrong_name_is_refused_by_the_command(name: str, capsys: pytest.Captur
         command_line().parse_args(["start", f"--principal={name}"])
 
     assert f"{name!r} is not a valid name to sign in with" in capsys.readouterr().err
-
-
-def test_who_starts_the_host_is_told_who_they_are(signed_in_host: RunningHost) -> None:
-    """And how to be somebody else."""
-    line = "Each request is signed in as ada, or by X-Local-Principal: NAME."
-
-    assert line in signed_in_host.printed or line in signed_in_host.wait_for("signed in as")
 
 
 @DOORS

@@ -58,14 +58,6 @@ async def test_a_method_that_few_have_reaches_no_function(client):
     assert (answer.status_code, answer.json()) == (405, {"detail": "Method Not Allowed"})
 
 
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_path_of_two_lines_reaches_no_function(client):
-    """The worker's own router answers it, as it answers what it does not know."""
-    answer = await client.get("/v1/echo/b%0Ab")
-
-    assert (answer.status_code, answer.json()) == (404, {"detail": "Not Found"})
-
-
 @pytest.mark.behaviour("devhost.streaming-returns-as-recorded")
 @pytest.mark.parametrize(
     ("kind", "status", "content_type", "body"),
@@ -107,8 +99,3 @@ async def test_a_generator_that_raises_just_ends_the_body(client, streaming_host
     """What was sent stays sent; the error is logged."""
     assert (await client.get("/v1/breaks")).text == "first\n"
     streaming_host.wait_for("ValueError: not for callers")
-
-
-async def test_a_classic_function_lives_beside_streaming_ones(client):
-    """Each is hosted by its annotation."""
-    assert (await client.get("/v1/classic/x")).text == "classic x"

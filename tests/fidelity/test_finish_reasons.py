@@ -74,16 +74,6 @@ async def test_an_answer_of_a_client_that_never_gives_a_reason_is_believed(messa
     assert ends == [(None, False)] * 2
 
 
-@pytest.mark.behaviour("http.broken-off")
-async def test_a_stream_that_breaks_off_after_a_tool_call_is_not_taken_for_the_end_of_that_call() -> None:
-    """The reason of the model call before is none of the answer's."""
-    calls = Answer(calls=(Call("look", {"key": "k"}),))
-
-    streamed = await Finishing(tools="one").ask(calls, CUT, accept="text/event-stream")
-
-    assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
-
-
 @pytest.mark.behaviour("http.incomplete")
 async def test_lists_and_the_timeline_say_which_answers_are_incomplete() -> None:
     """The run in the list, its model call and the whole in the timeline, and the entry of the conversation."""

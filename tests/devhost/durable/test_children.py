@@ -66,23 +66,3 @@ async def test_children_of_a_terminated_parent_run_on() -> None:
         await engine.hub.raise_event("kid", "go", "5")
         assert (await engine.store.until_ended("kid")).output == "5"
         assert (await engine.hub.store.orchestration("p")).instance.status.value == "Terminated"  # type: ignore[union-attr]
-
-
-async def test_a_parent_that_failed_ends_when_its_child_does() -> None:
-    """Its code is over, its work is not."""
-    async with running(_functions()) as engine:
-        await engine.hub.start("hasty", "h", None)
-        await _runs(engine, "kid")
-        await engine.hub.raise_event("h", "leave", "1")
-        await engine.store.until(lambda: _has_left(engine))
-        stored = await engine.hub.store.orchestration("h")
-        assert stored is not None
-        assert stored.instance.status.value == "Running"
-        await engine.hub.raise_event("kid", "go", "5")
-        ended = await engine.store.until_ended("h")
-    assert (ended.status.value, ended.output) == ("Failed", "\"Orchestrator function 'hasty' failed: left\"")
-
-
-async def _has_left(engine: RunningEngine) -> bool:
-    stored = await engine.store.orchestration("h")
-    return stored is not None and any(getattr(event, "name", "") == "leave" for event in stored.history)

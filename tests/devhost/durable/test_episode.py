@@ -9,16 +9,14 @@ import pytest
 from devhost.durable import events
 from devhost.durable.answers import (
     CallActivity,
-    CallEntity,
     ContinueAsNew,
-    CreateTimer,
     OrchestratorAnswer,
     RetryOptions,
     WaitForEvent,
     WhenAll,
     WhenAny,
 )
-from devhost.durable.records import ActivityTask, EventMessage, Status
+from devhost.durable.records import EventMessage, Status
 from tests.devhost.durable.episodes import Episodes, done, started
 from tests.support.engine_clocks import START
 
@@ -40,18 +38,6 @@ def _fired(timer_id: int) -> events.TimerFired:
 
 def _raised(name: str = "go") -> events.EventRaised:
     return events.EventRaised(timestamp=START, name=name, input="1")
-
-
-@pytest.mark.behaviour("engine.retry-ids")
-def test_a_retry_takes_an_id_for_each_attempt_and_each_timer() -> None:
-    """Task 0, timer 1 after the interval, task 2; after a success no timer."""
-    episodes = Episodes()
-    episodes.start(RETRIED)
-    outcome = episodes.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
-    assert outcome.outgoing[0].due == START + timedelta(seconds=2 + 5)
-    episodes.play([_fired(1)], OrchestratorAnswer((RETRIED,)))
-    episodes.play([_completed(2)], OrchestratorAnswer((RETRIED, B)))
-    assert [event.event_id for event in episodes.history if isinstance(event, events.TaskScheduled)] == [0, 2, 3]
 
 
 @pytest.mark.behaviour("engine.retry-ids")
@@ -78,15 +64,6 @@ def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
     assert output.endswith("The following are the known activity functions: 'A', 'B'.\"")
 
 
-def test_a_failed_child_fails_the_whole_at_once() -> None:
-    """The SDK goes on with the first failure, and takes the next id; waiting for the other child would lose count."""
-    both = WhenAll((A, B))
-    episodes = Episodes()
-    episodes.start(both)
-    outcome = episodes.play([_failed(0)], OrchestratorAnswer((both, A)))
-    assert [sent.body for sent in outcome.outgoing] == [ActivityTask("A", "1", 2, "i", "e")]
-
-
 @pytest.mark.behaviour("engine.open-work")
 def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
     """The orchestrator has returned; its other activity has not."""
@@ -97,20 +74,6 @@ def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
     assert episodes.orchestration.status is Status.RUNNING
     episodes.play([_completed(1)], done(race, output='"first"'))
     assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.COMPLETED, '"first"')
-
-
-@pytest.mark.behaviour("engine.open-work")
-def test_a_cancelled_timer_and_waits_for_events_do_not_hold_an_instance_open() -> None:
-    """The event won: the timer's id stays taken, its end is not awaited."""
-
-    def race(is_canceled: bool) -> WhenAny:
-        return WhenAny((CreateTimer(START + timedelta(hours=1), is_canceled), WaitForEvent("go"), WaitForEvent("stop")))
-
-    episodes = Episodes()
-    episodes.start(race(False))
-    episodes.play([_raised()], OrchestratorAnswer((race(True), A)))
-    episodes.play([_completed(1)], done(race(True), A))
-    assert episodes.orchestration.status is Status.COMPLETED
 
 
 @pytest.mark.behaviour("engine.carried-events")
@@ -161,24 +124,3 @@ def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
         'UTF-16 text."'
     )
     assert episodes.orchestration.custom_status == '"' + "é" * 8190 + '"'
-
-
-def test_results_that_come_twice_count_once() -> None:
-    """An activity delivered again after a crash may answer twice; ids that are not open are passed over."""
-    episodes = Episodes()
-    episodes.start(A)
-    episodes.play([_completed(0), _completed(0)], OrchestratorAnswer((A, B)))
-    assert [event.event_id for event in episodes.history if isinstance(event, events.TaskScheduled)] == [0, 1]
-
-
-def test_a_message_to_an_entity_names_the_one_before_it() -> None:
-    """`Predecessor` is the time of the last message to the same entity; a signal says so."""
-    call = CallEntity("@counter@k", "get", "null", is_signal=False)
-    signal = CallEntity("@counter@k", "add", "5", is_signal=True)
-    episodes = Episodes()
-    episodes.start(signal, call)
-    first, second = (event.input for event in episodes.history if isinstance(event, events.EventSent))
-    assert '"op":"add","signal":true,"input":"\\"5\\""' in first
-    assert '"Predecessor":"0001-01-01T00:00:00"' in first
-    assert '"op":"get","input":"\\"null\\""' in second
-    assert '"Predecessor":"2026-01-01T00:00:01Z"' in second

@@ -11,7 +11,7 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.answers import CallActivity, ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
+from devhost.durable.answers import ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
 from devhost.durable.records import EventMessage
 from tests.devhost.durable.episodes import Episodes, done
 from tests.devhost.durable.running_engine import RunningEngine, running
@@ -118,15 +118,3 @@ def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
     episodes = Episodes()
     episodes.start(_race(False))
     assert _carried(episodes, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
-
-
-def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> None:
-    """Also when the wait that lost would take them: it belongs to an execution that is over."""
-    answer = done(_race(False), ContinueAsNew("2"), CallActivity("A", "1"))
-    episodes = Episodes()
-    episodes.start(_race(False))
-    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    episodes.play([fired], answer)
-    episodes.play([_raised(1)], answer)
-    ended = events.TaskCompleted(timestamp=START, task_id=1, result="1")
-    assert _carried(episodes, [ended], answer) == (_raised(1),)

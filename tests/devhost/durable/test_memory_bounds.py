@@ -76,22 +76,6 @@ async def test_what_an_execution_waited_for_is_forgotten_when_it_continues_as_ne
 COUNTERS = [entity_target(EntityId("counter", key)) for key in "abcd"]
 
 
-def test_targets_are_woken_in_the_order_of_their_times() -> None:
-    """None early; one alarm for all."""
-    clock, woken = ManualClock(), []
-    timers = Timers(clock, lambda target: woken.append(target.id[-1]))
-    for target, seconds in zip(COUNTERS, (20, 10, 20, 90000), strict=True):
-        timers.add(target, START + timedelta(seconds=seconds))
-    clock.advance(9.999)
-    assert (woken, len(clock.alarms)) == ([], 1)
-    clock.advance(0.001)
-    assert woken == ["b"]
-    clock.advance(10)
-    assert woken == ["b", "a", "c"]
-    clock.advance(90000)
-    assert (woken, len(timers)) == (["b", "a", "c", "d"], 0)
-
-
 def test_a_target_has_one_time_the_earliest_that_was_added_or_the_last_that_was_set() -> None:
     """However many messages wait for it; a time that was taken back wakes nobody."""
     clock, woken = ManualClock(), []

@@ -84,22 +84,6 @@ async def test_an_address_that_a_client_would_change_goes_over_http(engine: Engi
     assert engine.seen == []
 
 
-async def test_another_loop_goes_over_http(engine: Engine) -> None:
-    """The engine lives on the host's loop; a thread of the app may have one of its own."""
-
-    async def elsewhere() -> None:
-        http_utils._session_lock = asyncio.Lock()  # the SDK's belongs to one loop
-        try:
-            await http_utils.get_async_request(f"{BASE}instances/i")
-        finally:
-            await http_utils._close_session()
-
-    with over_http():
-        await asyncio.to_thread(asyncio.run, elsewhere())
-    http_utils._session_lock = asyncio.Lock()
-    assert engine.seen == []
-
-
 async def test_nothing_of_the_caller_passes_to_the_engine(engine: Engine) -> None:
     """Neither its variables, in which traces are, nor its invocation, which the engine's tasks would log for."""
     CALLER.set("a function")

@@ -10,7 +10,6 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable.hub import Accepted
 from devhost.durable.records import Status
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
@@ -65,18 +64,6 @@ async def _fail(engine: RunningEngine, name: str) -> None:
     assert (await engine.store.until_ended(name)).status is Status.FAILED
 
 
-async def test_a_rewound_instance_repeats_what_failed_and_nothing_else() -> None:
-    """`pack` had succeeded: its result is taken from the history."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "leg")
-        weather.is_bad = False
-        assert isinstance(await engine.hub.rewind("leg", "the sun shines"), Accepted)
-        ended = await engine.store.until_ended("leg")
-    assert (ended.status, ended.output) == (Status.COMPLETED, '"leg is there"')
-    assert weather.done == {"pack leg": 1, "fly leg": 1}
-
-
 async def test_failed_sub_orchestrations_are_rewound_with_their_parent() -> None:
     """Both legs failed; each repeats its flight alone, and the parent waits for both."""
     weather = Weather()
@@ -87,20 +74,6 @@ async def test_failed_sub_orchestrations_are_rewound_with_their_parent() -> None
         ended = await engine.store.until_ended("journey")
     assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
     assert set(weather.done.values()) == {1}
-
-
-async def test_a_child_that_is_gone_is_asked_for_anew() -> None:
-    """Purged after its failure: nothing is left of it to rewind."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "journey")
-        await engine.store.until_ended("leg-1")
-        await engine.hub.purge("leg-1")
-        weather.is_bad = False
-        await engine.hub.rewind("journey", None)
-        ended = await engine.store.until_ended("journey")
-    assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
-    assert weather.done["pack leg-1"] == 2
 
 
 async def test_a_terminated_child_is_asked_for_anew() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ import pytest
 
 from devhost.durable import events
 from devhost.durable.events import read_event, show_event, write_event
-from devhost.durable.intake import new_orchestration
 from devhost.durable.records import Status
-from devhost.durable.rewind import rewind
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.episodes import started
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START
@@ -142,18 +138,6 @@ async def test_calls_that_run_out_side_by_side_are_rewound_together(good_from: d
     assert (weather.flights, set(weather.packed.values())) == ({"a": 1, "b": 1, "c": 1} | good_from, {1})
 
 
-async def test_the_last_attempt_of_a_sub_orchestration_is_rewound_itself() -> None:
-    """With an id of its own or of the app's; within it, the last flight is repeated and nothing is packed again."""
-    weather = Weather()
-    weather.good_from = {"named": 5, "x": 5}
-    async with running(weather.functions) as engine:
-        await engine.hub.start("parent", "p", None)
-        await _ends(engine, "p", Status.FAILED)
-        await engine.hub.rewind("p", None)
-        assert await _ends(engine, "p", Status.COMPLETED) == ["named is there", "x is there"]
-    assert (weather.flights, weather.packed) == ({"named": 5, "x": 5}, {"named": 2, "x": 2})
-
-
 async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_ids() -> None:
     """The entity's reply is found under the id that was sent; a failed child is asked for anew under its new id."""
     weather = Weather()
@@ -171,27 +155,6 @@ async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_
 async def _has_fired(engine: RunningEngine) -> bool:
     stored = await engine.store.orchestration("i")
     return stored is not None and any(isinstance(event, events.TimerFired) for event in stored.history)
-
-
-def test_ids_move_up_wherever_they_stand() -> None:
-    """Of the request, its end, its timer's end, and of what says which call an attempt belongs to."""
-
-    def flight(first: int, *more: int) -> list[events.Event]:
-        """Return a call that ran out: an attempt and a timer for each pair of ids."""
-        made: list[events.Event] = []
-        for number in (first, *more):
-            behind = None if number == first else first
-            made += [
-                events.TaskScheduled(timestamp=START, event_id=number, name="fly", retry_of=behind),
-                events.TaskFailed(timestamp=START, task_id=number, reason="bad", details=None),
-                events.TimerCreated(timestamp=START, event_id=number + 1, fire_at=START, retry_of=first),
-                events.TimerFired(timestamp=START, timer_id=number + 1, fire_at=START),
-            ]
-        return made
-
-    failed = replace(new_orchestration(started()), status=Status.FAILED)
-    outcome = rewind(failed, [*flight(0), *flight(2, 4)], None, START, {})
-    assert [event for event in outcome.history.events if not isinstance(event, events.GenericEvent)] == flight(1, 3)[:4]
 
 
 def test_the_app_is_not_shown_which_attempts_belong_together() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -208,15 +208,6 @@ async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opene
     assert stored.history == (second,)
 
 
-async def test_silencing_drops_waiting_messages_but_not_the_steps_own(opened: Opened) -> None:
-    """What waits for an ended instance goes; other targets, and what the step itself sends, stay."""
-    target = orchestration_target("a")
-    event = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
-    await opened.store.commit(Step(produced=(Outgoing(target, event), _signal(2))))
-    await opened.store.commit(Step(silenced=target, produced=(Outgoing(target, event),)))
-    assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
-
-
 async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None:
     """Record, history and messages go together; an orchestration named like an entity is another thing."""
     namesake = _instance("@counter@K1")
@@ -228,14 +219,6 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
     assert await opened.store.orchestration("@counter@K1") is not None
     await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
     assert await opened.store.orchestration("@counter@K1") is None
-
-
-async def test_forgetting_can_spare_the_messages_that_wait(opened: Opened) -> None:
-    """The record goes alone, as on the real host."""
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
-    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),), spares_messages=True))
-    assert await opened.store.entity(COUNTER) is None
-    assert [message.seq for message in await _waiting(opened.store)] == [1]
 
 
 @pytest.mark.parametrize("is_purge", [False, True], ids=["ended", "purged"])
@@ -253,14 +236,6 @@ async def test_the_start_of_another_execution_outlives_an_instance(opened: Opene
     last = Step(forgotten=(target,)) if is_purge else Step(orchestration=ended, silenced=target)
     await opened.store.commit(last)
     assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
-
-
-async def test_a_message_may_be_due_in_any_year(opened: Opened) -> None:
-    """An app may ask for what it likes; the file stays readable."""
-    first = datetime(1, 1, 1, tzinfo=UTC)
-    await opened.store.commit(Step(produced=(_signal(1, first),)))
-    assert await _waiting(opened.store) == [_sent(1, _signal(1, first))]
-    assert (await opened.store.inbox(entity_target(COUNTER), START, 5)).messages == (_sent(1, _signal(1, first)),)
 
 
 async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: Opened) -> None:
@@ -305,13 +280,3 @@ async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> Non
     later = START + timedelta(seconds=3)
     assert await listed(InstanceFilter(created_from=later)) == ["c%1", "c_1"]
     assert await listed(InstanceFilter(created_to=START)) == ["b", "d"]
-
-
-async def test_entities_are_listed_by_prefix_and_page(opened: Opened) -> None:
-    """`@name@` names the entities of one name."""
-    for key in ("2", "1", "é"):
-        await opened.store.commit(Step(entity=Entity(EntityId("counter", key), True, "1", START)))
-    await opened.store.commit(Step(entity=Entity(EntityId("counters", "1"), True, "1", START)))
-    found = await opened.store.list_entities("@counter@", "@counter@2", 5)
-    assert [entity.id.key for entity in found] == ["2", "é"]
-    assert len(await opened.store.list_entities("@", "", None)) == 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,17 @@ import pytest
 from devhost.durable.engine import DurableTask
 from devhost.durable.events import ExecutionStarted
 from devhost.durable.hub import Purged
-from devhost.durable.records import EntityId, EventMessage, Status, Step, TargetKind
+from devhost.durable.records import EntityId, EventMessage, Status, Step
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
-from devhost.ports import FunctionFailedError
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app as scenario_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
 from tests.support.memory_store import MemoryStore
-from tests.support.running_host import APPS, RunningHost
 
 pytestmark = pytest.mark.behaviour("engine.unkind")
 
@@ -104,24 +101,6 @@ async def holds(condition: bool) -> bool:
     return condition
 
 
-async def test_a_sub_orchestration_that_is_asked_for_twice_begins_anew() -> None:
-    """Its second start is another execution, which takes the place of the first one; the parent has one result."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.SENT_NOT_COMMITTED, "parent")
-    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
-    functions = SdkFunctions(build_app(clock, calls))
-    async with running(functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
-        await engine.hub.start("parent", "i", None)
-        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
-        clock.advance(60)
-        ended = await engine.store.until_ended("i")
-        clock.advance(240)
-        await engine.store.until(lambda: is_empty(engine))
-    assert ended.status is Status.COMPLETED
-    assert [seconds for _, seconds in calls] == [60.0, 300.0]
-    assert json.loads(ended.output or "") == calls[0][0] != calls[1][0]
-
-
 async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -164,18 +143,6 @@ async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_
 async def have_run(journal: Journal, count: int) -> bool:
     """Return whether so many batches ran."""
     return len(journal.batches) >= count
-
-
-async def test_what_failed_is_tried_again_as_much_sooner_as_all_else() -> None:
-    """`faster` is for every time that the engine waits."""
-    clock = ManualClock()
-
-    async def fail(_payload: dict[str, Any]) -> str:
-        raise FunctionFailedError("RuntimeError: no")
-
-    async with running(ScriptedEntities(fail), clock=clock, unkind=Armed(faster=60)) as engine:
-        await engine.hub.signal(KEY, "a", None)
-        assert await clock.next_alarm() == 3.0 / 60
 
 
 @pytest.mark.parametrize("has_entity", [True, False])
@@ -283,29 +250,6 @@ async def test_what_continues_as_new_twice_is_another_execution() -> None:
     assert len(store.executions) == len(set(store.executions)) == 3
 
 
-async def test_a_start_that_comes_twice_begins_once() -> None:
-    """The history has one."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.DELIVERED_TWICE, "i")
-    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
-    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
-        await engine.hub.start("once", "i", None)
-        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
-        clock.advance(1)
-        await engine.store.until(lambda: has_only_activities(engine))
-        clock.advance(300)
-        await engine.store.until_ended("i")
-        stored = await engine.store.orchestration("i")
-    assert stored is not None
-    assert [type(event) for event in stored.history].count(ExecutionStarted) == 1
-
-
-async def has_only_activities(engine: RunningEngine) -> bool:
-    """Return whether what is under way is for activities."""
-    messages = await engine.store.messages(None, 9)
-    return bool(messages) and all(message.target.kind is TargetKind.ACTIVITY for message in messages)
-
-
 async def test_a_message_that_is_late_is_overtaken() -> None:
     """Up to a second, as a queue is polled."""
     clock, journal = ManualClock(), Journal()
@@ -399,14 +343,6 @@ async def test_the_same_seed_has_the_same_faults(seed: int) -> None:
         unkind = Seeded(number)
         of_seeds.append([unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)])
     assert of_seeds[0] == of_seeds[1] != of_seeds[2]
-
-
-@pytest.mark.slow
-def test_a_host_says_that_its_engine_is_unkind(tmp_path: Path) -> None:
-    """Whoever finds a fault sees that it was asked for."""
-    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
-    with RunningHost(folder, environ={"DEVHOST_UNKIND": "7; faster 60"}) as host:
-        host.wait_for("DEVHOST_UNKIND=7; faster 60: the durable engine does what Azure's may do.")
 
 
 def test_the_variable_arms_faults_for_targets() -> None:

@@ -195,49 +195,6 @@ async def test_a_worker_gets_no_more_at_once_than_it_takes() -> None:
     assert [item.orchestratorRequest.instanceId for item in (*taken, third, again)] == ["a", "b", "c", "c"]
 
 
-async def test_the_end_of_a_workers_stream_leaves_what_another_one_has() -> None:
-    """Work that was abandoned belongs to the worker that took it since."""
-    one = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=1)
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        grpc.aio.insecure_channel(address) as first,
-        grpc.aio.insecure_channel(address) as second,
-    ):
-        for instance_id in "ab":
-            await client.schedule_new_orchestration("add", instance_id=instance_id)
-        stream = stub_of(first).GetWorkItems(one)
-        item = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        abandon = pb.AbandonOrchestrationTaskRequest(completionToken=item.completionToken)
-        await stub_of(first).AbandonTaskOrchestratorWorkItem(abandon)
-        behind = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        others = stub_of(second).GetWorkItems(pb.GetWorkItemsRequest())
-        taken = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-        await first.close()
-        back = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-        await client.schedule_new_orchestration("add", instance_id="c")
-        last = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-
-    ids = [each.orchestratorRequest.instanceId for each in (item, behind, taken, back, last)]
-    assert ids == ["a", "b", "a", "b", "c"]
-
-
-async def test_a_worker_gets_only_what_its_filters_name() -> None:
-    """The SDK's own filters: one worker has the activities alone, and is connected first."""
-    acted: list[tuple[str, int]] = []
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        worker(address, acted, "act"),
-    ):
-        instance_id = await client.schedule_new_orchestration("add", input=4)
-        async with worker(address, [], "run"):
-            state = await ended(client, instance_id)
-
-    assert state.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": instance_id}, 5]
-    assert len(acted) == DOUBLES
-
-
 async def test_a_filter_may_name_the_versions_of_an_orchestration() -> None:
     """One of another version waits for another worker."""
     filters = pb.WorkItemFilters(orchestrations=[pb.OrchestrationFilter(name="add", versions=["2"])])

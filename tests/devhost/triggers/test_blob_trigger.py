@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from contextlib import AbstractAsyncContextManager, suppress
@@ -93,16 +92,6 @@ async def test_a_blob_comes_once_for_each_of_its_etags(storage: Storage, watched
 
     assert last.metadata == {"who": "me"}
     assert (new.read(), watched.seen.is_empty) == (b"new", True)
-
-
-async def test_each_blob_of_a_burst_is_seen(storage: Storage, watched: Watched) -> None:
-    """Other than by the real host, which looks at what is newer than the last scan's newest, by whole seconds."""
-    names = [f"{number:02}" for number in range(40)]
-    async with watched.host():
-        for name in names:
-            await asyncio.to_thread(storage.upload, watched.container, name)
-        blobs = await watched.seen.several(40)
-    assert sorted(blob.name.rpartition("/")[2] for blob in blobs) == names
 
 
 async def test_paths_have_parameters_which_outputs_may_name(storage: Storage, tmp_path: Path) -> None:

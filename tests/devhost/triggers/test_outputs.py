@@ -122,16 +122,6 @@ def test_a_blob_input_has_its_content_only(host: RunningHost, storage: Storage) 
     assert get(host, f"text_of/{container}/t.txt") == "'é'"
 
 
-def test_a_path_may_have_a_guid_and_a_time(host: RunningHost, storage: Storage) -> None:
-    """`{rand-guid}` and `{DateTime}`."""
-    container = storage.name()
-    assert post(host, f"guid/{container}") == (200, "ok")
-    [name] = storage.blobs.get_container_client(container).list_blob_names()
-    folder, _, time = name.partition("/")
-    assert len(folder) == 36
-    assert time.endswith("Z.txt")
-
-
 def test_two_outputs_are_no_transaction(host: RunningHost, storage: Storage) -> None:
     """The blob is there, though the queue refused its message."""
     container = storage.name()

@@ -147,25 +147,6 @@ async def test_bodies_are_plain_text_where_host_json_says_so(storage: Storage) -
         await until(lambda: storage.raw(f"{queue}-out") == ["plain <b> too"])
 
 
-async def test_a_message_that_was_begun_too_often_is_poison_without_another_call(storage: Storage) -> None:
-    """As after hosts that were killed by it."""
-    app, seen, queue = func.FunctionApp(), Seen(), storage.queue()
-
-    @app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")
-    async def take(msg: func.QueueMessage) -> None:
-        seen.put(msg)
-
-    storage.send(queue, "a killer")
-    for _ in range(5):
-        client = storage.queues.get_queue_client(queue)
-        message = client.receive_message()
-        assert message is not None
-        client.update_message(message, visibility_timeout=0)
-    async with listening(app, storage):
-        await until(lambda: storage.bodies(f"{queue}-poison") == [b"a killer"])
-    assert seen.is_empty
-
-
 async def test_so_many_run_at_once_as_host_json_says(storage: Storage) -> None:
     """A batch is fetched while no more than `newBatchThreshold` run: batchSize and it are the most."""
     app, seen, queue, gate = func.FunctionApp(), Seen(), storage.queue(), asyncio.Event()
