@@ -14,12 +14,12 @@ import pytest
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import ContentSettings
 
-from devhost.durable.clock import Clock, SystemClock
+from devhost.durable.clock import Clock
 from devhost.errors import FunctionLoadError
 from devhost.triggers.blob_trigger import host_id
 from devhost.triggers.listeners import Listeners
 from tests.devhost.indexing import SETTINGS, index_of
-from tests.devhost.triggers.storage import Seen, Storage, listening, until
+from tests.devhost.triggers.storage import QuickClock, Seen, Storage, listening, until
 
 pytestmark = [pytest.mark.behaviour("devhost.blob-trigger")]
 
@@ -149,19 +149,19 @@ def poison_of(watched: Watched) -> list[dict[str, str]]:
 
 async def test_two_hosts_of_a_folder_share_the_blobs(storage: Storage, watched: Watched) -> None:
     """Whichever sees a blob first makes its receipt, so it comes once."""
-    for number in range(30):
+    for number in range(8):
         storage.upload(watched.container, f"{number:02}")
     async with watched.host(), watched.host():
-        blobs = await watched.seen.several(30)
+        blobs = await watched.seen.several(8)
         storage.upload(watched.container, "last")
         last = await watched.seen.next()
 
-    assert sorted(blob.name[-2:] for blob in blobs) == [f"{number:02}" for number in range(30)]
+    assert sorted(blob.name[-2:] for blob in blobs) == [f"{number:02}" for number in range(8)]
     assert (last.name, watched.seen.is_empty) == (f"{watched.container}/last", True)
 
 
-class LaterClock(SystemClock):
-    """The machine's clock, two minutes on."""
+class LaterClock(QuickClock):
+    """The same, two minutes on."""
 
     def now(self) -> datetime:
         return super().now() + timedelta(minutes=2)
