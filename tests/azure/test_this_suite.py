@@ -98,7 +98,6 @@ def suite(*arguments: str, **given: str) -> Ended:
 
 @pytest.mark.behaviour("template.any-host")
 def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: GroupHost) -> None:
-    """But the storage calls, which the local host has none of."""
     with brought_back(host) as kill:
         ended = suite(url=host.origin, key="h", mcp_key="t", kill=kill)
 
@@ -140,7 +139,6 @@ def figures_in(printed: str) -> list[str]:
 
 @pytest.mark.behaviour("template.any-host")
 def test_a_wrong_key_fails_the_suite(host: GroupHost) -> None:
-    """It is the host that is tested, and not that it was asked."""
     ended = suite("-k", "ids or opens", url=host.origin, key="wrong")
 
     assert ended.returncode == 1

@@ -6,7 +6,6 @@ import typing
 from dataclasses import replace
 from typing import Any
 
-import azure.durable_functions as df
 import azure.functions as func
 import pytest
 
@@ -26,28 +25,10 @@ def refusal_of(app: func.FunctionRegister) -> str:
 
 @pytest.mark.behaviour("devhost.same-names-refused")
 def test_two_functions_whose_names_meet_without_case_are_refused():
-    """The sentence names both."""
     app = func.FunctionApp()
     for name in ("Report", "report"):
         app.function_name(name)(app.route()(lambda req: ""))
     assert "'report' meets 'Report'" in refusal_of(app)
-
-
-@pytest.mark.behaviour("devhost.same-names-refused")
-def test_two_entities_under_one_durable_name_are_refused():
-    """Durable names are compared without case; function names may differ."""
-    app = df.DFApp()
-    for name, entity in (("one", "Counter"), ("two", "counter")):
-        app.function_name(name)(app.entity_trigger("context", entity_name=entity)(_entity(name)))
-    assert "meets 'Counter' of the function 'one'" in refusal_of(app)
-
-
-def _entity(name: str):
-    def entity(context) -> None:
-        return None
-
-    entity.__name__ = name
-    return entity
 
 
 def untyped_request(req):
@@ -106,7 +87,6 @@ def unknown_annotation(req: Missing) -> str:  # noqa: F821
     ],
 )
 def test_a_signature_that_the_worker_refuses_is_refused_by_its_functions_name(handler, reason):
-    """The sentence names function and reason."""
     app = func.FunctionApp()
     app.route()(handler)
     refusal = refusal_of(app)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.app_folder import make_app
 from tests.support.grouped_app import Balancer, GroupHost
-from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
+from tests.support.running_host import APPS, RunningHost
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
 
@@ -48,7 +48,6 @@ def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
 def test_a_host_is_killed_and_started_again_at_its_address_and_says_what_it_printed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Stopped by the signal it drains; killed it does not."""
     host = GroupHost(APPS / "durable", [], {})
     host.start()
     origin = host.origin
@@ -83,7 +82,6 @@ async def origin_of(server: asyncio.Server) -> str:
 
 @pytest.mark.behaviour("groups.helper-balances")
 async def test_hosts_get_requests_by_turns() -> None:
-    """Also those of one connection."""
     servers = [await asyncio.start_server(named(name), "127.0.0.1", 0) for name in "ab"]
     with Balancer([await origin_of(server) for server in servers]) as balancer:
         async with httpx.AsyncClient(base_url=balancer.origins["app"]) as client:
@@ -92,29 +90,3 @@ async def test_hosts_get_requests_by_turns() -> None:
         server.close()
 
     assert "".join(answers) == "ababa"
-
-
-@pytest.mark.behaviour("groups.helper-balances")
-async def test_a_stream_passes_piece_by_piece() -> None:
-    """The host says the next word when the client has the one before."""
-    received = asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
-        await received.wait()
-        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    words = []
-    with Balancer([await origin_of(server)]) as balancer:
-        async with (
-            httpx.AsyncClient(timeout=GUARD_SECONDS) as client,
-            client.stream("GET", balancer.origins["app"]) as got,
-        ):
-            async for word in got.aiter_text():
-                words.append(word)
-                received.set()
-    server.close()
-
-    assert words == ["first", "second"]

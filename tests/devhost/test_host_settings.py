@@ -40,7 +40,6 @@ def test_lines_that_begin_with_two_slashes_are_comments(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_refused_by_its_name_and_value(tmp_path, host, environ, named):
-    """The sentence says what is accepted."""
     make_app(tmp_path, None, host=host)
     with pytest.raises(SettingsError) as refusal:
         read_host_settings(tmp_path, environ)
@@ -48,7 +47,6 @@ def test_a_wrong_setting_is_refused_by_its_name_and_value(tmp_path, host, enviro
 
 
 def test_host_json_sets_prefix_timeout_headers_and_mcp_server(tmp_path):
-    """The keys of host.json that this host reads."""
     extensions = {
         "http": {"routePrefix": "/v1/", "customHeaders": {"X-A": "1"}},
         "mcp": {"serverName": "S", "serverVersion": "2", "instructions": "I"},
@@ -93,7 +91,6 @@ def test_a_non_empty_variable_of_the_process_wins_over_local_settings(tmp_path):
     ],
 )
 def test_unusable_local_settings_are_refused_by_name(tmp_path, content, named):
-    """Nothing is put into the environment."""
     make_app(tmp_path, None, local_settings=content)
     with pytest.raises(SettingsError) as refusal:
         read_local_settings(tmp_path)

@@ -107,7 +107,6 @@ def refused(line: socket.socket) -> tuple[str, bool]:
 @pytest.mark.behaviour("devhost.body-limit")
 @pytest.mark.parametrize("path", DOORS)
 def test_a_declared_length_over_the_limit_is_refused_unread(host: RunningHost, path: str) -> None:
-    """Not one byte of the body was sent."""
     with connected(host, path, f"Content-Length: {LIMIT + 1}") as line:
         assert refused(line) == ("413", True)
 
@@ -115,7 +114,6 @@ def test_a_declared_length_over_the_limit_is_refused_unread(host: RunningHost, p
 @pytest.mark.behaviour("devhost.body-limit")
 @pytest.mark.parametrize("path", DOORS)
 def test_a_chunked_body_is_read_up_to_the_limit_only(host: RunningHost, path: str) -> None:
-    """The answer comes although the body does not end."""
     taken = 0
     with connected(host, path, "Transfer-Encoding: chunked") as line:
         while taken < LIMIT:
@@ -142,7 +140,6 @@ def test_a_client_that_writes_its_whole_body_first_reads_the_refusal(
 
 @pytest.mark.behaviour("devhost.body-limit")
 def test_a_body_without_end_is_cut_off_though_its_client_goes_on(host: RunningHost) -> None:
-    """Behind the answer."""
     with connected(host, "/api/classic", "Transfer-Encoding: chunked") as line:
         write_on = partial(iter, lambda: line.sendall(CHUNK), "never")
         with pytest.raises(OSError, match=r"Broken pipe|reset|aborted"):
@@ -167,7 +164,6 @@ def test_a_body_without_end_is_cut_off_though_its_client_goes_on(host: RunningHo
 def test_what_cannot_be_read_is_refused_without_a_traceback(
     host: RunningHost, path: str, content: str | bytes, headers: dict[str, str], status: int
 ) -> None:
-    """Nesting, bytes that are no UTF-8."""
     answer = httpx.post(f"{host.origin}{path}", content=content, headers=headers, timeout=GUARD_SECONDS)
     assert (answer.status_code, "Traceback" in printed_until_now(host)) == (status, False)
 
@@ -196,7 +192,6 @@ def telling_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHo
 def test_a_client_that_leaves_in_its_request_is_one_debug_line(
     telling_host: RunningHost, path: str, header: str, half: bytes
 ) -> None:
-    """Half of what it declared has come."""
     before = len(printed_until_now(telling_host))
     with connected(telling_host, path, header) as line:
         line.sendall(half)
@@ -209,7 +204,6 @@ def test_a_client_that_leaves_in_its_request_is_one_debug_line(
 
 @pytest.mark.behaviour("devhost.hostile-requests")
 def test_a_client_that_leaves_a_stream_ends_it_without_a_traceback(host: RunningHost) -> None:
-    """It has seen a part of it."""
     with connected(host, "/api/streaming", "Content-Length: 0") as line:
         assert line.recv(100)
     assert "Traceback" not in printed_until_now(host)

@@ -81,7 +81,6 @@ def streamed(msg): ...
 
 @pytest.mark.behaviour("devhost.start-prints")
 def test_start_prints_address_functions_mcp_and_the_first_request(classic_host: RunningHost) -> None:
-    """Port 0 prints the real port; what is not run says why."""
     classic_host.wait_for("Try: curl")
     origin = classic_host.origin.replace("127.0.0.1", "localhost")
     assert f"\techo: [GET,POST,PUT] {origin}/api/echo/{{name}}/{{id?}}" in classic_host.printed
@@ -96,7 +95,6 @@ def test_start_prints_address_functions_mcp_and_the_first_request(classic_host: 
     ("verbose", "listed"), [((), "\t1 more with --verbose"), (("--verbose",), "\tbeside: [GET] {origin}/api/a/beside")]
 )
 def test_an_app_says_what_its_start_shows(tmp_path: Path, verbose: tuple[str, ...], listed: str) -> None:
-    """What does not run is told whatever the app says."""
     with RunningHost(make_app(tmp_path, INTRODUCED), "--port", "0", *verbose) as host:
         line = host.wait_for("Try: ")
     origin = host.origin.replace("127.0.0.1", "localhost")
@@ -139,7 +137,6 @@ def test_the_first_signal_lets_running_requests_finish(
 @posix_only
 @pytest.mark.behaviour("devhost.drains")
 def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
-    """Whatever runs is left."""
     with RunningHost(make_app(tmp_path, APP)) as host, ThreadPoolExecutor() as pool:
         request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
         host.wait_for("the request runs")
@@ -154,7 +151,6 @@ def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
 @posix_only
 @pytest.mark.behaviour("devhost.watch")
 def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path: Path) -> None:
-    """So that its port is free for the next start."""
     with RunningHost(make_app(tmp_path, APP), "--port", "0", "--watch") as host, ThreadPoolExecutor() as pool:
         request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
         host.wait_for("the request runs")
@@ -195,7 +191,6 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder there has no such mode")
 @pytest.mark.behaviour("devhost.read-only-folder")
 def test_a_folder_that_cannot_be_written_is_refused_by_a_sentence(durable_folder: Path) -> None:
-    """A durable app needs its file; the sentence names the folder."""
     durable_folder.chmod(0o500)
     command = [sys.executable, "-c", AS_OTHERS, "-m", "devhost", "start", "--port", "0"]
     ended = subprocess.run(
@@ -245,7 +240,6 @@ def test_state_and_unfinished_work_survive_the_death_of_the_process_until_a_rese
 @posix_only
 @pytest.mark.behaviour("devhost.drains")
 def test_a_running_operation_ends_before_the_host_does(durable_folder: Path) -> None:
-    """It is committed, not run again."""
     with RunningHost(durable_folder) as host:
         write(host, "slow")
         host.wait_for("writing slow")

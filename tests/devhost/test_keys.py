@@ -90,7 +90,6 @@ def test_a_key_opens_what_it_is_for(client: httpx.Client, path: str, key: str, s
 
 @pytest.mark.behaviour("devhost.keys")
 def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> None:
-    """Whoever started an instance can look at it."""
     started = client.get("/api/start")
 
     assert client.get(started.json()["statusQueryGetUri"]).status_code in (200, 202)
@@ -99,7 +98,6 @@ def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> No
 
 @pytest.mark.behaviour("devhost.keys-command")
 def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
-    """The second time they are the same."""
     folder = tmp_path / "app"
     shutil.copytree(APPS / "keyed", folder, ignore=shutil.ignore_patterns(".devhost"))
 
@@ -116,7 +114,6 @@ def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("devhost.keys-command")
 def test_the_request_to_try_has_the_key_that_it_needs(tmp_path: Path) -> None:
-    """And a line says that keys are asked for."""
     source = "import azure.functions as func\napp = func.FunctionApp()\n@app.route()\ndef f(req): return 'yes'\n"
     with RunningHost(make_app(tmp_path, source), "--port", "0", "--auth") as host:
         command, url, *options = shlex.split(host.wait_for("Try: ").removeprefix("Try: "))
@@ -147,7 +144,6 @@ def test_a_timer_is_run_by_hand(keyed_host: RunningHost, client: httpx.Client) -
 def test_the_engine_is_looked_at_by_route_and_by_command(
     keyed_folder: Path, keyed_host: RunningHost, client: httpx.Client
 ) -> None:
-    """The same lines, also about one instance, while the host runs."""
     client.get("/api/start")
     headers = {"x-functions-key": "m"}
     one = client.get("/admin/durable/one", headers=headers).text

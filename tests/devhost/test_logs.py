@@ -55,7 +55,6 @@ def test_the_longest_rule_that_fits_decides(category: str, level: int) -> None:
     ],
 )
 def test_what_names_a_key_is_covered_and_the_rest_is_shown(text: str, shown: str) -> None:
-    """By the parameter's name, in any case, however it is written."""
     assert without_keys(text) == shown
 
 

@@ -27,7 +27,6 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_shows_the_time_of_the_machine_and_what_the_last_whole_line_adds(file: Path) -> None:
-    """A line that is being written does not count yet."""
     clock = MovedClock(file)
     seen = [clock.now() - datetime.now(UTC)]
     move(file, HOUR)

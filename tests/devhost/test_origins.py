@@ -113,7 +113,6 @@ async def test_of_what_comes_twice_none_counts(name: str, values: tuple[str, str
     ],
 )
 async def test_what_is_this_machines_is_served(header: tuple[str, str]) -> None:
-    """Blanks behind a value are no part of it."""
     assert await posted(header) == 200
 
 

@@ -64,7 +64,6 @@ def test_every_link_of_the_first_page_leads_to_an_answer_of_the_host(client: htt
 
 @pytest.mark.behaviour("devhost.pages")
 def test_a_start_names_the_page_before_the_request_to_try(folder: Path) -> None:
-    """Whoever reads one line reads that."""
     with RunningHost(folder) as host:
         said = host.wait_for("Open: ")
         host.wait_for("Try: ")
@@ -74,7 +73,6 @@ def test_a_start_names_the_page_before_the_request_to_try(folder: Path) -> None:
 
 @pytest.mark.behaviour("devhost.pages")
 def test_no_page_of_the_host_names_another_server() -> None:
-    """They work without a network."""
     sources = [path.read_text(encoding="utf-8") for path in Path(devhost.__file__).parent.glob("*.html")]
 
     assert sources

@@ -155,29 +155,10 @@ async def test_an_operation_is_tried_with_its_parameters_its_body_and_the_key(ho
     assert unwanted == 0
 
 
-async def test_a_refusal_is_shown_as_it_is_and_routes_are_found(host: RunningHost) -> None:
-    """With its status; markup in an answer is text."""
-    async with reader(f"{host.origin}/admin/openapi?code=m") as page:
-        await page.get_by_text("/words").wait_for()
-        await page.get_by_label("Find a route").fill("WORD")
-        shown = [await each.is_visible() for each in await page.locator("main > details").all()]
-        await page.get_by_text("/words").click()
-        await page.get_by_role("button", name="Send").click()
-        await page.get_by_text("418").wait_for()
-        answer = await page.locator("form pre").inner_text()
-        await page.get_by_label("Find a route").fill("")
-        await page.get_by_text("/notes").click()
-        body = await page.get_by_label("Body").input_value()
-
-    assert (shown, answer) == ([False, False, True], "<b>no words")
-    assert json.loads(body) == {"text": "..."}
-
-
 @pytest.mark.parametrize("place", ["/", "/admin/openapi?code=m"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_pages_are_for_everybody(host: RunningHost, place: str, theme: str, width: int) -> None:
-    """By axe-core's rules, at both widths and in both themes."""
     async with reader(f"{host.origin}{place}", color_scheme=theme, viewport={"width": width, "height": 800}) as page:
         if "openapi" in place:
             await page.get_by_text("/things/{id}").click()

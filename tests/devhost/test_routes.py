@@ -142,7 +142,6 @@ def test_a_slash_at_the_end_matches_and_a_catch_all_keeps_it() -> None:
 
 @pytest.mark.behaviour("devhost.order-by-upper-cased-name")
 def test_functions_share_a_template_by_their_verbs() -> None:
-    """A verb is one more constraint of the route."""
     routes = table(b="GET items/{id}", a="POST items/{id}")
     found = [routes.match(verb, "/api/items/1") for verb in ("GET", "POST", "PUT")]
     assert [match and match.function.name for match in found] == ["b", "a", None]

@@ -142,7 +142,6 @@ WRONG_NAMES = ["", "a:", ":b", "a b", "a,b", "a/b", "é", "a" * 65]
 
 @pytest.mark.parametrize("name", WRONG_NAMES)
 def test_a_request_of_a_wrong_name_is_refused(signed_in_host: RunningHost, name: str) -> None:
-    """By a sentence; the function is not called."""
     answer = httpx.get(
         f"{signed_in_host.origin}/api/classic",
         headers=[(b"x-local-principal", name.encode("latin-1"))],
@@ -158,7 +157,6 @@ def test_a_request_of_a_wrong_name_is_refused(signed_in_host: RunningHost, name:
 
 @pytest.mark.parametrize("name", WRONG_NAMES)
 def test_a_wrong_name_is_refused_by_the_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is started."""
     with pytest.raises(SystemExit):
         command_line().parse_args(["start", f"--principal={name}"])
 

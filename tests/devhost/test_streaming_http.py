@@ -78,7 +78,6 @@ async def test_a_result_is_answered_as_the_workers_own_server_answers_it(client,
 
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_stream_passes_chunk_by_chunk(client):
-    """Chunked, without a length."""
     async with client.stream("GET", "/v1/stream") as answer:
         chunks = [chunk async for chunk in answer.aiter_text()]
     assert "".join(chunks) == "data: 0\n\ndata: 1\n\ndata: 2\n\n"
@@ -88,7 +87,6 @@ async def test_a_stream_passes_chunk_by_chunk(client):
 
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_client_that_leaves_cancels_the_generator(client):
-    """So the app can stop its work."""
     async with client.stream("GET", "/v1/endless") as answer:
         assert await anext(answer.aiter_text()) == "first\n"
     assert (await client.get("/v1/left")).text == "the generator was cancelled"
@@ -96,6 +94,5 @@ async def test_a_client_that_leaves_cancels_the_generator(client):
 
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_generator_that_raises_just_ends_the_body(client, streaming_host):
-    """What was sent stays sent; the error is logged."""
     assert (await client.get("/v1/breaks")).text == "first\n"
     streaming_host.wait_for("ValueError: not for callers")

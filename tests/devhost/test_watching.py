@@ -38,7 +38,6 @@ def edit(folder: Path, source: str) -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.watch")
 def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: Path) -> None:
-    """The host stays; its address too."""
     folder = make_app(tmp_path, ANSWERS.format(version="first"))
     with RunningHost(folder, "--port", "0", "--watch") as host:
         edit(folder, "def broken(:\n")
@@ -54,7 +53,6 @@ def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.watch")
 def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> None:
-    """It was started in the first version and ends in the second."""
     folder = make_app(tmp_path, WAITS.format(version="first"))
     with RunningHost(folder, "--port", "0", "--watch") as host:
         durable = f"{host.origin}/runtime/webhooks/durabletask"

@@ -16,7 +16,6 @@ from tests.support.warm_python import ROOT
 @pytest.mark.behaviour("engine.workers")
 @pytest.mark.parametrize("missing", ["durabletask", "grpc"])
 def test_the_command_workers_says_which_package_it_misses(tmp_path: Path, missing: str) -> None:
-    """By a sentence: all other packages of this Python are there."""
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         if path.name != missing and path.suffix != ".pth":
             (tmp_path / path.name).symlink_to(path)

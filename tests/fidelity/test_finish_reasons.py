@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, ChatMiddlewareLayer, FunctionInvocationLayer, tool
+from agent_framework import tool
 
 from hosting.core.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
@@ -18,12 +18,10 @@ from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
 from tests.fidelity.script import Answer, Call
-from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of, ask, served
+from tests.support.made_app import app_of
 
 LENGTH = Answer(HALF, finish="length")
-JOKER = "/api/agents/Joker/run"
 
 
 def said(body: dict[str, Any]) -> tuple[Any, ...]:
@@ -52,26 +50,9 @@ async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(cli
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.behaviour("http.broken-off")
 async def test_an_answer_whose_stream_ends_without_its_providers_last_word_is_incomplete(client: str) -> None:
-    """The connection was closed in order, and no client raises."""
     streamed = await Finishing(client).ask(CUT, accept="text/event-stream")
 
     assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
-
-
-class _Quiet(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ScriptedModel):
-    """The scripted model behind a client with every layer, which gives no reasons."""
-
-
-@pytest.mark.parametrize("message", ["say one two", "tool thread_name"])
-@pytest.mark.behaviour("http.broken-off")
-async def test_an_answer_of_a_client_that_never_gives_a_reason_is_believed(message: str) -> None:
-    """Waited for and streamed, with a tool and without."""
-    async with served(app_of(Agent(_Quiet(), name="Joker", tools=[thread_name]))) as (_, http):
-        waited = (await ask(http, message)).json()
-        streamed = await http.post(JOKER, json={"message": message, "stream": True}, headers={"accept": "*/*"})
-
-    ends = [(body["finish_reason"], body["incomplete"]) for body in (waited, last_event(streamed.text))]
-    assert ends == [(None, False)] * 2
 
 
 @pytest.mark.behaviour("http.incomplete")
@@ -146,7 +127,6 @@ async def test_what_the_frameworks_clients_do_not_pass_on_is_said_too(client: st
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 @pytest.mark.behaviour("http.incomplete")
 async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> None:
-    """It came with status 200, and the client raises nothing."""
     app = Finishing("responses")
     app.model.wire = _Failing()
 
@@ -158,7 +138,6 @@ async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> 
 
 @pytest.mark.behaviour("http.incomplete")
 async def test_a_refusal_is_no_answer() -> None:
-    """In JSON, in a stream, and where a value was wanted."""
     app = Finishing()
     app.model.wire = Refusing()
 
@@ -217,7 +196,6 @@ def starting() -> Finishing:
 async def test_a_call_that_was_cut_in_its_arguments_is_not_made_without_them(
     accept: str, finish: str | None, arguments: str
 ) -> None:
-    """Before them, or within."""
     app = starting()
     app.model.wire = _CutCalls(arguments, finish=finish)
 
@@ -229,7 +207,6 @@ async def test_a_call_that_was_cut_in_its_arguments_is_not_made_without_them(
 
 @pytest.mark.behaviour("http.cut-calls")
 async def test_a_call_without_arguments_is_made_where_the_model_ended_its_answer() -> None:
-    """Some servers write none for a call that has none."""
     app = starting()
     app.model.wire = _CutCalls("", finish="stop")
 

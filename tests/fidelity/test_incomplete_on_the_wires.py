@@ -90,7 +90,6 @@ async def test_agent_frameworks_client_of_the_wire_gets_the_reason_again() -> No
 
 @pytest.mark.behaviour("ag-ui.incomplete")
 async def test_a_run_of_ag_ui_finishes_with_the_reason_in_its_result() -> None:
-    """The protocol has no outcome for a success in part."""
     core: Any = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
     app = Finishing(wires=["ag-ui"])
     app.model.begin_turn([LENGTH])
@@ -115,7 +114,6 @@ async def test_a_task_whose_answer_is_whole_has_the_reason_and_no_message() -> N
 
 @pytest.mark.behaviour("mcp.incomplete")
 async def test_a_result_of_the_tool_says_so_in_text_and_in_structure() -> None:
-    """Many a client gives its model the text alone."""
     app = Finishing(enable_mcp_tool_trigger=True)
     app.model.begin_turn([LENGTH])
 
@@ -130,7 +128,6 @@ async def test_a_result_of_the_tool_says_so_in_text_and_in_structure() -> None:
 
 @pytest.mark.behaviour("webhooks.incomplete")
 async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
-    """Of what was said it has nothing."""
     async with receiving() as receiver:
         app = Finishing(environ=WEBHOOKS, webhook=receiver.url)
         await app.ask(LENGTH)
@@ -170,7 +167,6 @@ async def test_an_answer_that_waits_for_a_person_has_its_reason_everywhere() -> 
 
 @pytest.mark.behaviour("orchestrations.response")
 async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> None:
-    """In the framework's own response, which has a place for it."""
     app = Finishing()
     app.model.begin_turn([LENGTH])
 
@@ -183,7 +179,6 @@ async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 @pytest.mark.behaviour("workflows.incomplete")
 async def test_an_answer_of_a_workflow_is_incomplete_where_one_of_its_agents_was_cut(accept: str) -> None:
-    """Also where the agent after it came to its end."""
     app = Finishing()
 
     def flow() -> Workflow:
@@ -219,7 +214,6 @@ class Asks(Executor):
 @pytest.mark.parametrize("reason", ["length", "refusal"])
 @pytest.mark.behaviour("workflows.incomplete")
 async def test_a_response_that_an_executor_yields_keeps_its_reason(reason: str) -> None:
-    """Also one that its model refused."""
     app = Finishing()
     app.model.wire = app.model.wire if reason == "length" else Refusing()
     app.host = DirectHost(

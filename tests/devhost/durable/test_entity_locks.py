@@ -190,7 +190,6 @@ async def test_a_release_of_an_earlier_section_frees_nothing() -> None:
 
 @pytest.mark.parametrize("end", ["fail", "again"])
 async def test_a_section_that_does_not_end_well_frees_its_entities(end: str) -> None:
-    """Its orchestration fails, or continues as new."""
     async with served(functions()) as host:
         await host.client.schedule_new_orchestration("holds", instance_id="holder")
         await until_held(host)

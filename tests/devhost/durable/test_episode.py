@@ -66,7 +66,6 @@ def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
 
 @pytest.mark.behaviour("engine.open-work")
 def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
-    """The orchestrator has returned; its other activity has not."""
     race = WhenAny((A, B))
     episodes = Episodes()
     episodes.start(race)
@@ -92,29 +91,8 @@ def test_events_after_continue_as_new_go_to_the_next_execution() -> None:
     assert (episodes.history, episodes.orchestration.is_continued) == ((), True)
 
 
-@pytest.mark.behaviour("engine.suspended")
-@pytest.mark.parametrize(
-    ("reasons", "output"),
-    [((None, None), None), (("pause", None), '"pause"'), ((None, "go on"), '"go on"'), (("pause", "go on"), '"go on"')],
-)
-def test_the_last_reason_of_a_suspension_or_a_resumption_stays_as_the_output(
-    reasons: tuple[str | None, str | None], output: str | None
-) -> None:
-    """As on the real host; the end of the code writes over it."""
-    episodes = Episodes()
-    episodes.start(WaitForEvent("go"))
-    paused, resumed = reasons
-    episodes.play(
-        [events.ExecutionSuspended(timestamp=START, reason=paused)], OrchestratorAnswer((WaitForEvent("go"),))
-    )
-    episodes.play([events.ExecutionResumed(timestamp=START, reason=resumed)], OrchestratorAnswer((WaitForEvent("go"),)))
-
-    assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.RUNNING, output)
-
-
 @pytest.mark.behaviour("engine.custom-status-limit")
 def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
-    """Counted in UTF-16, quotes included; the one before it stays."""
     episodes = Episodes()
     episodes.play([started()], OrchestratorAnswer((), custom_status='"' + "é" * 8190 + '"'))
     assert episodes.orchestration.status is Status.RUNNING

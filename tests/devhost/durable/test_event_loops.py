@@ -11,12 +11,9 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.answers import ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
-from devhost.durable.records import EventMessage
-from tests.devhost.durable.episodes import Episodes, done
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.support.engine_clocks import START, ManualClock
+from tests.support.engine_clocks import ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.event-loops")
 Steps = Generator[Any, Any, Any]
@@ -96,25 +93,3 @@ async def test_a_timer_that_nobody_cancels_holds_up_the_next_execution() -> None
 async def _has_raised(engine: RunningEngine, count: int) -> bool:
     stored = await engine.store.orchestration("loop")
     return stored is not None and sum(isinstance(event, events.EventRaised) for event in stored.history) == count
-
-
-def _race(is_cancelled: bool) -> WhenAny:
-    return WhenAny((WaitForEvent("go"), CreateTimer(START + HOUR, is_cancelled)))
-
-
-def _raised(number: int) -> events.EventRaised:
-    return events.EventRaised(timestamp=START, name="go", input=str(number))
-
-
-def _carried(episodes: Episodes, inbox: list[events.Event], answer: OrchestratorAnswer) -> tuple[events.Event, ...]:
-    (sent,) = episodes.play(inbox, answer).outgoing
-    assert isinstance(sent.body, EventMessage)
-    assert isinstance(sent.body.event, events.ExecutionStarted)
-    return sent.body.carried
-
-
-def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
-    """The answer shows the timer as cancelled from the start; the event came first all the same."""
-    episodes = Episodes()
-    episodes.start(_race(False))
-    assert _carried(episodes, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)

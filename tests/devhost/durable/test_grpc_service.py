@@ -180,7 +180,6 @@ async def test_what_an_activity_raises_fails_the_orchestration() -> None:
 
 
 async def test_an_execution_continues_as_new_with_its_events() -> None:
-    """One that came before it was waited for is not lost."""
     async with served(functions()) as host:
         instance_id = await host.client.schedule_new_orchestration("waits")
         await host.client.suspend_orchestration(instance_id)
@@ -225,7 +224,6 @@ async def _is_status(client: Any, instance_id: str, status: OrchestrationStatus)
 
 
 async def test_a_client_is_refused_by_the_codes_of_grpc() -> None:
-    """A missing instance, and an id that is taken."""
     async with served(functions()) as host:
         with pytest.raises(grpc.RpcError) as missing:
             await host.client.raise_orchestration_event("none", "go")
@@ -266,7 +264,6 @@ async def _schedule_and_raise(client: Any, due: datetime) -> None:
 
 
 async def test_all_entities_are_listed_page_by_page() -> None:
-    """Of one name, with their states if they are asked for."""
     entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
     async with served(functions()) as host:
         for entity in entities:

@@ -99,7 +99,6 @@ async def test_any_answer_is_a_result_and_a_202_is_not_polled(origin: str, statu
     ],
 )
 async def test_a_request_that_gets_no_answer_fails_by_name(wanted: dict[str, Any], message: str) -> None:
-    """The orchestrator can catch it; a file is not read."""
     with pytest.raises(HttpFailedError, match=message):
         await _call(**wanted)
 

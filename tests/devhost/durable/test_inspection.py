@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,7 @@ import pytest
 from devhost.durable import events
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
-from devhost.durable.store import tables
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.errors import StoreUnreachableError, StoreVersionError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
@@ -24,7 +20,6 @@ from tests.support.engine_clocks import START, ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.explains-itself")
 NOW = "2026-01-01T00:00:00Z"
-_ROOT = Path(__file__).parents[3]
 
 
 async def test_a_waiting_instance_says_what_it_waits_for() -> None:
@@ -65,17 +60,7 @@ async def test_a_waiting_instance_says_what_it_waits_for() -> None:
     assert "secret" not in "\n".join(everything + one)
 
 
-async def test_a_failed_instance_says_why() -> None:
-    """The reason of a failure is what one comes for."""
-    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
-        await engine.hub.start("missing_child", "m", None)
-        await engine.store.until_ended("m")
-        (_, line, *_) = await engine.engine.describe()
-    assert "The function 'nobody' doesn't exist, is disabled, or is not an orchestrator function." in line
-
-
 async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_path: Path) -> None:
-    """The same lines, without the lock and without a change."""
     clock = ManualClock()
     async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
         await engine.hub.start("approval", "a", None)
@@ -84,17 +69,6 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
         assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
-
-
-@pytest.mark.slow
-async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp_path: Path) -> None:
-    """Each by a sentence; an older file is not upgraded by looking at it."""
-    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
-        await describe_folder(tmp_path, None, START)
-    script = f"import sqlite3; sqlite3.connect({str(tmp_path / 'durable.db')!r}).execute('PRAGMA user_version = 99')"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
-    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {tables.VERSION}"):
-        await describe_folder(tmp_path, None, START)
 
 
 async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pytest.LogCaptureFixture) -> None:

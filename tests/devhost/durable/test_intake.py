@@ -25,7 +25,6 @@ def test_results_of_another_execution_are_dropped_and_events_are_not() -> None:
 
 
 def test_a_start_replaces_an_ended_instance() -> None:
-    """New record, empty past."""
     start = replace(started(), execution_id="new")
     intake = take_in(ENDED, [EventMessage(start, "new"), EventMessage(RAISED)])
     assert intake.orchestration is not None

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.behaviour("engine.memory")
 
 
 def test_the_least_recently_used_goes_first_when_all_weigh_too_much() -> None:
-    """Reading counts as use; replacing a value replaces its weight."""
     held: RecentlyUsed[str, str] = RecentlyUsed(10)
     for key in "abc":
         held.put(key, key, 3)

@@ -78,7 +78,6 @@ async def test_each_verb_arrives_and_is_answered_as_over_http(engine: Engine) ->
 
 @pytest.mark.parametrize("path", ["entities/a/two words", "entities/a/../b", "entities/a/./b", "instances/#1", "é"])
 async def test_an_address_that_a_client_would_change_goes_over_http(engine: Engine, path: str) -> None:
-    """An HTTP client quotes it, drops a fragment and resolves dots."""
     with over_http():
         await http_utils.get_async_request(f"{BASE}{path}")
     assert engine.seen == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import azure.durable_functions as df
@@ -14,7 +13,6 @@ import pytest
 from devhost.durable import events
 from devhost.durable.events import read_event, show_event, write_event
 from devhost.durable.records import Status
-from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START
@@ -108,22 +106,6 @@ async def _ends(engine: RunningEngine, name: str, status: Status) -> Any:
     return json.loads(ended.output or "null")
 
 
-async def test_what_fails_again_can_be_rewound_again_over_a_restart(tmp_path: Path) -> None:
-    """Each rewind is one more attempt; the file knows which attempts belong together."""
-    weather = Weather()
-    weather.good_from = {"one": 6}
-    async with running(weather.functions, inner=SqliteStore(tmp_path)) as engine:
-        await engine.hub.start("one", "one", None)
-        await _ends(engine, "one", Status.FAILED)
-    async with running(weather.functions, inner=SqliteStore(tmp_path)) as engine:
-        for _ in range(2):
-            await engine.hub.rewind("one", None)
-            await _ends(engine, "one", Status.FAILED)
-        await engine.hub.rewind("one", None)
-        assert await _ends(engine, "one", Status.COMPLETED) == ["one is there", "end"]
-    assert weather.flights == {"one": 6}
-
-
 @pytest.mark.parametrize("good_from", [{"a": 2}, {"a": 2, "c": 3}, {"a": 2, "b": 5, "c": 3}, {"a": 2, "b": 4}])
 async def test_calls_that_run_out_side_by_side_are_rewound_together(good_from: dict[str, int]) -> None:
     """`a` fails for good while `b` and `c` are still trying: what they ask for after it moves up by an id."""
@@ -158,7 +140,6 @@ async def _has_fired(engine: RunningEngine) -> bool:
 
 
 def test_the_app_is_not_shown_which_attempts_belong_together() -> None:
-    """The file keeps it, beside what the protocol has."""
     event = events.TimerCreated(timestamp=START, event_id=3, fire_at=START, retry_of=0)
     assert read_event(write_event(event)) == event
     assert write_event(event) == {**show_event(event), "RetryOf": 0}

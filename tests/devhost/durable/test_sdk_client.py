@@ -93,7 +93,6 @@ async def test_events_arrive_as_the_sdk_encodes_them(served: Served) -> None:
 
 
 async def test_terminate_suspend_resume_and_restart(served: Served) -> None:
-    """Each returns quietly; unknown ids raise."""
     await served.client.start_new("approval", "a")
     await served.client.suspend("a", "wait a bit")
     await served.store.until(lambda: _has_status(served, "a", "Suspended"))

@@ -205,7 +205,6 @@ async def test_a_file_that_is_damaged_inside_is_told_by_its_path(tmp_path: Path)
 
 @pytest.mark.behaviour("engine.damaged-file")
 async def test_a_row_that_is_damaged_is_told_by_its_path(tmp_path: Path) -> None:
-    """Its target fails by that sentence; others go on."""
     good, bad = (Outgoing(entity_target(EntityId("counter", key)), Operation("i", "add", None)) for key in "gb")
     async with opened(tmp_path) as store:
         await store.commit(Step(produced=(good, bad)))

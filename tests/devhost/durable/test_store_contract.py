@@ -93,7 +93,6 @@ async def test_what_a_step_produced_waits_until_a_step_consumes_it(opened: Opene
 
 
 async def test_a_message_that_is_consumed_already_refuses_the_step(opened: Opened) -> None:
-    """Another worker was first: nothing of the second step is kept."""
     await opened.store.commit(Step(produced=(_signal(1), _signal(2))))
     await opened.store.commit(Step(consumed=(1,)))
     with pytest.raises(StaleStepError):
@@ -164,7 +163,6 @@ async def test_arrivals_are_what_came_since_the_last_look(opened: Opened) -> Non
 
 
 async def test_a_superseded_execution_takes_its_messages_along(opened: Opened) -> None:
-    """Its timers and results; events for whoever bears the id stay."""
     target = orchestration_target("a")
     fired = TimerFired(timestamp=START, timer_id=1, fire_at=START)
     raised = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
@@ -264,7 +262,6 @@ async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> N
 
 
 async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> None:
-    """Ordinal order: capitals first; a page begins at the given id."""
     for number, name in enumerate(("b", "a", "B", "c_1", "c%1")):
         made = replace(_instance(name), created_at=START + timedelta(seconds=number))
         await opened.store.commit(Step(orchestration=made))

@@ -41,7 +41,6 @@ NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=UTC)
     ],
 )
 def test_every_form_of_a_time_names_its_moment_and_what_is_none_is_refused(text: str, moment: datetime | None) -> None:
-    """Seven decimals are cut to six; no zone is UTC."""
     if moment is None:
         with pytest.raises(ValueError):
             parse_utc(text)
@@ -88,7 +87,6 @@ def test_a_response_names_an_exception_only_when_there_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"actions": [[], []], "schemaVersion": 2}'])
 def test_what_is_no_orchestrator_answer_is_unreadable(text: str) -> None:
-    """No JSON, no object, two lists where one is due."""
     with pytest.raises(UnreadableAnswerError):
         parse_orchestrator_answer(text)
 
@@ -108,7 +106,6 @@ def test_answers_of_the_oldest_schema_have_a_list_per_yield() -> None:
     ],
 )
 def test_a_timeout_is_known_by_the_hosts_own_words(message: str, text: str | None) -> None:
-    """Not by the same words inside an error of the app."""
     assert timeout_text(message) == text
 
 

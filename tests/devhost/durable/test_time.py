@@ -43,10 +43,9 @@ async def _status(engine: RunningEngine, instance_id: str) -> str:
     return stored.instance.status.value
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("engine.long-timers")
+@pytest.mark.behaviour("engine.timers-on-time")
 async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
-    """One timer, not pieces of days; each engine lives for a month."""
     clock, inner, functions = ManualClock(), MemoryStore(), _sleeper(days=100)
     async with running(functions, clock=clock, inner=inner) as engine:
         await engine.hub.start("sleep", "s", None)

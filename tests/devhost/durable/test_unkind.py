@@ -12,19 +12,16 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.events import ExecutionStarted
 from devhost.durable.hub import Purged
-from devhost.durable.records import EntityId, EventMessage, Status, Step
+from devhost.durable.records import EntityId, Status
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
 from tests.devhost.durable.running_engine import RunningEngine, running
-from tests.devhost.durable.scenario_app import build_app as scenario_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
-from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.unkind")
 
@@ -203,53 +200,6 @@ async def test_an_activity_whose_host_died_comes_again_after_the_visibility_time
     assert len({text for text, _ in calls}) == 1
 
 
-async def test_a_batch_whose_host_died_is_done_again_and_its_signals_come_twice() -> None:
-    """Its messages were sent and its state was not written; it comes again when its visibility timeout is over."""
-    clock, received = ManualClock(), list[list[str]]()
-
-    async def relay(payload: dict[str, Any]) -> str:
-        received.append([payload["self"]["key"], *(operation["name"] for operation in payload["batch"])])
-        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
-        return entity_answer("done", len(payload["batch"]), signals=[signal] if len(received) in (1, 3) else [])
-
-    unkind = armed(Fault.DIED_AFTER_ENTITY, "@counter@k")
-    async with running(ScriptedEntities(relay), clock=clock, settings=MINUTE, unkind=unkind) as engine:
-        await engine.hub.signal(KEY, "go", None)
-        await engine.state_is(EntityId("counter", "target"), '"done"')
-        clock.advance(60)
-        await engine.state_is(KEY, '"done"')
-        await engine.store.until(lambda: is_empty(engine))
-    assert received == [["k", "go"], ["target", "relayed"], ["k", "go"], ["target", "relayed"]]
-
-
-class SentStarts(MemoryStore):
-    """A store that notes the executions whose starts were sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.executions: list[str] = []
-
-    def commit(self, step: Step) -> asyncio.Future[None]:
-        events = [sent.body.event for sent in step.produced if isinstance(sent.body, EventMessage)]
-        self.executions += [event.execution_id for event in events if isinstance(event, ExecutionStarted)]
-        return super().commit(step)
-
-
-async def test_what_continues_as_new_twice_is_another_execution() -> None:
-    """So nothing that the first of the two sent is taken for the second's."""
-    clock, store = ManualClock(), SentStarts()
-    unkind = armed(Fault.SENT_NOT_COMMITTED, "eternal", nth=2)
-    async with running(
-        SdkFunctions(scenario_app()), clock=clock, settings=MINUTE, inner=store, unkind=unkind
-    ) as engine:
-        await engine.hub.start("eternal", "i", json.dumps(json.dumps(2)))
-        await asyncio.wait_for(unkind.until_struck(Fault.SENT_NOT_COMMITTED), 5)
-        await clock.next_alarm()
-        clock.advance(60)
-        await engine.store.until_ended("i")
-    assert len(store.executions) == len(set(store.executions)) == 3
-
-
 async def test_a_message_that_is_late_is_overtaken() -> None:
     """Up to a second, as a queue is polled."""
     clock, journal = ManualClock(), Journal()
@@ -267,7 +217,6 @@ async def test_a_message_that_is_late_is_overtaken() -> None:
 
 
 async def test_a_clients_signal_may_come_twice() -> None:
-    """The queue promises at least once."""
     clock, journal = ManualClock(), Journal()
     unkind = armed(Fault.DELIVERED_TWICE)
     async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
@@ -275,18 +224,6 @@ async def test_a_clients_signal_may_come_twice() -> None:
         await engine.state_is(KEY, '["a"]')
         clock.advance(1)
         await engine.state_is(KEY, '["a", "a"]')
-
-
-async def test_an_orchestrations_operation_comes_once_and_in_its_place() -> None:
-    """The real host's sorter sees to that."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.DELIVERED_TWICE, "tally", nth=None)
-    unkind.arm(Fault.DELIVERED_LATE, "tally", nth=None)
-    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
-        await engine.hub.start("calls_entity", "i", None)
-        assert (await engine.store.until_ended("i")).status is Status.COMPLETED
-        assert not await engine.store.messages(None, 1)
-    assert len(calls) == 1
 
 
 async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_counts() -> None:
@@ -336,15 +273,6 @@ async def test_what_a_dead_process_had_taken_is_hidden_from_the_next(tmp_path: P
     assert journal.batches == [["a"], ["a"]]
 
 
-async def test_the_same_seed_has_the_same_faults(seed: int) -> None:
-    """A run that failed can be had again."""
-    of_seeds = []
-    for number in (seed, seed, seed + 1):
-        unkind = Seeded(number)
-        of_seeds.append([unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)])
-    assert of_seeds[0] == of_seeds[1] != of_seeds[2]
-
-
 def test_the_variable_arms_faults_for_targets() -> None:
     """A pattern, the passing, or each of them; several parted by semicolons."""
     unkind = read_unkind("lost-operation @dafx-new@* 2; sent-not-committed; died-after-activity * each")
@@ -358,7 +286,6 @@ def test_the_variable_arms_faults_for_targets() -> None:
 
 
 async def test_the_variable_may_give_a_seed_and_shorter_times() -> None:
-    """Everything by chance, and an armed fault beside it."""
     unkind = read_unkind("7; faster 60; lost-operation @a@b")
     assert isinstance(unkind, Seeded)
     assert unkind.lasts(300) == 5.0

@@ -56,7 +56,6 @@ async def test_a_version_that_the_host_does_not_have_stays_pending_and_the_log_s
 
 
 async def test_a_sub_orchestration_is_of_its_own_version_or_its_parents() -> None:
-    """The code sees it as `context.version`."""
     async with running(_functions(), settings=DurableSettings(default_version="2.0")) as engine:
         await engine.hub.start("ask", "a", None)
         ended = await engine.store.until_ended("a")
@@ -75,5 +74,4 @@ async def test_a_sub_orchestration_is_of_its_own_version_or_its_parents() -> Non
     ],
 )
 def test_versions_are_compared_part_by_part(wanted: str | None, current: str | None, runs: bool) -> None:
-    """Numbers by their value."""
     assert (refusal(wanted, current) is None) is runs

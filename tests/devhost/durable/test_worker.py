@@ -31,7 +31,6 @@ ONE_BY_ONE = DurableSettings(max_entity_operation_batch_size=1)
 
 @pytest.mark.behaviour("engine.one-batch-at-a-time")
 async def test_the_batch_size_of_host_json_parts_what_waits() -> None:
-    """With one operation per batch, each has its own invocation."""
     journal = Journal()
     journal.may_end.clear()
     async with running(ScriptedEntities(journal.answer), settings=ONE_BY_ONE) as engine:
@@ -143,25 +142,6 @@ async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back(
         await engine.state_is(KEY, '["first", "second"]')
 
 
-@pytest.mark.behaviour("engine.timers-on-time")
-async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too() -> None:
-    """`approval` waits 300 s; the engine is stopped at 100 s, and started again."""
-    clock, inner = ManualClock(), MemoryStore()
-    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
-        await engine.hub.start("approval", "a", None)
-        await clock.next_alarm()
-        clock.advance(100)
-    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
-        await clock.next_alarm()
-        clock.advance(199.9)
-        stored = await engine.hub.store.orchestration("a")
-        assert stored is not None
-        assert stored.instance.status.value == "Running"
-        clock.advance(0.1)
-        ended = await engine.store.until_ended("a")
-    assert json.loads(ended.output or "") == "timeout"
-
-
 @pytest.mark.behaviour("engine.drains")
 async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> None:
     """The running batch is kept; the signal behind it is there at the next start."""
@@ -182,7 +162,6 @@ async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> 
 
 @pytest.mark.behaviour("engine.drains")
 async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
-    """A stop that does not wait loses nothing either."""
     inner, journal = MemoryStore(), Journal()
     journal.may_end.clear()
     engine = DurableTask(ScriptedEntities(journal.answer), inner, DurableSettings())

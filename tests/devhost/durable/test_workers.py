@@ -130,7 +130,6 @@ async def test_a_worker_runs_each_kind_of_function() -> None:
 
 
 async def test_work_waits_for_a_worker_and_goes_to_another_one_when_its_worker_is_gone() -> None:
-    """Whatever the worker had taken; it is completed once."""
     acted: list[tuple[str, int]] = []
     async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
         instance_id = await client.schedule_new_orchestration("add", input=4)
@@ -146,7 +145,6 @@ async def test_work_waits_for_a_worker_and_goes_to_another_one_when_its_worker_i
 
 
 async def test_abandoned_work_is_handed_out_again_and_completed_once() -> None:
-    """The second answer to it changes nothing."""
     async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
         instance_id = await client.schedule_new_orchestration("add", input=4)
         async with grpc.aio.insecure_channel(address) as channel:
@@ -195,24 +193,7 @@ async def test_a_worker_gets_no_more_at_once_than_it_takes() -> None:
     assert [item.orchestratorRequest.instanceId for item in (*taken, third, again)] == ["a", "b", "c", "c"]
 
 
-async def test_a_filter_may_name_the_versions_of_an_orchestration() -> None:
-    """One of another version waits for another worker."""
-    filters = pb.WorkItemFilters(orchestrations=[pb.OrchestrationFilter(name="add", versions=["2"])])
-    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
-        for instance_id, version in (("a", "1"), ("b", "2")):
-            await client.schedule_new_orchestration("add", instance_id=instance_id, version=version)
-        async with grpc.aio.insecure_channel(address) as channel:
-            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest(workItemFilters=filters))
-            first = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        async with grpc.aio.insecure_channel(address) as channel:
-            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest())
-            any_version = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-
-    assert (first.orchestratorRequest.instanceId, any_version.orchestratorRequest.instanceId) == ("b", "a")
-
-
 async def test_a_port_that_is_in_use_is_refused() -> None:
-    """By a sentence that names it."""
     clock = FastClock()
     engine = DurableTask(WorkerFunctions(), MemoryStore(), DurableSettings(), clock, protocol=WORKERS)
     async with hub() as address:

@@ -95,7 +95,6 @@ async def test_a_blob_comes_once_for_each_of_its_etags(storage: Storage, watched
 
 
 async def test_paths_have_parameters_which_outputs_may_name(storage: Storage, tmp_path: Path) -> None:
-    """The first takes the most of the path."""
     app, container, queue = func.FunctionApp(), storage.container(), storage.name()
 
     @app.blob_trigger(arg_name="blob", path=f"{container}/{{dir}}/{{file}}.txt", connection="AzureWebJobsStorage")
@@ -189,7 +188,6 @@ async def test_a_blob_whose_host_died_before_it_was_queued_is_taken_over(storage
 
 @pytest.mark.parametrize("path", ["{container}/a", "/a"])
 def test_a_path_without_a_container_is_refused(path: str) -> None:
-    """By a sentence, when the app is loaded."""
     app = func.FunctionApp()
     app.blob_trigger(arg_name="blob", path=path, connection="c")(lambda blob: None)
     with pytest.raises(FunctionLoadError, match="give a container's name before the first /"):

@@ -65,7 +65,6 @@ def queues(storage: Storage, tmp_path: Path) -> Queues:
 
 @pytest.mark.behaviour("devhost.queue-trigger")
 def test_a_message_starts_an_orchestration(queues: Queues) -> None:
-    """By the durable client beside the trigger."""
     with queues.host() as host:
         queues.storage.send(queues.started, "hello")
         host.wait_for("exclaimed hello", 20)
@@ -99,7 +98,6 @@ def is_made(queues: Queues) -> bool:
 
 @pytest.mark.behaviour("devhost.queue-trigger")
 async def test_two_hosts_part_the_messages_of_a_queue(queues: Queues) -> None:
-    """Each message is worked on once."""
     for number in range(DRAINED):
         queues.storage.send(queues.counted, f"{number}")
     group = "function:count"

@@ -98,7 +98,6 @@ def test_a_blob_is_written_once_the_function_has_returned(
 
 
 def test_a_blob_input_has_its_content_only(client: httpx.Client, storage: Storage) -> None:
-    """Neither name nor length; None for a blob that is not there."""
     container = storage.container()
     storage.upload(container, "b.bin", b"\x00\xff")
     storage.upload(container, "empty", b"")

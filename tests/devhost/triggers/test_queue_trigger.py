@@ -48,7 +48,6 @@ async def test_a_function_is_given_the_message(storage: Storage) -> None:
 
 
 async def test_bodies_come_as_they_were_sent(storage: Storage) -> None:
-    """Empty ones, white space, and JSON that is no object."""
     taker, bodies = Taker(storage), ["", " a\r\n\tb ", "[1,2]", '"quoted"', "5", "aW5uZXI="]
     for body in bodies:
         storage.send(taker.queue, body)
@@ -122,7 +121,6 @@ async def test_a_body_that_cannot_be_read_is_poison_without_a_call(storage: Stor
 
 
 async def test_bodies_are_plain_text_where_host_json_says_so(storage: Storage) -> None:
-    """`messageEncoding` none."""
     app, queue = func.FunctionApp(), storage.queue()
 
     @app.queue_trigger(arg_name="msg", queue_name=queue, connection="AzureWebJobsStorage")
