@@ -1,11 +1,10 @@
-"""The SDK's own durable client against the management API, on a real socket and in one process."""
+"""The SDK's own durable client against the management API, on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import azure.durable_functions as df
@@ -17,7 +16,6 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.management.own_client import answered_here
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.scenario_app import build_app
@@ -35,8 +33,8 @@ class Served:
         self.client = client
 
 
-@pytest.fixture(params=["over HTTP", "in this process"])
-async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
     store = ObservedStore(SqliteStore(tmp_path))
     engine = DurableTask(SdkFunctions(build_app()), store, DurableSettings())
     mounts = [Mount(path, engine.management) for path in ("/runtime/webhooks/durabletask", "/durabletask")]
@@ -45,10 +43,7 @@ async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     await engine.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    with ExitStack() as stack:
-        if request.param == "in this process":
-            stack.enter_context(answered_here(engine.management, f"{origin}/durabletask/"))
-        yield Served(store, DurableOrchestrationClient(engine.client_binding(origin, f"{origin}/durabletask/")))
+    yield Served(store, DurableOrchestrationClient(engine.client_binding(origin, f"{origin}/durabletask/")))
     # The SDK keeps one session for the process, bound to the loop that made it.
     await http_utils._close_session()
     server.should_exit = True
