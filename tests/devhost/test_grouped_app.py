@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.grouped_app import Balancer, GroupHost
-from tests.support.running_host import APPS, RunningHost
+from tests.support.grouped_app import Balancer
+from tests.support.running_host import RunningHost
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
 
@@ -41,28 +41,6 @@ def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
 
     assert list(folder.glob("*.pid"))
     assert alive(folder) == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("groups.helper-leaves-nothing")
-def test_a_host_is_killed_and_started_again_at_its_address_and_says_what_it_printed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    host = GroupHost(APPS / "durable", [], {})
-    host.start()
-    origin = host.origin
-    host.kill()
-    host.start()
-    assert host.origin == origin
-    with pytest.raises(AssertionError, match="runs already"):
-        host.start()
-    host.stop()
-    host.end()
-
-    printed = capsys.readouterr().out
-    assert printed.count("development only") == 2
-    assert "(-9)" in printed
-    assert "Stopped." in printed
 
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.app_folder import make_app
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 pytestmark = pytest.mark.slow
@@ -110,19 +108,6 @@ def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
     assert first.stdout == second.stdout
     assert short.stdout.splitlines()[:4] == first.stdout.splitlines()[:4]
     assert short.stdout.splitlines()[4:] == [f"{len(names) - 4} more with --all: keys of single functions"]
-
-
-@pytest.mark.behaviour("devhost.keys-command")
-def test_the_request_to_try_has_the_key_that_it_needs(tmp_path: Path) -> None:
-    source = "import azure.functions as func\napp = func.FunctionApp()\n@app.route()\ndef f(req): return 'yes'\n"
-    with RunningHost(make_app(tmp_path, source), "--port", "0", "--auth") as host:
-        command, url, *options = shlex.split(host.wait_for("Try: ").removeprefix("Try: "))
-        headers = dict(option.split(": ") for option in options if ": " in option)
-        answers = [httpx.get(url, headers=sent, timeout=GUARD_SECONDS).status_code for sent in (headers, {})]
-
-    assert command == "curl"
-    assert answers == [200, 401]
-    assert "Keys are asked for; the command keys prints them." in host.printed
 
 
 @pytest.mark.behaviour("devhost.run-by-hand")

@@ -174,10 +174,3 @@ async def test_without_the_option_headers_pass_as_they_are(plain_host: RunningHo
     seen = await told(plain_host, door, headers)
 
     assert seen == {"who": None, "sent": {name.lower(): value for name, value in headers}, "on": None}
-
-
-def test_without_the_option_the_developer_is_warned(plain_host: RunningHost) -> None:
-    """Every request would be answered 401."""
-    warned = "principal=easy_auth() answers every request 401"
-
-    assert any(warned in line for line in plain_host.printed) or plain_host.wait_for(warned)

@@ -40,24 +40,6 @@ async def test_a_function_sees_a_request_with_forwarding_headers_and_decoded_pat
     }
 
 
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_header_that_comes_twice_is_one_for_a_function(client):
-    """The host sends the worker one line of both, with a comma and a blank."""
-    sent = [("x-a", "1"), ("x-b", "2"), ("x-a", "3")]
-
-    seen = (await client.get("/v1/echo/bob", headers=sent)).json()["forwarded"]
-
-    assert {name: value for name, value in seen.items() if name in ("x-a", "x-b")} == {"x-a": "1, 3", "x-b": "2"}
-
-
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_method_that_few_have_reaches_no_function(client):
-    """Although the route takes any: the worker's own router takes seven."""
-    answer = await client.request("QUERY", "/v1/results/dict")
-
-    assert (answer.status_code, answer.json()) == (405, {"detail": "Method Not Allowed"})
-
-
 @pytest.mark.behaviour("devhost.streaming-returns-as-recorded")
 @pytest.mark.parametrize(
     ("kind", "status", "content_type", "body"),

@@ -24,7 +24,7 @@ from openai import AsyncOpenAI
 from hosting.core.entity.called_run import AgentCall, ResultFormat, read_answer
 from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CUT, HALF, Finishing, Refusing, last_event
-from tests.fidelity.script import Answer, Call
+from tests.fidelity.script import Answer
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import events_of, wanted
 from tests.support.direct import DirectHost
@@ -138,31 +138,6 @@ async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
         "length",
         True,
     )
-
-
-@pytest.mark.behaviour("mcp.incomplete")
-async def test_an_answer_that_waits_for_a_person_has_its_reason_everywhere() -> None:
-    """As a result of the tool, as a task, and in a webhook."""
-    calls = Answer(calls=(Call("look", {"key": "k"}),))
-    async with receiving() as receiver:
-        app = Finishing(
-            tools="one",
-            approval="person",
-            environ=WEBHOOKS,
-            webhook=receiver.url,
-            wires=["a2a"],
-            enable_mcp_tool_trigger=True,
-        )
-        app.model.begin_turn([calls])
-        result = await app.host.call_tool("a", {"query": "Tell me."})
-        notified = (await receiver.next()).message["data"]
-        sent = {"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message("Tell me.")}}
-        task = (await app.send("POST", "/api/a2a/a", sent, **HEADERS)).json()["result"]["task"]
-
-    structure = result["structuredContent"]
-    assert len(structure["pending_approvals"]) == len(notified["approvals"]) == 1
-    reasons = [(one["finish_reason"], one["incomplete"]) for one in (structure, notified, task["metadata"])]
-    assert reasons == [("tool_calls", False)] * 3
 
 
 @pytest.mark.behaviour("orchestrations.response")

@@ -183,24 +183,6 @@ async def test_a_release_of_an_earlier_section_frees_nothing() -> None:
     assert asked.get_output() == 7
 
 
-@pytest.mark.parametrize("end", ["fail", "again"])
-async def test_a_section_that_does_not_end_well_frees_its_entities(end: str) -> None:
-    async with served(functions()) as host:
-        await host.client.schedule_new_orchestration("holds", instance_id="holder")
-        await until_held(host)
-        await host.client.raise_orchestration_event("holder", "end", data=end)
-        if end == "again":
-            await host.client.raise_orchestration_event("holder", "end", data="done")
-        ended = await host.client.wait_for_orchestration_completion("holder", timeout=10)
-        asker = await host.client.schedule_new_orchestration("asks")
-        asked = await host.client.wait_for_orchestration_completion(asker, timeout=10)
-
-    assert ended is not None
-    assert (ended.runtime_status is OrchestrationStatus.FAILED) == (end == "fail")
-    assert asked is not None
-    assert asked.get_output() == (0 if end == "fail" else 7)
-
-
 async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() -> None:
     """A live one keeps its lock. An entity without a state stays until its lock is free."""
     async with served(functions()) as host:

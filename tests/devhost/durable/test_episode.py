@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,13 +10,12 @@ import pytest
 from devhost.durable import events
 from devhost.durable.answers import (
     CallActivity,
-    ContinueAsNew,
     OrchestratorAnswer,
     RetryOptions,
-    WaitForEvent,
     WhenAll,
     WhenAny,
 )
+from devhost.durable.intake import take_in
 from devhost.durable.records import EventMessage, Status
 from tests.devhost.durable.episodes import Episodes, done, started
 from tests.support.engine_clocks import START
@@ -75,22 +75,6 @@ def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
     assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.COMPLETED, '"first"')
 
 
-@pytest.mark.behaviour("engine.carried-events")
-def test_events_after_continue_as_new_go_to_the_next_execution() -> None:
-    """The first is taken; the second comes along behind the start of the new execution."""
-    episodes = Episodes()
-    episodes.start(WaitForEvent("go"))
-    answer = done(WaitForEvent("go"), ContinueAsNew("2"))
-    outcome = episodes.play([_raised(), _raised("other")], answer)
-    (sent,) = outcome.outgoing
-    assert isinstance(sent.body, EventMessage)
-    start = sent.body.event
-    assert isinstance(start, events.ExecutionStarted)
-    assert (start.execution_id, start.input, start.generation) == ("e2", '"2"', None)
-    assert sent.body.carried == (_raised("other"),)
-    assert (episodes.history, episodes.orchestration.is_continued) == ((), True)
-
-
 @pytest.mark.behaviour("engine.custom-status-limit")
 def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
     episodes = Episodes()
@@ -102,3 +86,18 @@ def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
         'UTF-16 text."'
     )
     assert episodes.orchestration.custom_status == '"' + "é" * 8190 + '"'
+
+
+@pytest.mark.behaviour("engine.children")
+def test_a_child_whose_id_is_taken_fails_at_its_parent() -> None:
+    """By name, where the real host would leave the parent waiting."""
+    live = replace(Episodes().orchestration, status=Status.RUNNING)
+    parent = events.Parent("main", "p", "pe", 7)
+    intake = take_in(live, [EventMessage(replace(started(), execution_id="child", parent=parent))])
+    (refusal,) = intake.refusals
+    assert isinstance(refusal.body, EventMessage)
+    assert (refusal.target.id, refusal.body.execution_id) == ("p", "pe")
+    failed = refusal.body.event
+    assert isinstance(failed, events.ChildFailed)
+    assert failed.task_id == 7
+    assert failed.reason == "An Orchestration instance with the ID i and the status Running already exists."

@@ -58,6 +58,7 @@ async def _waits(engine: RunningEngine, seen: list[int]) -> None:
     await engine.store.until(is_there)
 
 
+@pytest.mark.behaviour("engine.carried-events")
 async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> None:
     """What arrives behind the one that won is for the next execution."""
     clock, functions = ManualClock(), _functions()
@@ -70,26 +71,3 @@ async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> No
         clock.advance(HOUR.total_seconds())
         ended = await engine.store.until_ended("loop")
     assert ended.output == "[1,2,3]"
-
-
-async def test_a_timer_that_nobody_cancels_holds_up_the_next_execution() -> None:
-    """As on the real host: the loser is open work, and the events of its hour wait with it."""
-    clock, functions = ManualClock(), _functions()
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("forgetful", "loop", None)
-        await _waits(engine, [])
-        for number in ("1", "2"):
-            await engine.hub.raise_event("loop", "go", number)
-        await engine.store.until(lambda: _has_raised(engine, 2))
-        clock.advance(HOUR.total_seconds())
-        await _waits(engine, [1])
-        clock.advance(HOUR.total_seconds())
-        await _waits(engine, [1, 2])
-        clock.advance(HOUR.total_seconds())
-        ended = await engine.store.until_ended("loop")
-    assert ended.output == "[1,2]"
-
-
-async def _has_raised(engine: RunningEngine, count: int) -> bool:
-    stored = await engine.store.orchestration("loop")
-    return stored is not None and sum(isinstance(event, events.EventRaised) for event in stored.history) == count

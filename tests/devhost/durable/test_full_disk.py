@@ -19,8 +19,8 @@ pytestmark = [
 COUNT = 20
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.devhost.durable.full_disk_program", str(folder), str(COUNT), *words]
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.devhost.durable.full_disk_program", str(folder), str(COUNT)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -39,11 +39,3 @@ async def test_a_disk_that_is_full_at_every_commit_stalls_work_and_loses_none(tm
     assert ended.stdout.splitlines() == [*kept, "given up: OperationalError"], ended.stderr
     states = [(entity.id.key, len(entity.state or "")) for entity in found]
     assert states == [(f"{number:03}", 20_000) for number in range(COUNT - 1)]
-
-
-@pytest.mark.behaviour("engine.deleted-texts")
-def test_a_step_is_kept_once_when_the_log_cannot_be_emptied_behind_it(tmp_path: Path) -> None:
-    """Its success is told, its message is there once, and the deleted text goes as soon as there is room."""
-    ended = run(tmp_path, "deletes")
-
-    assert ended.stdout.splitlines() == ["None 1", "gone"], ended.stderr

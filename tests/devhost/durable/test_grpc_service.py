@@ -151,22 +151,6 @@ async def _is_state(client: Any, entity: EntityInstanceId, text: str) -> bool:
     return found is not None and found.get_state() == text
 
 
-@pytest.mark.parametrize("commit", range(1, 14, 4))
-async def test_an_orchestration_goes_on_where_a_killed_host_was(commit: int) -> None:
-    """The one that died at a commit: the result is the same, and the entity has taken each operation once."""
-    inner, other = MemoryStore(), EntityInstanceId("entity_counter", "other")
-    async with served(functions(), inner=inner, dies_at=commit) as host:
-        start = asyncio.create_task(host.client.schedule_new_orchestration("add", input=4, instance_id="i"))
-        await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
-        start.cancel()
-    async with served(functions(), inner=inner) as host:
-        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        await host.store.until(lambda: _is_state(host.client, other, "6"))
-
-    assert ended is not None
-    assert ended.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": "i"}, 5]
-
-
 async def test_what_an_activity_raises_fails_the_orchestration() -> None:
     """The client sees the message; with a retry policy it was tried as often as that says."""
     app = functions()

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import azure.durable_functions as df
 import pytest
 
 from devhost.durable.activities import HttpFailedError, call_http
-from tests.devhost.durable.running_engine import running
-from tests.devhost.durable.sdk_functions import SdkFunctions
 
 pytestmark = pytest.mark.behaviour("engine.call-http")
 
@@ -101,22 +98,3 @@ async def test_any_answer_is_a_result_and_a_202_is_not_polled(origin: str, statu
 async def test_a_request_that_gets_no_answer_fails_by_name(wanted: dict[str, Any], message: str) -> None:
     with pytest.raises(HttpFailedError, match=message):
         await _call(**wanted)
-
-
-async def test_an_orchestrator_makes_the_request_once_as_an_activity_of_the_recorded_name(origin: str) -> None:
-    """The result is a dict, as 1.7 hands it over; the request is one line of the history."""
-    app = df.DFApp()
-
-    @app.orchestration_trigger(context_name="c")
-    def caller(c: df.DurableOrchestrationContext) -> Any:
-        answer = yield c.call_http("POST", f"{origin}/x", {"a": 1}, {"X-A": "b"})
-        return [answer["statusCode"], answer["content"]]
-
-    async with running(SdkFunctions(app)) as engine:
-        await engine.hub.start("caller", "i", None)
-        ended = await engine.store.until_ended("i")
-        stored = await engine.hub.store.orchestration("i")
-    assert json.loads(ended.output or "") == [200, 'POST /x text/plain b {"a": 1}']
-    assert stored is not None
-    names = [getattr(event, "name", None) for event in stored.history]
-    assert names.count("BuiltIn::HttpActivity") == 1

@@ -247,25 +247,6 @@ async def test_the_last_page_has_no_token_for_clients_and_an_empty_one_for_the_a
     assert [page.headers.get("x-ms-continuation-token") for page in pages] == [token] * 3
 
 
-async def test_lists_are_filtered_by_status_prefix_and_time(engine: RunningEngine) -> None:
-    """Names and numbers of statuses work; what cannot be read is ignored."""
-    await ended(engine, "chain", "done")
-    await waiting(engine, "wait")
-    found = {
-        query: [item["instanceId"] for item in (await engine.client.get(f"/instances/?{query}")).json()]
-        for query in (
-            "runtimeStatus=Completed,Failed",
-            "runtimeStatus=1&runtimeStatus=3",
-            "runtimeStatus=Bogus",
-            "instanceIdPrefix=wa",
-            "createdTimeFrom=2099-01-01T00:00:00Z",
-            "createdTimeFrom=yesterday",
-            "createdTimeTo=2001-01-01T00:00:00.0000000Z",
-        )
-    }
-    assert list(found.values()) == [["done"], ["done"], ["done", "wait"], ["wait"], [], ["done", "wait"], []]
-
-
 async def test_a_start_that_waits_answers_the_output_or_else_the_addresses(engine: RunningEngine) -> None:
     """200 with the raw output, 200 with the status of a failure, 202 when the time is over."""
     done = await engine.client.post("/orchestrators/chain/c?timeout=60&pollingInterval=0.05")

@@ -87,25 +87,6 @@ async def test_events_arrive_as_the_sdk_encodes_them(served: Served) -> None:
         await served.client.raise_event("nobody", "go", 1)
 
 
-async def test_terminate_suspend_resume_and_restart(served: Served) -> None:
-    await served.client.start_new("approval", "a")
-    await served.client.suspend("a", "wait a bit")
-    await served.store.until(lambda: _has_status(served, "a", "Suspended"))
-    await served.client.resume("a", "go on")
-    await served.store.until(lambda: _has_status(served, "a", "Running"))
-    await served.client.terminate("a", "enough")
-    assert (await served.store.until_ended("a")).output == '"enough"'
-    restarted = await served.client.restart("a", False)
-    assert restarted["id"] == "a"
-    with pytest.raises(Exception, match="No instance with ID 'nobody' found"):
-        await served.client.terminate("nobody", "x")
-
-
-async def _has_status(served: Served, instance_id: str, status: str) -> bool:
-    stored = await served.store.orchestration(instance_id)
-    return stored is not None and stored.instance.status.value == status
-
-
 async def test_signal_and_read_an_entity(served: Served) -> None:
     """Names in any case are one entity, keys are not; an unknown entity does not exist."""
     entity = df.EntityId("Counter", "K 1")

@@ -7,9 +7,7 @@ import contextlib
 import random
 import re
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -163,31 +161,6 @@ async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: 
 
     assert (waiting.seq, waiting.body) == (7, Operation("i", "add", None))
     assert entity == Entity(KEY, True, '["old"]', START)
-
-
-@pytest.mark.behaviour("engine.versioned-file")
-def test_two_processes_that_upgrade_a_file_at_once_upgrade_it_once(tmp_path: Path) -> None:
-    """Both have seen the old version when one of them gets to write."""
-    path = file_of_version_1(tmp_path)
-    with held_by_another(tmp_path, "IMMEDIATE"):
-        upgraders = [Upgrader(path) for _ in range(2)]
-        for upgrader in upgraders:
-            assert upgrader.is_about_to_write.wait(5)
-    assert [upgrader.outcome.result(5) for upgrader in upgraders] == [tables.VERSION] * 2
-
-
-class Upgrader:
-    """Upgrades the file on a thread; `outcome` is the version that it leaves."""
-
-    def __init__(self, path: Path) -> None:
-        self.is_about_to_write = threading.Event()
-        self.outcome: Future[int] = ThreadPoolExecutor(1).submit(self._upgrade, path)
-
-    def _upgrade(self, path: Path) -> int:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-        connection.set_trace_callback(lambda statement: statement.startswith("BEGIN") and self.is_about_to_write.set())
-        tables.upgrade(connection, path)
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @pytest.mark.behaviour("engine.damaged-file")

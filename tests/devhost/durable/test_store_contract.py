@@ -244,23 +244,6 @@ async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: 
     assert await _waiting(opened.store) == [_sent(2, call)]
 
 
-async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> None:
-    """Grouping steps into one transaction may not reorder them."""
-    finished: list[int] = []
-    all_finished = asyncio.Event()
-
-    def finish(number: int) -> None:
-        finished.append(number)
-        if len(finished) == 50:
-            all_finished.set()
-
-    for number in range(50):
-        future = opened.store.commit(Step(produced=(_signal(number),)))
-        future.add_done_callback(lambda _, number=number: finish(number))
-    await asyncio.wait_for(all_finished.wait(), 5)
-    assert finished == list(range(50))
-
-
 async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> None:
     for number, name in enumerate(("b", "a", "B", "c_1", "c%1")):
         made = replace(_instance(name), created_at=START + timedelta(seconds=number))

@@ -11,7 +11,6 @@ import pytest
 from devhost.durable.answers import (
     CreateTimer,
     OperationResult,
-    OrchestratorAnswer,
     UnreadableAnswerError,
     parse_entity_answer,
     parse_orchestrator_answer,
@@ -89,13 +88,6 @@ def test_a_response_names_an_exception_only_when_there_is_one() -> None:
 def test_what_is_no_orchestrator_answer_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableAnswerError):
         parse_orchestrator_answer(text)
-
-
-def test_answers_of_the_oldest_schema_have_a_list_per_yield() -> None:
-    """Version 0 is what an SDK answers that names none."""
-    text = '{"isDone": false, "actions": [[{"actionType": 6, "externalEventName": "go"}], []]}'
-    assert len(parse_orchestrator_answer(text).actions) == 1
-    assert parse_orchestrator_answer('{"actions": []}') == OrchestratorAnswer(())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
 from tests.devhost.durable.running_engine import RunningEngine, running
-from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
 
@@ -224,24 +224,6 @@ async def test_a_clients_signal_may_come_twice() -> None:
         await engine.state_is(KEY, '["a"]')
         clock.advance(1)
         await engine.state_is(KEY, '["a", "a"]')
-
-
-async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_counts() -> None:
-    """As while a partition moves from one instance to another."""
-    running_now, have_met = list[str](), asyncio.Event()
-
-    async def meet(payload: dict[str, Any]) -> str:
-        running_now.append(payload["batch"][0]["name"])
-        if len(running_now) == 2:
-            have_met.set()
-        await have_met.wait()
-        return entity_answer([*json.loads(payload["state"] or "[]"), "a"])
-
-    async with running(ScriptedEntities(meet), unkind=armed(Fault.MOVED_PARTITION)) as engine:
-        await engine.hub.signal(KEY, "a", None)
-        await engine.state_is(KEY, '["a"]')
-        assert not await engine.store.messages(None, 1)
-    assert running_now == ["a", "a"]
 
 
 @pytest.mark.parametrize("nth", [None, 9])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId, Operation, Outgoing, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.isolation import run_apart
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
@@ -39,20 +37,6 @@ async def test_the_batch_size_of_host_json_parts_what_waits() -> None:
         journal.may_end.set()
         await engine.state_is(KEY, '["a", "b", "c"]')
     assert journal.batches == [["a"], ["b"], ["c"]]
-
-
-async def test_different_entities_run_side_by_side_up_to_the_limit() -> None:
-    """`maxConcurrentEntityFunctions` is the number of invocations at once."""
-    journal = Journal()
-    journal.may_end.clear()
-    settings = DurableSettings(max_concurrent_entities=2)
-    async with running(ScriptedEntities(journal.answer), settings=settings) as engine:
-        for key in "abc":
-            await engine.hub.signal(EntityId("counter", key), "x", None)
-        journal.may_end.set()
-        for key in "abc":
-            await engine.state_is(EntityId("counter", key), '["x"]')
-    assert journal.most_running == 2
 
 
 @pytest.mark.behaviour("engine.failed-batch-again")
@@ -89,24 +73,6 @@ async def test_an_answer_that_cannot_be_read_is_a_failed_invocation(answer: str)
         await engine.hub.signal(KEY, "add", None)
         clock.advance(await clock.next_alarm())
         await engine.state_is(KEY, '"good"')
-
-
-async def test_a_batch_that_timed_out_is_over_and_stores_nothing() -> None:
-    """Signals of it are gone, as on the real host; the next operation finds the old state."""
-    seen: list[object] = []
-
-    async def time_out_once(payload: dict[str, Any]) -> str:
-        seen.append(payload["state"])
-        if len(seen) == 1:
-            raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
-        return entity_answer("second")
-
-    async with running(ScriptedEntities(time_out_once)) as engine:
-        await engine.hub.signal(KEY, "slow", None)
-        await engine.store.until(lambda: _has_nothing_pending(engine.store))
-        await engine.hub.signal(KEY, "quick", None)
-        await engine.state_is(KEY, '"second"')
-    assert seen == [None, None]
 
 
 async def _has_nothing_pending(store: Any) -> bool:
@@ -173,39 +139,6 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     async with running(ScriptedEntities(journal.answer), inner=inner) as second:
         await second.state_is(KEY, '["cut off"]')
     assert journal.batches == [["cut off"], ["cut off"]]
-
-
-class _Stubborn(ScriptedEntities):
-    """An entity that takes no notice of its cancellation, run apart as the host runs its functions."""
-
-    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        await run_apart(lambda: self._answer(json.loads(payload)))
-        return entity_answer("never")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("engine.drains")
-async def test_code_that_ignores_its_cancellation_does_not_stall_a_stop() -> None:
-    """It is left behind, and the store is closed: the next worker may begin."""
-    inner, started, may_end = MemoryStore(), asyncio.Event(), asyncio.Event()
-
-    async def go_on(_payload: dict[str, Any]) -> str:
-        started.set()
-        while not may_end.is_set():
-            with suppress(asyncio.CancelledError):
-                await may_end.wait()
-        return ""
-
-    engine = DurableTask(_Stubborn(go_on), inner, DurableSettings())
-    await engine.start()
-    await engine.hub.signal(KEY, "endless", None)
-    await asyncio.wait_for(started.wait(), 5)
-    stopping = asyncio.create_task(engine.stop(0))
-    has_stopped, _ = await asyncio.wait((stopping,), timeout=10)
-    may_end.set()
-    await stopping
-    assert has_stopped
-    assert [message.body.name for message in await inner.messages(None, 9)] == ["endless"]  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("engine.terminated")

@@ -170,29 +170,6 @@ def completed(item: pb.WorkItem, output: str) -> pb.OrchestratorResponse:
     return pb.OrchestratorResponse(instanceId=instance_id, completionToken=item.completionToken, actions=[action])
 
 
-async def test_a_worker_gets_no_more_at_once_than_it_takes() -> None:
-    """What is more goes to another worker, or to the same one once it has completed something."""
-    most_two = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=2)
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        grpc.aio.insecure_channel(address) as channel,
-        grpc.aio.insecure_channel(address) as other,
-    ):
-        stub = stub_of(channel)
-        stream = stub.GetWorkItems(most_two)
-        for instance_id in "abc":
-            await client.schedule_new_orchestration("add", instance_id=instance_id)
-        taken = [await asyncio.wait_for(stream.read(), GUARD_SECONDS) for _ in range(2)]
-        beside = stub_of(other).GetWorkItems(pb.GetWorkItemsRequest())
-        third = await asyncio.wait_for(beside.read(), GUARD_SECONDS)
-        await other.close()  # the third is to be done again
-        await stub.CompleteOrchestratorTask(completed(taken[0], "1"))
-        again = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-
-    assert [item.orchestratorRequest.instanceId for item in (*taken, third, again)] == ["a", "b", "c", "c"]
-
-
 async def test_a_port_that_is_in_use_is_refused() -> None:
     clock = FastClock()
     engine = DurableTask(WorkerFunctions(), MemoryStore(), DurableSettings(), clock, protocol=WORKERS)

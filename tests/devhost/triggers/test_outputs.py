@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.behaviour("devhost.storage-outputs"), pytest.mark.slow
 @pytest.fixture(scope="module")
 def client(storage: Storage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A client of the app of outputs."""
-    names = {name: storage.name() for name in ("STARTED", "HELD", "COUNTED")}
+    names = {name: storage.name() for name in ("HELD", "COUNTED")}
     folder = shutil.copytree(APPS / "storage", tmp_path_factory.mktemp("outputs") / "app")
     with (
         RunningHost(folder, environ={"AzureWebJobsStorage": storage.setting, **names}) as host,
