@@ -160,17 +160,6 @@ def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
         return turn
 
     @orchestrator
-    def ticker(c: df.DurableOrchestrationContext) -> Steps:
-        left = c.get_input()
-        timer = c.create_timer(c.current_utc_datetime + timedelta(hours=1))
-        yield c.task_any([timer, c.call_activity("echo", left)])
-        timer.cancel()
-        if left:
-            c.continue_as_new(left - 1)
-        else:
-            yield c.wait_for_external_event("never")
-
-    @orchestrator
     def collector(c: df.DurableOrchestrationContext) -> Steps:
         seen = (c.get_input() or []) + [(yield c.wait_for_external_event("go"))]
         if len(seen) < 3:

@@ -13,9 +13,16 @@ import pytest
 from durabletask.client import EntityQuery, OrchestrationQuery, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.history import ExecutionStartedEvent
-from durabletask.task import OrchestrationContext, RetryPolicy, when_all, when_any
+from durabletask.task import OrchestrationContext, RetryPolicy, when_any
 
-from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
+from tests.devhost.durable.protobuf_functions import (
+    COUNTER,
+    ProtobufFunctions,
+    add,
+    child,
+    entity_counter,
+    served,
+)
 from tests.support.engine_clocks import START, FastClock, ManualClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import GUARD_SECONDS
@@ -23,17 +30,6 @@ from tests.support.observed_store import GUARD_SECONDS
 pytestmark = pytest.mark.behaviour("engine.protobuf")
 
 Steps = Generator[Any, Any, Any]
-COUNTER = EntityInstanceId("entity_counter", "k")
-
-
-def entity_counter(context: EntityContext, given: Any) -> Any:
-    if context.operation == "fail":
-        raise ValueError("the counter is broken")
-    total = context.get_state(int, 0) + (given or 0)
-    context.set_state(total)
-    if context.operation == "tell":
-        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
-    return total
 
 
 def act_double(given: Any) -> Any:
@@ -42,22 +38,6 @@ def act_double(given: Any) -> Any:
 
 def act_fail(given: Any) -> Any:
     raise ValueError("no such number")
-
-
-def add(context: OrchestrationContext, given: Any) -> Steps:
-    """Use each kind of task, alone and together."""
-    first = yield context.call_activity("act_double", input=given)
-    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
-    yield context.create_timer(timedelta(seconds=5))
-    child = yield context.call_sub_orchestrator("child", input={"n": first})
-    total = yield context.call_entity(COUNTER, "add", 5)
-    context.signal_entity(COUNTER, "tell", 1)
-    context.set_custom_status({"step": "last"})
-    return [first, both, child, total]
-
-
-def child(context: OrchestrationContext, given: Any) -> Any:
-    return {"got": given, "parent": context.parent_instance_id}
 
 
 def fails(context: OrchestrationContext, given: Any) -> Steps:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import grpc.aio
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
-from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
-from durabletask.task import ActivityContext, OrchestrationContext, when_all
+from durabletask.task import ActivityContext
 from durabletask.worker import TaskHubGrpcWorker
 
 from devhost.durable.engine import DurableTask
@@ -22,6 +20,7 @@ from devhost.durable.grpc.service import TaskHubServer
 from devhost.durable.grpc.workers import WORKERS, WorkerFunctions
 from devhost.durable.settings import DurableSettings
 from devhost.errors import AddressError
+from tests.devhost.durable.protobuf_functions import add, child, entity_counter
 from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
 
@@ -30,41 +29,6 @@ pytestmark = pytest.mark.behaviour("engine.workers")
 GUARD_SECONDS = 10
 DOUBLES = 3
 """How often `add` calls the activity."""
-
-
-Steps = Generator[Any, Any, Any]
-COUNTER = EntityInstanceId("entity_counter", "k")
-
-
-def add(context: OrchestrationContext, given: Any) -> Steps:
-    """Use each kind of function."""
-    first = yield context.call_activity("act_double", input=given)
-    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
-    yield context.create_timer(timedelta(seconds=5))
-    below = yield context.call_sub_orchestrator("child", input={"n": first})
-    total = yield context.call_entity(COUNTER, "add", 5)
-    context.signal_entity(COUNTER, "tell", 1)
-    return [first, both, below, total]
-
-
-def child(context: OrchestrationContext, given: Any) -> Any:
-    return {"got": given, "parent": context.parent_instance_id}
-
-
-def fails(context: OrchestrationContext, given: Any) -> Steps:
-    return (yield context.call_activity("act_fail", input=given))
-
-
-def entity_counter(context: EntityContext, given: Any) -> Any:
-    total = context.get_state(int, 0) + (given or 0)
-    context.set_state(total)
-    if context.operation == "tell":
-        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
-    return total
-
-
-def act_fail(context: ActivityContext, given: Any) -> Any:
-    raise ValueError("no such number")
 
 
 @asynccontextmanager
@@ -82,25 +46,18 @@ async def hub() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def worker(address: str, acted: list[tuple[str, int]], part: str = "") -> AsyncIterator[None]:
-    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread.
-
-    It has all functions, or a `part` of them, for which alone it asks: those that `act`, or those that `run`.
-    """
+async def worker(address: str, acted: list[tuple[str, int]]) -> AsyncIterator[None]:
+    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread."""
 
     def act_double(context: ActivityContext, given: Any) -> Any:
         acted.append((context.orchestration_id, context.task_id))
         return 2 * given
 
     made = TaskHubGrpcWorker(host_address=address, secure_channel=False)
-    for orchestrator in (add, child, fails) if part != "act" else ():
+    for orchestrator in (add, child):
         made.add_orchestrator(orchestrator)
-    for activity in (act_double, act_fail) if part != "run" else ():
-        made.add_activity(activity)
-    if part != "act":
-        made.add_entity(entity_counter)
-    if part:
-        made.use_work_item_filters()
+    made.add_activity(act_double)
+    made.add_entity(entity_counter)
     await asyncio.to_thread(made.start)
     try:
         yield
