@@ -286,3 +286,11 @@ def test_two_seeds_or_a_pace_that_is_none_are_refused(text: str) -> None:
     """So is what nobody could repeat."""
     with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND is '.*'; give at most one seed and one 'faster N', N fr"):
         read_unkind(text)
+
+
+@pytest.mark.behaviour("engine.unkind-seeds")
+def test_the_same_seed_has_the_same_faults(seed: int) -> None:
+    """A run that failed can be had again."""
+    seeded = [Seeded(number) for number in (seed, seed, seed + 1)]
+    struck = [[unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)] for unkind in seeded]
+    assert struck[0] == struck[1] != struck[2]
