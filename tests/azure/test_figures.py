@@ -88,7 +88,6 @@ async def timed(client: httpx.AsyncClient) -> str:
 async def test_one_client_on_fresh_threads(
     client: httpx.AsyncClient, warm: str, load: Load, figures: list[Figure]
 ) -> None:
-    """What one user waits for."""
     seconds = await turns(client, warm, load.fresh_turns)
 
     figures.append(figure("fresh turn, p50", median(seconds) * 1000))
@@ -96,7 +95,6 @@ async def test_one_client_on_fresh_threads(
 
 
 async def test_many_clients(client: httpx.AsyncClient, warm: str, load: Load, figures: list[Figure]) -> None:
-    """Turns in a second, each on a fresh thread."""
     end = time.perf_counter() + load.clients_seconds
     done = await together([turns_until(client, warm, end) for _ in range(CLIENTS)])
 
@@ -119,7 +117,6 @@ def calls_of_each(position: LogPosition, count: int) -> float | NotCounted:
 async def test_storage_calls(
     client: httpx.AsyncClient, warm: str, load: Load, storage_log: Path, figures: list[Figure]
 ) -> None:
-    """Of turns one after another."""
     position = LogPosition.now(storage_log)
     await turns(client, warm, load.fresh_turns)
 
@@ -129,7 +126,6 @@ async def test_storage_calls(
 async def test_storage_calls_of_slow_runs(
     client: httpx.AsyncClient, timed: str, load: Load, storage_log: Path, figures: list[Figure]
 ) -> None:
-    """Of runs side by side, each watched by its entity meanwhile."""
     position = LogPosition.now(storage_log)
     await asyncio.gather(*(turn(client, timed, f"wait {SLOW_SECONDS}") for _ in range(load.fresh_turns)))
 

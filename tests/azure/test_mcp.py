@@ -31,7 +31,6 @@ async def mcp_client(target: Target) -> AsyncIterator[httpx.AsyncClient]:
 async def test_an_agent_is_called_as_a_tool_and_its_thread_goes_on(
     target: Target, tool: str, mcp_client: httpx.AsyncClient
 ) -> None:
-    """The thread's id of the first answer is the second call's."""
     async with (
         streamable_http_client(target.url + PATH, http_client=mcp_client) as streams,
         ClientSession(*streams[:2]) as session,
@@ -48,7 +47,6 @@ async def test_an_agent_is_called_as_a_tool_and_its_thread_goes_on(
 
 
 async def test_the_endpoint_asks_for_its_own_key(target: Target) -> None:
-    """Where keys are asked for; a function key is not it."""
     if not target.mcp_key:
         pytest.skip("no key of the MCP endpoint given (--mcp-key)")
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

@@ -13,9 +13,3 @@ def test_what_could_not_be_counted_reaches_no_bar() -> None:
 
     assert "not counted: the log did not grow" in printed
     assert printed.endswith("NO")
-
-
-@pytest.mark.parametrize(("calls", "reached"), [(3.0, "yes"), (12.0, "yes"), (12.1, "NO")])
-def test_what_was_counted_is_held_against_its_bar(calls: float, reached: str) -> None:
-    """At most twelve."""
-    assert table([figure("storage calls of a turn", calls)])[1].endswith(reached)

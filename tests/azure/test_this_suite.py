@@ -98,7 +98,6 @@ def suite(*arguments: str, **given: str) -> Ended:
 
 @pytest.mark.behaviour("template.any-host")
 def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: GroupHost) -> None:
-    """But the storage calls, which the local host has none of."""
     with brought_back(host) as kill:
         ended = suite(url=host.origin, key="h", mcp_key="t", kill=kill)
 
@@ -138,21 +137,8 @@ def figures_in(printed: str) -> list[str]:
     return re.findall(r"^([\w' ,]+?)  +[\d.e+]+ \S+  +at ", printed, re.MULTILINE)
 
 
-@pytest.mark.behaviour("storage.calls-counted")
-def test_a_log_that_does_not_grow_gives_no_figure(host: GroupHost, tmp_path: Path) -> None:
-    """The local host asks nothing of a storage account: its turns did not cost nought calls."""
-    log = tmp_path / "azurite.log"
-    log.touch()
-
-    ended = suite("-k", "test_storage_calls", url=host.origin, key="h", storage_log=str(log))
-
-    assert ended.returncode == 0
-    assert re.search(rf"storage calls of a turn +not counted: {log} did not grow .* NO$", ended.stdout, re.MULTILINE)
-
-
 @pytest.mark.behaviour("template.any-host")
 def test_a_wrong_key_fails_the_suite(host: GroupHost) -> None:
-    """It is the host that is tested, and not that it was asked."""
     ended = suite("-k", "ids or opens", url=host.origin, key="wrong")
 
     assert ended.returncode == 1

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import azure.durable_functions as df
 import pytest
 
-from devhost.ports import DurableKind, FunctionFailedError
+from devhost.ports import FunctionFailedError
 from tests.devhost.durable_functions import activity, functions_of
-
-
-@pytest.mark.behaviour("devhost.durable-seam")
-def test_names_are_the_bindings_names_without_case():
-    """The binding's own name wins over the function's."""
-    app = df.DFApp()
-
-    @app.entity_trigger(context_name="context", entity_name="Counter")
-    def count(context): ...
-
-    @app.orchestration_trigger(context_name="context")
-    def Order(context): ...
-
-    names = functions_of(app).names
-    kinds: list[DurableKind] = ["orchestrator", "activity", "entity"]
-    assert [dict(names(kind)) for kind in kinds] == [{"order": "Order"}, {}, {"counter": "Counter"}]
 
 
 @pytest.mark.behaviour("devhost.durable-seam")
@@ -43,8 +25,6 @@ async def test_an_activity_gets_decoded_json_and_answers_json(payload, answer):
 
 @pytest.mark.behaviour("devhost.durable-seam")
 async def test_a_failure_is_the_types_name_and_text_with_the_traceback():
-    """What the real worker puts on the wire."""
-
     async def fails(value):
         raise RuntimeError(f"no {value}")
 
@@ -52,18 +32,6 @@ async def test_a_failure_is_the_types_name_and_text_with_the_traceback():
         await activity(fails).call("activity", "fails", '"x"')
     assert failure.value.message == "RuntimeError: no x"
     assert 'raise RuntimeError(f"no {value}")' in failure.value.stack
-
-
-@pytest.mark.behaviour("devhost.durable-seam")
-async def test_an_answer_that_the_binding_cannot_carry_is_a_failure():
-    """The converter's own words."""
-
-    def bad(value):
-        return b"bytes"
-
-    with pytest.raises(FunctionFailedError) as failure:
-        await activity(bad).call("activity", "bad", "1")
-    assert failure.value.message == "ValueError: activity trigger output must be json serializable (b'bytes')"
 
 
 @pytest.mark.behaviour("devhost.durable-seam")
@@ -77,34 +45,3 @@ async def test_an_entity_that_answers_no_text_is_a_failure():
     with pytest.raises(FunctionFailedError) as failure:
         await functions_of(app).call("entity", "e", "{}")
     assert failure.value.message == "TypeError: the function 'forgetful' must answer a text, but answered NoneType"
-
-
-@pytest.mark.behaviour("devhost.function-timeout")
-async def test_a_durable_function_past_its_timeout_fails_by_name():
-    """With the real host's words."""
-    app = df.DFApp()
-
-    @app.activity_trigger(input_name="value")
-    async def waits(value):
-        await asyncio.Event().wait()
-
-    with pytest.raises(FunctionFailedError) as failure:
-        await functions_of(app, timeout_seconds=0.01).call("activity", "waits", "1")
-    assert "Timeout value of 00:00:00 was exceeded by function: Functions.waits" in failure.value.message
-
-
-async def test_an_unknown_name_is_a_key_error():
-    """The engine looks into the names first."""
-    with pytest.raises(KeyError):
-        await functions_of(df.DFApp()).call("activity", "nope", "1")
-
-
-@pytest.mark.behaviour("devhost.exiting-functions")
-async def test_a_durable_function_that_ends_the_program_has_failed():
-    """On the event loop, where it would end the host."""
-
-    async def leaves(value):
-        raise SystemExit(3)
-
-    with pytest.raises(FunctionFailedError, match="SystemExit: 3"):
-        await activity(leaves).call("activity", "leaves", "1")

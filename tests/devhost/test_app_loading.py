@@ -47,7 +47,6 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
     ],
 )
 def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source, text):
-    """Exit code 1, no traceback."""
     ended = run_command(make_app(tmp_path, source), "start", "--port", "0", begins=Begins.WARM)
     assert ended.returncode == 1
     assert text in ended.stderr
@@ -112,19 +111,9 @@ def test_a_host_json_that_the_host_reads_and_a_package_does_not_is_named(tmp_pat
 
 @pytest.mark.behaviour("devhost.load-failures-explained")
 def test_a_folder_without_host_json_is_no_app(tmp_path):
-    """The sentence says where to run the host."""
     ended = run_command(tmp_path, "start")
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
     assert "Run the host in the folder of a Functions app" in ended.stderr
-
-
-def test_the_script_can_have_another_name_and_import_its_neighbours(tmp_path):
-    """`PYTHON_SCRIPT_FILE_NAME`; the app's folder is on the path."""
-    make_app(tmp_path, None, local_settings={"Values": {"PYTHON_SCRIPT_FILE_NAME": "main_app.py"}})
-    (tmp_path / "neighbour.py").write_text("ROUTE = 'from-neighbour'\n", encoding="utf-8")
-    source = APP + "import neighbour\n@app.route(route=neighbour.ROUTE)\ndef f(req): ...\n"
-    (tmp_path / "main_app.py").write_text(source, encoding="utf-8")
-    assert "/api/from-neighbour" in run_command(tmp_path, "functions").stdout
 
 
 @pytest.mark.behaviour("devhost.functions-list")
@@ -135,10 +124,3 @@ def test_functions_are_listed_by_path_because_no_host_says_its_address(tmp_path)
     listed = run_command(folder, "functions").stdout
     assert "\tf: [POST] /api/run/{name}\n" in listed
     assert "localhost" not in listed
-
-
-def test_a_script_name_that_is_no_file_name_is_refused(tmp_path):
-    """The worker's own rule for names."""
-    environ = {"PYTHON_SCRIPT_FILE_NAME": "../app.py"}
-    ended = run_command(make_app(tmp_path, APP), "functions", environ=environ)
-    assert "PYTHON_SCRIPT_FILE_NAME must be the name of a Python file, but is '../app.py'" in ended.stderr

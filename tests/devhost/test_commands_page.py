@@ -21,7 +21,6 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.mark.behaviour("devhost.documented")
 def test_every_command_stands_in_the_table_and_no_other():
-    """By its whole line."""
     documented = re.findall(r"^\| `python dev\.py (?:host (?=[a-z]))?(\w+)` \|", PAGE, re.MULTILINE)
     assert sorted(documented) == sorted("run" if command == "start" else command for command in commands())
 

@@ -6,7 +6,6 @@ import typing
 from dataclasses import replace
 from typing import Any
 
-import azure.durable_functions as df
 import azure.functions as func
 import pytest
 
@@ -24,39 +23,12 @@ def refusal_of(app: func.FunctionRegister) -> str:
     return str(refusal.value)
 
 
-@pytest.mark.behaviour("devhost.order-by-upper-cased-name")
-def test_functions_are_ordered_by_upper_cased_name():
-    """`_` comes after the letters, as recorded."""
-    app = func.FunctionApp()
-    for name in ("timer_far", "timers", "a", "B"):
-        app.function_name(name)(app.route()(lambda req: ""))
-    assert [function.name for function in index_of(app).functions] == ["a", "B", "timers", "timer_far"]
-
-
 @pytest.mark.behaviour("devhost.same-names-refused")
 def test_two_functions_whose_names_meet_without_case_are_refused():
-    """The sentence names both."""
     app = func.FunctionApp()
     for name in ("Report", "report"):
         app.function_name(name)(app.route()(lambda req: ""))
     assert "'report' meets 'Report'" in refusal_of(app)
-
-
-@pytest.mark.behaviour("devhost.same-names-refused")
-def test_two_entities_under_one_durable_name_are_refused():
-    """Durable names are compared without case; function names may differ."""
-    app = df.DFApp()
-    for name, entity in (("one", "Counter"), ("two", "counter")):
-        app.function_name(name)(app.entity_trigger("context", entity_name=entity)(_entity(name)))
-    assert "meets 'Counter' of the function 'one'" in refusal_of(app)
-
-
-def _entity(name: str):
-    def entity(context) -> None:
-        return None
-
-    entity.__name__ = name
-    return entity
 
 
 def untyped_request(req):
@@ -115,24 +87,11 @@ def unknown_annotation(req: Missing) -> str:  # noqa: F821
     ],
 )
 def test_a_signature_that_the_worker_refuses_is_refused_by_its_functions_name(handler, reason):
-    """The sentence names function and reason."""
     app = func.FunctionApp()
     app.route()(handler)
     refusal = refusal_of(app)
     assert reason in refusal
     assert f"'{handler.__name__}'" in refusal
-
-
-@pytest.mark.behaviour("devhost.signatures-checked")
-def test_an_activitys_input_may_be_a_generic_of_the_typing_module():
-    """The worker asks the converter, and an activity's takes anything."""
-    app = df.DFApp()
-
-    @app.activity_trigger(input_name="payload")
-    def takes(payload: OldGeneric) -> str:
-        return ""
-
-    assert [function.name for function in index_of(app).functions] == ["takes"]
 
 
 @pytest.mark.behaviour("devhost.signatures-checked")

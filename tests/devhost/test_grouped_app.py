@@ -11,18 +11,10 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.grouped_app import Balancer, GroupHost, grouped_app
-from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
+from tests.support.grouped_app import Balancer
+from tests.support.running_host import RunningHost
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
-APP = """
-import azure.functions as func
-app = func.FunctionApp()
-
-@app.route(route="name", auth_level="anonymous")
-def name(req: func.HttpRequest) -> str:
-    return "it is here"
-"""
 
 
 def alive(folder: Path) -> list[int]:
@@ -51,42 +43,6 @@ def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
     assert alive(folder) == []
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("groups.helper-leaves-nothing")
-def test_all_hosts_are_ended_with_one_that_does_not_start(tmp_path: Path) -> None:
-    """A timer's host whose function is not there."""
-    folder = make_app(tmp_path, PIDS + APP)
-
-    with pytest.raises(AssertionError, match="no_such_timer"), grouped_app(folder, timers=("no_such_timer",), log={}):
-        raise AssertionError("it started")
-
-    assert len(list(folder.glob("*.pid"))) >= 3
-    assert alive(folder) == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("groups.helper-leaves-nothing")
-def test_a_host_is_killed_and_started_again_at_its_address_and_says_what_it_printed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Stopped by the signal it drains; killed it does not."""
-    host = GroupHost(APPS / "durable", [], {})
-    host.start()
-    origin = host.origin
-    host.kill()
-    host.start()
-    assert host.origin == origin
-    with pytest.raises(AssertionError, match="runs already"):
-        host.start()
-    host.stop()
-    host.end()
-
-    printed = capsys.readouterr().out
-    assert printed.count("development only") == 2
-    assert "(-9)" in printed
-    assert "Stopped." in printed
-
-
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]
 
 
@@ -104,7 +60,6 @@ async def origin_of(server: asyncio.Server) -> str:
 
 @pytest.mark.behaviour("groups.helper-balances")
 async def test_hosts_get_requests_by_turns() -> None:
-    """Also those of one connection."""
     servers = [await asyncio.start_server(named(name), "127.0.0.1", 0) for name in "ab"]
     with Balancer([await origin_of(server) for server in servers]) as balancer:
         async with httpx.AsyncClient(base_url=balancer.origins["app"]) as client:
@@ -113,47 +68,3 @@ async def test_hosts_get_requests_by_turns() -> None:
         server.close()
 
     assert "".join(answers) == "ababa"
-
-
-@pytest.mark.behaviour("groups.helper-balances")
-async def test_a_stream_passes_piece_by_piece() -> None:
-    """The host says the next word when the client has the one before."""
-    received = asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
-        await received.wait()
-        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    words = []
-    with Balancer([await origin_of(server)]) as balancer:
-        async with (
-            httpx.AsyncClient(timeout=GUARD_SECONDS) as client,
-            client.stream("GET", balancer.origins["app"]) as got,
-        ):
-            async for word in got.aiter_text():
-                words.append(word)
-                received.set()
-    server.close()
-
-    assert words == ["first", "second"]
-
-
-@pytest.mark.behaviour("groups.helper-balances")
-async def test_a_refusal_that_comes_before_the_body_leaves_the_connection_open() -> None:
-    """The next request of the connection is answered."""
-    server = await asyncio.start_server(named("a"), "127.0.0.1", 0)
-    with Balancer([await origin_of(server)]) as balancer:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(balancer.origins["app"].rpartition(":")[2]))
-        writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n")
-        refusal = await reader.readuntil(b"\r\n\r\na")
-        await asyncio.sleep(0.05)
-        writer.write(b"bodyGET / HTTP/1.1\r\n\r\n")
-        following = await reader.readuntil(b"\r\n\r\na")
-        writer.close()
-    server.close()
-
-    assert b"200 OK" in refusal
-    assert b"200 OK" in following

@@ -13,7 +13,7 @@ from devhost.errors import SettingsError
 from devhost.groups import Group, find_group
 from devhost.index import FunctionIndex
 from tests.support.app_folder import make_app
-from tests.support.running_host import APPS, GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import APPS, GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.groups")]
 QUICK = ("--queue-poll", "0.05")
@@ -82,26 +82,6 @@ def test_each_process_runs_its_group_and_names_the_others(tmp_path: Path, by_var
             assert "said" in answer.text
             if own == "nightly":
                 host.wait_for("nightly ran")
-
-
-def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
-    """One sentence, and no host."""
-    ended = run_command(make_app(tmp_path, MIXED), "start", "--port", "0", "--group", "function:weekly")
-
-    assert (ended.returncode, ended.stderr) == (
-        1,
-        "Error: FUNCTIONS_TARGET_GROUP (--group) is 'function:weekly', but the groups of this app are http, durable, "
-        "blob, function:nightly, function:say.\n",
-    )
-
-
-@pytest.mark.parametrize("text", ["0", "0.001", "31", "soon", "nan"])
-def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, text: str) -> None:
-    """By its value and the range."""
-    ended = run_command(tmp_path, "start", "--queue-poll", text)
-
-    assert ended.returncode == 2
-    assert f"'{text}' is not a polling interval; give seconds from 0.01 to 30" in ended.stderr
 
 
 def test_http_processes_take_requests_while_the_durable_one_is_absent_and_killed(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from devhost.errors import SettingsError
@@ -42,7 +40,6 @@ def test_lines_that_begin_with_two_slashes_are_comments(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_refused_by_its_name_and_value(tmp_path, host, environ, named):
-    """The sentence says what is accepted."""
     make_app(tmp_path, None, host=host)
     with pytest.raises(SettingsError) as refusal:
         read_host_settings(tmp_path, environ)
@@ -50,7 +47,6 @@ def test_a_wrong_setting_is_refused_by_its_name_and_value(tmp_path, host, enviro
 
 
 def test_host_json_sets_prefix_timeout_headers_and_mcp_server(tmp_path):
-    """The keys of host.json that this host reads."""
     extensions = {
         "http": {"routePrefix": "/v1/", "customHeaders": {"X-A": "1"}},
         "mcp": {"serverName": "S", "serverVersion": "2", "instructions": "I"},
@@ -63,13 +59,6 @@ def test_host_json_sets_prefix_timeout_headers_and_mcp_server(tmp_path):
     assert settings.custom_headers == (("x-a", "1"),)
     assert settings.mcp == McpServerSettings("S", "2", "I")
     assert settings.durable_task == {"hubName": "hub"}
-
-
-def test_an_empty_host_json_means_the_real_hosts_defaults(tmp_path):
-    """Prefix `api`, 30 minutes, 100 MB, information logs."""
-    settings = read_host_settings(make_app(tmp_path, None), {})
-    assert (settings.route_prefix, settings.function_timeout_seconds) == ("api", 1800.0)
-    assert (settings.body_limit_bytes, settings.log_levels.by_rule["default"]) == (104_857_600, logging.INFO)
 
 
 @pytest.mark.parametrize("value", ["-1", -1])
@@ -102,7 +91,6 @@ def test_a_non_empty_variable_of_the_process_wins_over_local_settings(tmp_path):
     ],
 )
 def test_unusable_local_settings_are_refused_by_name(tmp_path, content, named):
-    """Nothing is put into the environment."""
     make_app(tmp_path, None, local_settings=content)
     with pytest.raises(SettingsError) as refusal:
         read_local_settings(tmp_path)

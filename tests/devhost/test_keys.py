@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.app_folder import make_app
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 pytestmark = pytest.mark.slow
@@ -89,16 +87,7 @@ def test_a_key_opens_what_it_is_for(client: httpx.Client, path: str, key: str, s
 
 
 @pytest.mark.behaviour("devhost.keys")
-def test_the_header_wins_over_the_query(client: httpx.Client) -> None:
-    """A function's key there makes a webhook's own address useless."""
-    answer = client.get(INSTANCES, params={"code": "d"}, headers={"x-functions-key": "h"})
-
-    assert answer.status_code == 403
-
-
-@pytest.mark.behaviour("devhost.keys")
 def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> None:
-    """Whoever started an instance can look at it."""
     started = client.get("/api/start")
 
     assert client.get(started.json()["statusQueryGetUri"]).status_code in (200, 202)
@@ -107,7 +96,6 @@ def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> No
 
 @pytest.mark.behaviour("devhost.keys-command")
 def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
-    """The second time they are the same."""
     folder = tmp_path / "app"
     shutil.copytree(APPS / "keyed", folder, ignore=shutil.ignore_patterns(".devhost"))
 
@@ -120,20 +108,6 @@ def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
     assert first.stdout == second.stdout
     assert short.stdout.splitlines()[:4] == first.stdout.splitlines()[:4]
     assert short.stdout.splitlines()[4:] == [f"{len(names) - 4} more with --all: keys of single functions"]
-
-
-@pytest.mark.behaviour("devhost.keys-command")
-def test_the_request_to_try_has_the_key_that_it_needs(tmp_path: Path) -> None:
-    """And a line says that keys are asked for."""
-    source = "import azure.functions as func\napp = func.FunctionApp()\n@app.route()\ndef f(req): return 'yes'\n"
-    with RunningHost(make_app(tmp_path, source), "--port", "0", "--auth") as host:
-        command, url, *options = shlex.split(host.wait_for("Try: ").removeprefix("Try: "))
-        headers = dict(option.split(": ") for option in options if ": " in option)
-        answers = [httpx.get(url, headers=sent, timeout=GUARD_SECONDS).status_code for sent in (headers, {})]
-
-    assert command == "curl"
-    assert answers == [200, 401]
-    assert "Keys are asked for; the command keys prints them." in host.printed
 
 
 @pytest.mark.behaviour("devhost.run-by-hand")
@@ -155,7 +129,6 @@ def test_a_timer_is_run_by_hand(keyed_host: RunningHost, client: httpx.Client) -
 def test_the_engine_is_looked_at_by_route_and_by_command(
     keyed_folder: Path, keyed_host: RunningHost, client: httpx.Client
 ) -> None:
-    """The same lines, also about one instance, while the host runs."""
     client.get("/api/start")
     headers = {"x-functions-key": "m"}
     one = client.get("/admin/durable/one", headers=headers).text
@@ -190,11 +163,3 @@ def test_pages_of_other_origins_are_refused(client: httpx.Client, method: str) -
     answer = client.request(method, "/api/open", headers={"origin": "https://evil.test", **ASKED})
 
     assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (403, False)
-
-
-@pytest.mark.behaviour("devhost.cors")
-def test_a_page_of_this_machine_that_is_not_named_is_told_nothing(client: httpx.Client) -> None:
-    """Its preflight is answered 204, as on the real host, without the permission."""
-    answer = client.options("/api/open", headers={"origin": "http://localhost:3000", **ASKED})
-
-    assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (204, False)

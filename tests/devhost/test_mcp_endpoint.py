@@ -46,7 +46,6 @@ async def test_initialize_answers_the_version_that_both_know(client, requested, 
 
 @pytest.mark.behaviour("devhost.mcp-initialize")
 async def test_only_initialize_hands_out_a_session_and_any_shaped_one_is_taken(client):
-    """The server keeps no state."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
     state = (await client.post(PATH, json=message)).headers["mcp-session-id"]
     answer = await client.post(PATH, json={**message, "method": "ping"}, headers={"mcp-session-id": state})
@@ -201,13 +200,11 @@ async def test_the_headers_decide_as_recorded(client, headers, status):
     [("GET", 405), ("DELETE", 405), ("PUT", 405), ("OPTIONS", 405), ("HEAD", 404), ("PATCH", 404)],
 )
 async def test_other_verbs_are_refused_as_recorded(client, method, status):
-    """Streamable HTTP posts only."""
     assert (await client.request(method, PATH)).status_code == status
 
 
 @pytest.mark.behaviour("devhost.mcp-official-client")
 async def test_the_official_client_lists_and_calls_tools(classic_host):
-    """Through its own handshake."""
     async with (
         streamable_http_client(classic_host.origin + PATH) as streams,
         ClientSession(*streams[:2]) as session,
@@ -218,10 +215,3 @@ async def test_the_official_client_lists_and_calls_tools(classic_host):
     assert greeting.instructions == "be brief"
     assert [tool.name for tool in tools.tools] == ["as_dict", "broken", "envelope", "weather"]
     assert '"arguments":{"city":"Oslo"}' in result.content[0].text
-
-
-@pytest.mark.parametrize(("method", "path"), [("GET", "/sse"), ("POST", "/message")])
-async def test_the_legacy_transport_is_refused_by_a_sentence(client, method, path):
-    """It is not there, and says what is."""
-    answer = await client.request(method, PATH + path)
-    assert (answer.status_code, "Use streamable HTTP" in answer.text) == (404, True)

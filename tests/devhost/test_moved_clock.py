@@ -27,7 +27,6 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_shows_the_time_of_the_machine_and_what_the_last_whole_line_adds(file: Path) -> None:
-    """A line that is being written does not count yet."""
     clock = MovedClock(file)
     seen = [clock.now() - datetime.now(UTC)]
     move(file, HOUR)
@@ -48,31 +47,3 @@ async def test_a_call_comes_once_the_time_was_moved_to_it(file: Path) -> None:
     await asyncio.wait_for(over.wait(), GUARD_SECONDS)
 
     assert called == []
-
-
-async def test_a_call_that_is_set_after_a_move_waits_from_there(file: Path) -> None:
-    """Though nobody has looked at the file since: it is not moved twice."""
-    clock, called, over = MovedClock(file), list[str](), asyncio.Event()
-    clock.call_later(HOUR, over.set)
-    move(file, 2 * HOUR)
-    clock.call_later(HOUR, lambda: called.append("too early"))
-    await asyncio.wait_for(over.wait(), GUARD_SECONDS)
-
-    assert called == []
-    move(file, 3 * HOUR)
-    clock.call_later(0.0, over.clear)
-    await asyncio.wait_for(_until(lambda: called == ["too early"]), GUARD_SECONDS)
-
-
-async def test_time_passes_by_itself_too(file: Path) -> None:
-    """As the machine's does."""
-    move(file, HOUR)
-    clock, over = MovedClock(file), asyncio.Event()
-    clock.call_later(0.01, over.set)
-
-    await asyncio.wait_for(over.wait(), GUARD_SECONDS)
-
-
-async def _until(holds: object) -> None:
-    while not holds():  # type: ignore[operator]  # noqa: ASYNC110 - the loop's own timers do it
-        await asyncio.sleep(0.01)

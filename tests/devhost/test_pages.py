@@ -64,7 +64,6 @@ def test_every_link_of_the_first_page_leads_to_an_answer_of_the_host(client: htt
 
 @pytest.mark.behaviour("devhost.pages")
 def test_a_start_names_the_page_before_the_request_to_try(folder: Path) -> None:
-    """Whoever reads one line reads that."""
     with RunningHost(folder) as host:
         said = host.wait_for("Open: ")
         host.wait_for("Try: ")
@@ -73,27 +72,7 @@ def test_a_start_names_the_page_before_the_request_to_try(folder: Path) -> None:
 
 
 @pytest.mark.behaviour("devhost.pages")
-def test_an_app_that_names_no_pages_has_its_functions_there(classic_host: RunningHost) -> None:
-    """No reader of a description that it does not have."""
-    page = httpx.get(f"{classic_host.origin}/", timeout=GUARD_SECONDS).text
-
-    assert "/api/echo/{name}/{id?}" in page
-    assert "/admin/openapi" not in page
-    assert httpx.get(f"{classic_host.origin}/admin/openapi", timeout=GUARD_SECONDS).status_code == 404
-
-
-@pytest.mark.behaviour("devhost.pages")
-def test_with_keys_the_first_page_is_open_and_what_it_links_asks_for_the_master_key(folder: Path) -> None:
-    """As the host's other pages do."""
-    with RunningHost(folder, "--port", "0", "--auth") as host:
-        statuses = [httpx.get(f"{host.origin}{path}").status_code for path in ("/", "/admin/openapi")]
-
-    assert statuses == [200, 401]
-
-
-@pytest.mark.behaviour("devhost.pages")
 def test_no_page_of_the_host_names_another_server() -> None:
-    """They work without a network."""
     sources = [path.read_text(encoding="utf-8") for path in Path(devhost.__file__).parent.glob("*.html")]
 
     assert sources

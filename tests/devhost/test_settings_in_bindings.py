@@ -21,7 +21,6 @@ def _app(**timer: str) -> func.FunctionApp:
 
 @pytest.mark.behaviour("devhost.settings-in-bindings")
 def test_a_setting_fills_a_schedule() -> None:
-    """Also a part of it."""
     index = index_of(_app(schedule="0 %MINUTES% * * * *"), {"MINUTES": "*/5"})
 
     assert index.functions[0].trigger == TimerTrigger("0 */5 * * * *", runs_at_start=False, use_monitor=True)
@@ -29,7 +28,6 @@ def test_a_setting_fills_a_schedule() -> None:
 
 @pytest.mark.behaviour("devhost.settings-in-bindings")
 def test_a_setting_fills_a_route() -> None:
-    """Its braces stay what they are."""
     app = func.FunctionApp()
 
     @app.route(route="%VERSION%/items/{id}")
@@ -40,18 +38,5 @@ def test_a_setting_fills_a_route() -> None:
 
 @pytest.mark.behaviour("devhost.settings-in-bindings")
 def test_a_name_without_a_setting_is_refused() -> None:
-    """With the binding's key and what to do."""
     with pytest.raises(FunctionLoadError, match=r"'tick'.*'%NOWHERE%' in its 'schedule'.*no setting NOWHERE\. Add it"):
         index_of(_app(schedule="%NOWHERE%"))
-
-
-def test_a_percent_sign_in_a_text_is_left_alone() -> None:
-    """A description is no place for settings."""
-    app = func.FunctionApp()
-    app.mcp_tool_trigger(arg_name="context", tool_name="t", description="from 5% to %MAX% of it")(_tool)
-
-    assert index_of(app).functions[0].bindings[0]["description"] == "from 5% to %MAX% of it"
-
-
-def _tool(context) -> str:  # type: ignore[no-untyped-def]
-    return ""

@@ -40,32 +40,6 @@ async def test_a_function_sees_a_request_with_forwarding_headers_and_decoded_pat
     }
 
 
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_header_that_comes_twice_is_one_for_a_function(client):
-    """The host sends the worker one line of both, with a comma and a blank."""
-    sent = [("x-a", "1"), ("x-b", "2"), ("x-a", "3")]
-
-    seen = (await client.get("/v1/echo/bob", headers=sent)).json()["forwarded"]
-
-    assert {name: value for name, value in seen.items() if name in ("x-a", "x-b")} == {"x-a": "1, 3", "x-b": "2"}
-
-
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_method_that_few_have_reaches_no_function(client):
-    """Although the route takes any: the worker's own router takes seven."""
-    answer = await client.request("QUERY", "/v1/results/dict")
-
-    assert (answer.status_code, answer.json()) == (405, {"detail": "Method Not Allowed"})
-
-
-@pytest.mark.behaviour("devhost.streaming-request-as-recorded")
-async def test_a_path_of_two_lines_reaches_no_function(client):
-    """The worker's own router answers it, as it answers what it does not know."""
-    answer = await client.get("/v1/echo/b%0Ab")
-
-    assert (answer.status_code, answer.json()) == (404, {"detail": "Not Found"})
-
-
 @pytest.mark.behaviour("devhost.streaming-returns-as-recorded")
 @pytest.mark.parametrize(
     ("kind", "status", "content_type", "body"),
@@ -84,14 +58,8 @@ async def test_a_result_is_answered_as_the_workers_own_server_answers_it(client,
     assert (answer.status_code, answer.headers["content-type"], answer.content) == (status, content_type, body)
 
 
-async def test_a_sync_function_runs_in_a_thread(client):
-    """It gets the same request type."""
-    assert (await client.get("/v1/threaded?name=x")).text == "hello x"
-
-
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_stream_passes_chunk_by_chunk(client):
-    """Chunked, without a length."""
     async with client.stream("GET", "/v1/stream") as answer:
         chunks = [chunk async for chunk in answer.aiter_text()]
     assert "".join(chunks) == "data: 0\n\ndata: 1\n\ndata: 2\n\n"
@@ -101,7 +69,6 @@ async def test_a_stream_passes_chunk_by_chunk(client):
 
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_client_that_leaves_cancels_the_generator(client):
-    """So the app can stop its work."""
     async with client.stream("GET", "/v1/endless") as answer:
         assert await anext(answer.aiter_text()) == "first\n"
     assert (await client.get("/v1/left")).text == "the generator was cancelled"
@@ -109,16 +76,5 @@ async def test_a_client_that_leaves_cancels_the_generator(client):
 
 @pytest.mark.behaviour("devhost.streams")
 async def test_a_generator_that_raises_just_ends_the_body(client, streaming_host):
-    """What was sent stays sent; the error is logged."""
     assert (await client.get("/v1/breaks")).text == "first\n"
     streaming_host.wait_for("ValueError: not for callers")
-
-
-async def test_a_classic_function_lives_beside_streaming_ones(client):
-    """Each is hosted by its annotation."""
-    assert (await client.get("/v1/classic/x")).text == "classic x"
-
-
-async def test_a_wrong_verb_is_404(client):
-    """As in classic mode."""
-    assert (await client.delete("/v1/echo/x")).status_code == 404

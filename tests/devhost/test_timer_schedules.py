@@ -55,13 +55,11 @@ def test_a_schedule_names_its_next_moment(schedule: str, due: str) -> None:
     ],
 )
 def test_what_is_no_schedule_is_refused_by_its_part(schedule: str, reason: str) -> None:
-    """The sentence names the field, its text and what is accepted."""
     with pytest.raises(ScheduleError, match=reason.replace("*", r"\*")):
         parse_schedule(schedule)
 
 
 @pytest.mark.behaviour("devhost.timer-schedules")
 def test_a_date_that_never_comes_is_refused() -> None:
-    """It is not looked for in all eternity."""
     with pytest.raises(ScheduleError, match="never comes"):
         parse_schedule("0 0 0 30 2 *").next_after(NOW)

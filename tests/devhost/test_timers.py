@@ -14,7 +14,7 @@ from devhost.errors import FunctionLoadError
 from devhost.invoke import Invoker
 from devhost.timers import Monitor, TimerRunner, find_timers
 from tests.devhost.indexing import index_of
-from tests.support.engine_clocks import START, ManualClock
+from tests.support.engine_clocks import ManualClock
 from tests.support.running_host import GUARD_SECONDS
 
 HOURLY = "0 0 * * * *"
@@ -66,7 +66,6 @@ async def advance(clock: ManualClock, seconds: float) -> None:
 
 @pytest.mark.behaviour("devhost.timers")
 async def test_a_timer_runs_each_time_it_is_due(tmp_path: Path) -> None:
-    """And not before."""
     clock, ticks = ManualClock(), Ticks()
     async with ticks.running(clock, tmp_path):
         await advance(clock, 3599)
@@ -83,7 +82,6 @@ async def test_a_timer_runs_each_time_it_is_due(tmp_path: Path) -> None:
 @pytest.mark.behaviour("devhost.timers")
 @pytest.mark.parametrize("fails", [ValueError, asyncio.CancelledError, KeyboardInterrupt])
 async def test_a_failed_run_does_not_stop_the_timer(tmp_path: Path, fails: type[BaseException]) -> None:
-    """The next one comes at its time."""
     clock, ticks = ManualClock(), Ticks(fails=fails)
     async with ticks.running(clock, tmp_path):
         for _ in range(2):
@@ -93,7 +91,6 @@ async def test_a_failed_run_does_not_stop_the_timer(tmp_path: Path, fails: type[
 
 @pytest.mark.behaviour("devhost.timers")
 async def test_run_on_startup_runs_at_once(tmp_path: Path) -> None:
-    """Whatever the schedule says."""
     ticks = Ticks(run_on_startup=True)
     async with ticks.running(ManualClock(), tmp_path):
         assert (await ticks.next()).past_due is False
@@ -101,7 +98,6 @@ async def test_run_on_startup_runs_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("devhost.timer-monitor")
 async def test_a_moment_that_fell_into_a_stop_is_made_up_for_once(tmp_path: Path) -> None:
-    """Three hours of stop are one run, marked as past due."""
     clock, ticks = ManualClock(), Ticks()
     async with ticks.running(clock, tmp_path):
         await clock.next_alarm()
@@ -131,7 +127,6 @@ async def test_a_timer_without_monitor_forgets_what_it_missed(
 
 @pytest.mark.behaviour("devhost.timer-monitor")
 async def test_a_changed_schedule_counts_from_now(tmp_path: Path) -> None:
-    """What the old one missed is not made up for."""
     clock, daily = ManualClock(), Ticks("0 0 5 * * *")
     async with Ticks().running(clock, tmp_path):
         await clock.next_alarm()
@@ -140,18 +135,6 @@ async def test_a_changed_schedule_counts_from_now(tmp_path: Path) -> None:
         await clock.next_alarm()
 
     assert daily.has_run is False
-
-
-@pytest.mark.behaviour("devhost.timer-monitor")
-async def test_an_unreadable_memory_is_ignored(tmp_path: Path) -> None:
-    """The timer starts as on its first day."""
-    (tmp_path / "tick.json").write_text("{")
-    clock, ticks = ManualClock(), Ticks()
-    async with ticks.running(clock, tmp_path):
-        await advance(clock, 3600)
-        await ticks.next()
-
-    assert clock.now() > START
 
 
 @pytest.mark.behaviour("devhost.timer-schedules")

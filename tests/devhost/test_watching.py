@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import httpx
@@ -10,7 +9,7 @@ import pytest
 
 from devhost.watching import snapshot
 from tests.support.app_folder import make_app
-from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
 
 ANSWERS = """
 import azure.functions as func
@@ -39,7 +38,6 @@ def edit(folder: Path, source: str) -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.watch")
 def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: Path) -> None:
-    """The host stays; its address too."""
     folder = make_app(tmp_path, ANSWERS.format(version="first"))
     with RunningHost(folder, "--port", "0", "--watch") as host:
         edit(folder, "def broken(:\n")
@@ -55,7 +53,6 @@ def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.watch")
 def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> None:
-    """It was started in the first version and ends in the second."""
     folder = make_app(tmp_path, WAITS.format(version="first"))
     with RunningHost(folder, "--port", "0", "--watch") as host:
         durable = f"{host.origin}/runtime/webhooks/durabletask"
@@ -69,19 +66,6 @@ def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> No
         host.stop()
 
     assert status["output"] == "ended in the second"
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.watch")
-def test_what_no_edit_mends_ends_the_watching_host(tmp_path: Path) -> None:
-    """Here another host that has the folder; an app that is wrong is waited for, as above."""
-    folder = make_app(tmp_path, WAITS.format(version="first"))
-    with RunningHost(folder, "--port", "0"):
-        second = run_command(folder, "start", "--port", "0", "--watch")
-
-    assert second.returncode == 1
-    assert "Another local host is using" in second.stderr
-    assert "It is started again" not in second.stdout
 
 
 def is_edit(folder: Path, name: str, text: str = "x") -> bool:
@@ -116,18 +100,3 @@ def test_what_is_not_deployed_is_no_edit(tmp_path: Path) -> None:
     source = ["old.py", "agents/scratch.py", "local.settings.json", "skills/drafts/run.py", "agents/top.py"]
 
     assert [name for name in [*left, *source] if is_edit(folder, name, "{ }")] == source
-
-
-@pytest.mark.behaviour("devhost.watch")
-def test_data_that_host_json_names_is_watched(tmp_path: Path) -> None:
-    """A file by its name, and all of a folder, as the Functions host has them; names that are none say nothing."""
-    folder = make_app(tmp_path, "")
-    host = {"version": "2.0", "watchFiles": ["prompt.md", 1], "watchDirectories": ["prompts"]}
-    (folder / "host.json").write_text(json.dumps(host))
-    named = ["prompt.md", "agents/prompt.md", "prompts/de/long.txt"]
-
-    assert [name for name in [*named, "other.md"] if is_edit(folder, name)] == named
-    (folder / "host.json").write_text('{"watchFiles": "prompt.md"}')
-    assert not is_edit(folder, "prompt.md", "again")
-    (folder / "host.json").write_text("[")
-    assert is_edit(folder, "function_app.py", "again")

@@ -71,7 +71,6 @@ async def test_a_plain_agent_is_compared_in_the_quick_tests_too() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [*WANTED, *UNFINISHED], ids=lambda known: known.title)
 async def test_what_is_on_the_lists_still_differs(known: Difference) -> None:
-    """A line whose row is the same as plain goes."""
     found = await differences(known.shown_by)
 
     assert found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Never
 
-import httpx
 import httpx2
 import jsonschema
 import pytest
@@ -25,7 +24,7 @@ from openai import AsyncOpenAI
 from hosting.core.entity.called_run import AgentCall, ResultFormat, read_answer
 from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CUT, HALF, Finishing, Refusing, last_event
-from tests.fidelity.script import Answer, Call
+from tests.fidelity.script import Answer
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import events_of, wanted
 from tests.support.direct import DirectHost
@@ -91,7 +90,6 @@ async def test_agent_frameworks_client_of_the_wire_gets_the_reason_again() -> No
 
 @pytest.mark.behaviour("ag-ui.incomplete")
 async def test_a_run_of_ag_ui_finishes_with_the_reason_in_its_result() -> None:
-    """The protocol has no outcome for a success in part."""
     core: Any = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
     app = Finishing(wires=["ag-ui"])
     app.model.begin_turn([LENGTH])
@@ -100,31 +98,6 @@ async def test_a_run_of_ag_ui_finishes_with_the_reason_in_its_result() -> None:
 
     assert core.RunFinishedEvent.model_validate(events[-1]).result == {"finishReason": "length", "incomplete": True}
     assert events[-1]["outcome"] == {"type": "success"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.behaviour("a2a.incomplete")
-async def test_a_task_of_a2a_is_completed_with_a_message_that_says_so(streaming: bool) -> None:
-    """And with the reason in its metadata, waited for and streamed, to the official client."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import Role, SendMessageRequest, TaskState
-    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
-
-    app = Finishing(wires=["a2a"])
-    app.model.begin_turn([LENGTH])
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app.host.asgi)) as http:
-        factory = ClientFactory(ClientConfig(httpx_client=http, streaming=streaming))
-        client = await factory.create_from_url("http://app.example/api/a2a/a")
-        request = SendMessageRequest(message=new_text_message("Tell me.", role=Role.ROLE_USER))
-        last = [one async for one in client.send_message(request)][-1]
-
-    ended = last.status_update if streaming else last.task
-    assert ended.status.state == TaskState.TASK_STATE_COMPLETED
-    assert [part.text for part in ended.status.message.parts] == [NOTE]
-    assert MessageToDict(ended.metadata) == {"finish_reason": "length", "incomplete": True}
 
 
 @pytest.mark.behaviour("a2a.incomplete")
@@ -141,7 +114,6 @@ async def test_a_task_whose_answer_is_whole_has_the_reason_and_no_message() -> N
 
 @pytest.mark.behaviour("mcp.incomplete")
 async def test_a_result_of_the_tool_says_so_in_text_and_in_structure() -> None:
-    """Many a client gives its model the text alone."""
     app = Finishing(enable_mcp_tool_trigger=True)
     app.model.begin_turn([LENGTH])
 
@@ -156,7 +128,6 @@ async def test_a_result_of_the_tool_says_so_in_text_and_in_structure() -> None:
 
 @pytest.mark.behaviour("webhooks.incomplete")
 async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
-    """Of what was said it has nothing."""
     async with receiving() as receiver:
         app = Finishing(environ=WEBHOOKS, webhook=receiver.url)
         await app.ask(LENGTH)
@@ -169,34 +140,8 @@ async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
     )
 
 
-@pytest.mark.behaviour("mcp.incomplete")
-async def test_an_answer_that_waits_for_a_person_has_its_reason_everywhere() -> None:
-    """As a result of the tool, as a task, and in a webhook."""
-    calls = Answer(calls=(Call("look", {"key": "k"}),))
-    async with receiving() as receiver:
-        app = Finishing(
-            tools="one",
-            approval="person",
-            environ=WEBHOOKS,
-            webhook=receiver.url,
-            wires=["a2a"],
-            enable_mcp_tool_trigger=True,
-        )
-        app.model.begin_turn([calls])
-        result = await app.host.call_tool("a", {"query": "Tell me."})
-        notified = (await receiver.next()).message["data"]
-        sent = {"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message("Tell me.")}}
-        task = (await app.send("POST", "/api/a2a/a", sent, **HEADERS)).json()["result"]["task"]
-
-    structure = result["structuredContent"]
-    assert len(structure["pending_approvals"]) == len(notified["approvals"]) == 1
-    reasons = [(one["finish_reason"], one["incomplete"]) for one in (structure, notified, task["metadata"])]
-    assert reasons == [("tool_calls", False)] * 3
-
-
 @pytest.mark.behaviour("orchestrations.response")
 async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> None:
-    """In the framework's own response, which has a place for it."""
     app = Finishing()
     app.model.begin_turn([LENGTH])
 
@@ -209,7 +154,6 @@ async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 @pytest.mark.behaviour("workflows.incomplete")
 async def test_an_answer_of_a_workflow_is_incomplete_where_one_of_its_agents_was_cut(accept: str) -> None:
-    """Also where the agent after it came to its end."""
     app = Finishing()
 
     def flow() -> Workflow:
@@ -245,7 +189,6 @@ class Asks(Executor):
 @pytest.mark.parametrize("reason", ["length", "refusal"])
 @pytest.mark.behaviour("workflows.incomplete")
 async def test_a_response_that_an_executor_yields_keeps_its_reason(reason: str) -> None:
-    """Also one that its model refused."""
     app = Finishing()
     app.model.wire = app.model.wire if reason == "length" else Refusing()
     app.host = DirectHost(

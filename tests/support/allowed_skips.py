@@ -60,11 +60,6 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
         "Which Pythons a machine has is its own affair; CI names those that it lacks.",
     ),
     AllowedSkip(
-        "tests/devhost/durable/test_abuse.py::*",
-        "this user may write everywhere",
-        "CI may run as root, whom no folder refuses; the same sentence is shown for a file in the folder's place.",
-    ),
-    AllowedSkip(
         "tests/*",
         "the recordings * not beside this *",
         "They are no part of this repository, and a clone passes without them. What they show is printed as not shown.",

@@ -1,12 +1,8 @@
 """A process for `test_full_disk`: the disk is full for it whenever it says so (`RLIMIT_FSIZE`).
 
 `full_disk_program.py FOLDER COUNT` commits COUNT steps, each on a disk that takes some pages of it and no more, and
-makes room only after the store has said that it waits. `full_disk_program.py FOLDER COUNT stop` closes the store while
-the last step waits. Prints a line for each step that was kept.
-
-`full_disk_program.py FOLDER COUNT deletes` deletes one of COUNT large entities while the log has room and the file has
-none, so that the commit succeeds and what comes behind it fails. Prints how the commit ended, then, with room again,
-that the deleted text has left all files.
+makes room only after the store has said that it waits; it closes the store while the last step waits. Prints a line for
+each step that was kept.
 """
 
 from __future__ import annotations
@@ -17,13 +13,12 @@ import resource
 import sys
 from pathlib import Path
 
-from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Step, entity_target
+from devhost.durable.records import Entity, EntityId, Step, entity_target
 from devhost.durable.store.sqlite import SqliteStore
 from tests.support.engine_clocks import START
 
 _, _NO_LIMIT = resource.getrlimit(resource.RLIMIT_FSIZE)
 _PAGE = 4096
-_FEW_PAGES = 60  # enough for the log of one deletion, and far less than the file has
 
 
 class Heard(logging.Handler):
@@ -46,39 +41,11 @@ def fill_disk(folder: Path, left_pages: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (used + left_pages * _PAGE + 1, _NO_LIMIT))
 
 
-async def delete_one(folder: Path, count: int) -> None:
-    left = Heard("Deleted texts are still in", asyncio.get_running_loop())
-    logging.getLogger("devhost.durable").addHandler(left)
-    store = SqliteStore(folder)
-    store.open()
-    for number in range(count):
-        await store.commit(
-            Step(entity=Entity(EntityId("counter", str(number)), True, f"secret {number} " * 2000, START))
-        )
-    await store.close()
-    store = SqliteStore(folder)
-    store.open()
-    await store.commit(Step())
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_FEW_PAGES * _PAGE, _NO_LIMIT))
-    last = EntityId("counter", str(count - 1))
-    signal = Outgoing(entity_target(EntityId("counter", "next")), Operation("id", "add", None))
-    outcome = await asyncio.gather(
-        store.commit(Step(forgotten=(entity_target(last),), produced=(signal,))), return_exceptions=True
-    )
-    print(f"{outcome[0]} {len(await store.messages(None, 9))}", flush=True)
-    await left.text.wait()
-    make_room()
-    while any(f"secret {count - 1} ".encode() in path.read_bytes() for path in folder.iterdir()):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    print("gone", flush=True)
-    await store.close()
-
-
 def make_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (_NO_LIMIT, _NO_LIMIT))
 
 
-async def main(folder: Path, count: int, stops: bool) -> None:
+async def main(folder: Path, count: int) -> None:
     stalls = Heard("Durable work is stalled", asyncio.get_running_loop())
     logging.getLogger("devhost.durable").addHandler(stalls)
     store = SqliteStore(folder)
@@ -95,18 +62,13 @@ async def main(folder: Path, count: int, stops: bool) -> None:
         kept = store.commit(Step(entity=Entity(EntityId("counter", f"{number:03}"), True, "x" * 20_000, START)))
         await stalls.text.wait()
         assert not kept.done()
-        if stops and number == count - 1:
-            await store.close()
-            print(f"given up: {type(kept.exception()).__name__}", flush=True)
-            return
-        make_room()
-        await kept
-        print(f"kept {number}", flush=True)
+        if number < count - 1:
+            make_room()
+            await kept
+            print(f"kept {number}", flush=True)
     await store.close()
+    print(f"given up: {type(kept.exception()).__name__}", flush=True)
 
 
 if __name__ == "__main__":
-    if "deletes" in sys.argv:
-        asyncio.run(delete_one(Path(sys.argv[1]), int(sys.argv[2])))
-    else:
-        asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), stops="stop" in sys.argv))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,14 +1,17 @@
-"""A process for `test_killed_process`: runs the engine on a folder until one orchestration has ended.
+"""A process that is killed: runs one orchestration on a folder until it has ended.
 
-`killed_program.py FOLDER [start]`: with `start` the orchestration `journey` is begun. Every activity and entity
-operation appends a line to FOLDER/effects.txt. Prints `ended` with the output when it has ended.
+`killed_program.py FOLDER ROUNDS [start]`: with `start` the orchestration `journey` of so many rounds is begun. Each
+activity appends its number to FOLDER/effects.txt. Prints `open`, at the first commit after that `goes on` with the
+seconds since the opening began, and at the end `ended` with the output.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
+import time
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
@@ -17,61 +20,68 @@ from typing import Any
 import azure.durable_functions as df
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import VARIABLE, read_unkind
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.observed_store import ObservedStore
 
+INSTANCE = "j"
+
 
 def build_app(effects: Path) -> df.DFApp:
-    """Return an app whose side effects are lines of a file."""
+    """Return an app whose orchestration does each kind of work in each round."""
     app = df.DFApp()
 
-    def note(line: str) -> None:
-        with effects.open("a") as file:
-            file.write(line + "\n")
-
     @app.activity_trigger(input_name="x")
-    def act(x: str) -> str:
-        note(f"act {x}")
+    async def act(x: int) -> int:
+        with effects.open("a") as file:
+            file.write(f"{x}\n")
         return x
 
     @app.entity_trigger(context_name="context", entity_name="tally")
     def tally(context: df.DurableEntityContext) -> None:
-        value = context.get_state(lambda: 0) + context.get_input()
-        note(f"tally {value}")
+        value = context.get_state(lambda: 0) + 1
         context.set_state(value)
         context.set_result(value)
 
     @app.orchestration_trigger(context_name="c")
-    def step(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-        return (yield c.call_activity("act", c.get_input()))
+    def child(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        return (yield c.call_entity(df.EntityId("tally", "t"), "add"))
 
     @app.orchestration_trigger(context_name="c")
     def journey(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-        both = yield c.task_all([c.call_activity("act", "one"), c.call_sub_orchestrator("step", "two")])
-        yield c.create_timer(c.current_utc_datetime + timedelta(seconds=0.02))
-        first = yield c.call_entity(df.EntityId("tally", "t"), "add", 1)
-        c.signal_entity(df.EntityId("tally", "t"), "add", 10)
-        return [both, first, (yield c.call_entity(df.EntityId("tally", "t"), "add", 100))]
+        total = 0
+        for number in range(c.get_input()):
+            total += yield c.call_activity("act", number)
+            yield c.create_timer(c.current_utc_datetime + timedelta(milliseconds=2))
+            counted = yield c.call_sub_orchestrator("child")
+            if counted != number + 1:
+                return f"round {number}: the entity counted {counted}"
+        return total
 
     return app
 
 
-async def main(folder: Path, is_first: bool) -> None:
+async def main(folder: Path, rounds: int, is_first: bool) -> None:
     store = ObservedStore(SqliteStore(folder))
     unkind = read_unkind(os.environ.get(VARIABLE, ""))
     engine = DurableTask(SdkFunctions(build_app(folder / "effects.txt")), store, DurableSettings(), unkind=unkind)
+    began = time.monotonic()
     await engine.start()
     if is_first:
-        await engine.hub.start("journey", "j", None)
-    ended = await store.until_ended("j")
-    entity = await store.entity(EntityId("tally", "t"))
-    print(f"ended {ended.output} tally {entity.state if entity else None}", flush=True)
+        await engine.hub.start("journey", INSTANCE, json.dumps(json.dumps(rounds)))
+    print("open", flush=True)
+    await store.until(lambda: _has_committed(store))
+    print(f"goes on {time.monotonic() - began:.3f}", flush=True)
+    ended = await store.until_ended(INSTANCE, 60)
+    print(f"ended {ended.output}", flush=True)
     await engine.stop(1)
 
 
+async def _has_committed(store: ObservedStore) -> bool:
+    return store.commits > 0
+
+
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), "start" in sys.argv))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), "start" in sys.argv))

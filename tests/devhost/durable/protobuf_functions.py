@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 from durabletask.client import AsyncTaskHubGrpcClient
+from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
+from durabletask.task import OrchestrationContext, when_all
 from durabletask.worker import TaskHubGrpcWorker
 
 from devhost.durable.clock import Clock
@@ -24,6 +27,35 @@ from devhost.ports import DurableKind, FunctionFailedError
 from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import ObservedStore
+
+Steps = Generator[Any, Any, Any]
+COUNTER = EntityInstanceId("entity_counter", "k")
+
+
+def entity_counter(context: EntityContext, given: Any) -> Any:
+    if context.operation == "fail":
+        raise ValueError("the counter is broken")
+    total = context.get_state(int, 0) + (given or 0)
+    context.set_state(total)
+    if context.operation == "tell":
+        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
+    return total
+
+
+def add(context: OrchestrationContext, given: Any) -> Steps:
+    """Use each kind of task, alone and together."""
+    first = yield context.call_activity("act_double", input=given)
+    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
+    yield context.create_timer(timedelta(seconds=5))
+    child = yield context.call_sub_orchestrator("child", input={"n": first})
+    total = yield context.call_entity(COUNTER, "add", 5)
+    context.signal_entity(COUNTER, "tell", 1)
+    context.set_custom_status({"step": "last"})
+    return [first, both, child, total]
+
+
+def child(context: OrchestrationContext, given: Any) -> Any:
+    return {"got": given, "parent": context.parent_instance_id}
 
 
 class Answer:

@@ -122,7 +122,7 @@ def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
 
     @orchestrator
     def open_work(c: df.DurableOrchestrationContext) -> Steps:
-        winner = yield c.task_any([c.call_activity("slow", 0.3), c.call_activity("echo", "quick")])
+        winner = yield c.task_any([c.call_activity("slow", 0.15), c.call_activity("echo", "quick")])
         return winner.result
 
     @orchestrator
@@ -158,17 +158,6 @@ def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
         if turn < 3:
             c.continue_as_new(turn + 1)
         return turn
-
-    @orchestrator
-    def ticker(c: df.DurableOrchestrationContext) -> Steps:
-        left = c.get_input()
-        timer = c.create_timer(c.current_utc_datetime + timedelta(hours=1))
-        yield c.task_any([timer, c.call_activity("echo", left)])
-        timer.cancel()
-        if left:
-            c.continue_as_new(left - 1)
-        else:
-            yield c.wait_for_external_event("never")
 
     @orchestrator
     def collector(c: df.DurableOrchestrationContext) -> Steps:

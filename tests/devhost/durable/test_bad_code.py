@@ -36,28 +36,22 @@ async def hangs() -> str:
     return ""
 
 
-async def answers_rubbish() -> str:
-    return "rubbish"
+def answers(text: str) -> Act:
+    async def act() -> str:
+        return text
+
+    return act
 
 
-async def answers_another_history() -> str:
-    return _answer(TIMER)
-
-
-async def sets_a_long_status() -> str:
-    return _answer(SIGNAL, customStatus="x" * 20_000)
-
-
-async def calls_nobody() -> str:
-    return _answer(SIGNAL, {"actionType": 0, "functionName": "nobody", "input": "1"})
-
-
-async def waits() -> str:
-    return _answer(SIGNAL, {"actionType": 6, "externalEventName": "go"})
-
-
-async def says() -> str:
-    return _answer(SIGNAL, {"actionType": 6, "externalEventName": "go"}, customStatus="paused")
+WAIT = {"actionType": 6, "externalEventName": "go"}
+waits = answers(_answer(SIGNAL, WAIT))
+FAILING = {
+    "raises": raises,
+    "answers rubbish": answers("rubbish"),
+    "answers another history": answers(_answer(TIMER)),
+    "sets a long status": answers(_answer(SIGNAL, customStatus="x" * 20_000)),
+    "calls nobody": answers(_answer(SIGNAL, {"actionType": 0, "functionName": "nobody", "input": "1"})),
+}
 
 
 class TurnsBad:
@@ -90,11 +84,8 @@ async def _until(engine: RunningEngine, kind: type[events.Event]) -> Status:
     return stored.instance.status
 
 
-BAD: list[Act] = [times_out, raises, hangs, answers_rubbish, answers_another_history, sets_a_long_status, calls_nobody]
-
-
 @pytest.mark.behaviour("engine.terminated")
-@pytest.mark.parametrize("act", BAD)
+@pytest.mark.parametrize("act", [hangs, times_out, FAILING["answers rubbish"]])
 async def test_terminating_ends_an_instance_whatever_its_code_would_do(act: Act) -> None:
     """It waits for an event, and turns bad; the code is not asked any more."""
     functions = TurnsBad()
@@ -107,22 +98,8 @@ async def test_terminating_ends_an_instance_whatever_its_code_would_do(act: Act)
     assert (ended.status, ended.output, functions.calls) == (Status.TERMINATED, '"enough"', 1)
 
 
-@pytest.mark.behaviour("engine.terminated")
-async def test_an_instance_that_always_times_out_can_be_terminated() -> None:
-    """Its episode is tried again and again; the termination is the last try, and does not ask the code."""
-    clock, functions = ManualClock(), TurnsBad()
-    functions.act = times_out
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("code", "i", None)
-        wait = await clock.next_alarm()
-        await engine.hub.terminate("i", "enough")
-        clock.advance(wait)
-        ended = await engine.store.until_ended("i")
-    assert (ended.status, ended.output, functions.calls) == (Status.TERMINATED, '"enough"', 1)
-
-
 @pytest.mark.behaviour("engine.suspended")
-@pytest.mark.parametrize("act", [act for act in BAD if act not in (hangs, times_out)])
+@pytest.mark.parametrize("act", FAILING.values(), ids=FAILING)
 async def test_a_suspended_instance_fails_when_it_is_resumed_and_not_before(act: Act) -> None:
     """Its code turns bad meanwhile, with an event to take; whatever way it fails in, resuming ends it."""
     functions = TurnsBad()
@@ -155,18 +132,3 @@ async def test_a_suspended_instance_that_times_out_is_not_tried_again_until_it_i
         functions.act = waits
         await engine.hub.resume("i", None)
         assert await _until(engine, events.ExecutionResumed) is Status.RUNNING
-
-
-@pytest.mark.behaviour("engine.suspended")
-async def test_the_custom_status_of_a_suspended_instance_is_shown() -> None:
-    """It is no effect of the instance, only a word about it, as on the real host."""
-    functions = TurnsBad()
-    async with running(functions) as engine:
-        await engine.hub.start("code", "i", None)
-        await _until(engine, events.EventSent)
-        functions.act = says
-        await engine.hub.suspend("i", None)
-        assert await _until(engine, events.ExecutionSuspended) is Status.SUSPENDED
-        stored = await engine.store.orchestration("i")
-    assert stored is not None
-    assert stored.instance.custom_status == '"paused"'

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from collections.abc import Generator
 from typing import Any
 
@@ -56,61 +54,3 @@ async def test_a_terminated_child_fails_the_call_with_the_reason() -> None:
         await _runs(engine, "kid")
         await engine.hub.terminate("kid", "no more")
         assert json.loads((await engine.store.until_ended("p")).output or "") == "no more"
-
-
-async def test_children_of_a_terminated_parent_run_on() -> None:
-    """Nobody waits for their result, which is theirs all the same."""
-    async with running(_functions()) as engine:
-        await engine.hub.start("parent", "p", None)
-        await _runs(engine, "kid")
-        await engine.hub.terminate("p", "enough")
-        await engine.store.until_ended("p")
-        await engine.hub.raise_event("kid", "go", "5")
-        assert (await engine.store.until_ended("kid")).output == "5"
-        assert (await engine.hub.store.orchestration("p")).instance.status.value == "Terminated"  # type: ignore[union-attr]
-
-
-async def test_a_parent_that_failed_ends_when_its_child_does() -> None:
-    """Its code is over, its work is not."""
-    async with running(_functions()) as engine:
-        await engine.hub.start("hasty", "h", None)
-        await _runs(engine, "kid")
-        await engine.hub.raise_event("h", "leave", "1")
-        await engine.store.until(lambda: _has_left(engine))
-        stored = await engine.hub.store.orchestration("h")
-        assert stored is not None
-        assert stored.instance.status.value == "Running"
-        await engine.hub.raise_event("kid", "go", "5")
-        ended = await engine.store.until_ended("h")
-    assert (ended.status.value, ended.output) == ("Failed", "\"Orchestrator function 'hasty' failed: left\"")
-
-
-async def _has_left(engine: RunningEngine) -> bool:
-    stored = await engine.store.orchestration("h")
-    return stored is not None and any(getattr(event, "name", "") == "leave" for event in stored.history)
-
-
-async def test_a_child_whose_id_is_taken_until_its_start_arrives_runs_when_the_other_has_ended() -> None:
-    """The ending of the other, which was under way when the start was sent, does not drop it."""
-    may_end, runs = threading.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    app = df.DFApp()
-
-    @app.orchestration_trigger(context_name="c")
-    def child(c: df.DurableOrchestrationContext) -> str:
-        if c.get_input() == "first":
-            loop.call_soon_threadsafe(runs.set)
-            may_end.wait(5)
-        return str(c.get_input())
-
-    @app.orchestration_trigger(context_name="c")
-    def parent(c: df.DurableOrchestrationContext) -> Steps:
-        return (yield c.call_sub_orchestrator("child", "second", "kid"))
-
-    async with running(SdkFunctions(app)) as engine:
-        await engine.hub.start("child", "kid", json.dumps(json.dumps("first")))
-        await asyncio.wait_for(runs.wait(), 5)
-        await engine.hub.start("parent", "p", None)
-        await _runs(engine, "p")
-        may_end.set()
-        assert json.loads((await engine.store.until_ended("p")).output or "") == "second"

@@ -8,12 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
-from durabletask.internal import orchestrator_service_pb2 as pb
-from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
 from durabletask.task import OrchestrationContext, when_all
 
 from devhost.durable.inspection import describe
@@ -95,14 +92,9 @@ async def until_held(host: Any) -> None:
     await host.store.until(is_held)
 
 
-def stores(tmp_path: Path, kind: str) -> Store:
-    return MemoryStore() if kind == "memory" else SqliteStore(tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_sections_of_the_same_entities_run_one_after_another(tmp_path: Path, kind: str) -> None:
+async def test_sections_of_the_same_entities_run_one_after_another(tmp_path: Path) -> None:
     """Whatever the order in which they name them: none loses what another one wrote."""
-    async with served(functions(), inner=stores(tmp_path, kind)) as host:
+    async with served(functions(), inner=SqliteStore(tmp_path)) as host:
         ids = [await host.client.schedule_new_orchestration("transfer", input=1) for _ in range(RUNS)]
         ended = [await host.client.wait_for_orchestration_completion(each, timeout=20) for each in ids]
         assert await balances(host.client) == [-RUNS, RUNS]
@@ -110,7 +102,7 @@ async def test_sections_of_the_same_entities_run_one_after_another(tmp_path: Pat
     assert [state and state.runtime_status for state in ended] == [OrchestrationStatus.COMPLETED] * RUNS
 
 
-@pytest.mark.parametrize("commit", range(1, 18))
+@pytest.mark.parametrize("commit", range(1, 18, 4))
 async def test_a_section_goes_on_where_a_killed_host_was(commit: int) -> None:
     """The lock is held once, and is free in the end; the other section comes after it."""
     inner = MemoryStore()
@@ -191,25 +183,6 @@ async def test_a_release_of_an_earlier_section_frees_nothing() -> None:
     assert asked.get_output() == 7
 
 
-@pytest.mark.parametrize("end", ["fail", "again"])
-async def test_a_section_that_does_not_end_well_frees_its_entities(end: str) -> None:
-    """Its orchestration fails, or continues as new."""
-    async with served(functions()) as host:
-        await host.client.schedule_new_orchestration("holds", instance_id="holder")
-        await until_held(host)
-        await host.client.raise_orchestration_event("holder", "end", data=end)
-        if end == "again":
-            await host.client.raise_orchestration_event("holder", "end", data="done")
-        ended = await host.client.wait_for_orchestration_completion("holder", timeout=10)
-        asker = await host.client.schedule_new_orchestration("asks")
-        asked = await host.client.wait_for_orchestration_completion(asker, timeout=10)
-
-    assert ended is not None
-    assert (ended.runtime_status is OrchestrationStatus.FAILED) == (end == "fail")
-    assert asked is not None
-    assert asked.get_output() == (0 if end == "fail" else 7)
-
-
 async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() -> None:
     """A live one keeps its lock. An entity without a state stays until its lock is free."""
     async with served(functions()) as host:
@@ -230,15 +203,3 @@ async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() 
     assert asked.get_output() == 0
     assert entity is not None
     assert entity.lock is None
-
-
-async def test_a_locked_entity_shows_its_holder() -> None:
-    """Once it has a state, a client sees both; the SDK's own door takes holders that are entities only."""
-    async with served(functions()) as host, grpc.aio.insecure_channel(host.address) as channel:
-        await host.client.signal_entity(A, "set", 5)
-        await host.client.schedule_new_orchestration("holds", instance_id="holder")
-        await until_held(host)
-        stub: Any = TaskHubSidecarServiceStub(channel)  # type: ignore[no-untyped-call]
-        answer = await stub.GetEntity(pb.GetEntityRequest(instanceId=str(A), includeState=True))
-
-    assert (answer.entity.lockedBy.value, answer.entity.serializedState.value) == ("holder", "5")

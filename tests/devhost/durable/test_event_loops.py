@@ -11,12 +11,9 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.answers import CallActivity, ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
-from devhost.durable.records import EventMessage
-from tests.devhost.durable.episodes import Episodes, done
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.support.engine_clocks import START, ManualClock
+from tests.support.engine_clocks import ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.event-loops")
 Steps = Generator[Any, Any, Any]
@@ -61,20 +58,7 @@ async def _waits(engine: RunningEngine, seen: list[int]) -> None:
     await engine.store.until(is_there)
 
 
-async def test_an_event_that_won_is_taken_once_and_the_loop_waits_for_its_next_timer() -> None:
-    """Three episodes in all: waiting, taking the event, waiting again; then the timer ends it."""
-    clock, functions = ManualClock(), _functions()
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("cancelling", "loop", None)
-        await _waits(engine, [])
-        await engine.hub.raise_event("loop", "go", "1")
-        await _waits(engine, [1])
-        assert len(functions.calls) == 3
-        clock.advance(HOUR.total_seconds())
-        ended = await engine.store.until_ended("loop")
-    assert (ended.output, len(functions.calls)) == ("[1]", 4)
-
-
+@pytest.mark.behaviour("engine.carried-events")
 async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> None:
     """What arrives behind the one that won is for the next execution."""
     clock, functions = ManualClock(), _functions()
@@ -87,78 +71,3 @@ async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> No
         clock.advance(HOUR.total_seconds())
         ended = await engine.store.until_ended("loop")
     assert ended.output == "[1,2,3]"
-
-
-async def test_a_timer_that_nobody_cancels_holds_up_the_next_execution() -> None:
-    """As on the real host: the loser is open work, and the events of its hour wait with it."""
-    clock, functions = ManualClock(), _functions()
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("forgetful", "loop", None)
-        await _waits(engine, [])
-        for number in ("1", "2"):
-            await engine.hub.raise_event("loop", "go", number)
-        await engine.store.until(lambda: _has_raised(engine, 2))
-        clock.advance(HOUR.total_seconds())
-        await _waits(engine, [1])
-        clock.advance(HOUR.total_seconds())
-        await _waits(engine, [1, 2])
-        clock.advance(HOUR.total_seconds())
-        ended = await engine.store.until_ended("loop")
-    assert ended.output == "[1,2]"
-
-
-async def _has_raised(engine: RunningEngine, count: int) -> bool:
-    stored = await engine.store.orchestration("loop")
-    return stored is not None and sum(isinstance(event, events.EventRaised) for event in stored.history) == count
-
-
-def _race(is_cancelled: bool) -> WhenAny:
-    return WhenAny((WaitForEvent("go"), CreateTimer(START + HOUR, is_cancelled)))
-
-
-def _raised(number: int) -> events.EventRaised:
-    return events.EventRaised(timestamp=START, name="go", input=str(number))
-
-
-def _carried(episodes: Episodes, inbox: list[events.Event], answer: OrchestratorAnswer) -> tuple[events.Event, ...]:
-    (sent,) = episodes.play(inbox, answer).outgoing
-    assert isinstance(sent.body, EventMessage)
-    assert isinstance(sent.body.event, events.ExecutionStarted)
-    return sent.body.carried
-
-
-def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
-    """The answer shows the timer as cancelled from the start; the event came first all the same."""
-    episodes = Episodes()
-    episodes.start(_race(False))
-    assert _carried(episodes, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
-
-
-def test_a_cancelled_timer_that_is_waited_for_ends_when_it_fires() -> None:
-    """As the SDK sees it: cancelling only says that the instance need not stay for it."""
-    timer = CreateTimer(START + HOUR, is_canceled=True)
-    episodes = Episodes()
-    episodes.start(timer)
-    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    episodes.play([fired], OrchestratorAnswer((timer, CallActivity("A", "1"))))
-    assert episodes.event_names()[-2:] == ["TaskScheduled", "OrchestratorCompleted"]
-
-
-def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> None:
-    """Also when the wait that lost would take them: it belongs to an execution that is over."""
-    answer = done(_race(False), ContinueAsNew("2"), CallActivity("A", "1"))
-    episodes = Episodes()
-    episodes.start(_race(False))
-    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    episodes.play([fired], answer)
-    episodes.play([_raised(1)], answer)
-    ended = events.TaskCompleted(timestamp=START, task_id=1, result="1")
-    assert _carried(episodes, [ended], answer) == (_raised(1),)
-
-
-def test_what_is_asked_for_behind_continue_as_new_gets_its_event() -> None:
-    """The real host would carry it over and wait for ever."""
-    answer = done(ContinueAsNew("2"), WaitForEvent("go"))
-    episodes = Episodes()
-    episodes.start(ContinueAsNew("2"), WaitForEvent("go"))
-    assert _carried(episodes, [_raised(1), _raised(2)], answer) == (_raised(2),)

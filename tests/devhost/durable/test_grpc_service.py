@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode, b64encode
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,11 +13,16 @@ import pytest
 from durabletask.client import EntityQuery, OrchestrationQuery, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.history import ExecutionStartedEvent
-from durabletask.internal import orchestrator_service_pb2 as pb
-from durabletask.task import OrchestrationContext, RetryPolicy, when_all, when_any
+from durabletask.task import OrchestrationContext, RetryPolicy, when_any
 
-from devhost.ports import DurableKind
-from tests.devhost.durable.protobuf_functions import ProtobufFunctions, served
+from tests.devhost.durable.protobuf_functions import (
+    COUNTER,
+    ProtobufFunctions,
+    add,
+    child,
+    entity_counter,
+    served,
+)
 from tests.support.engine_clocks import START, FastClock, ManualClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import GUARD_SECONDS
@@ -26,17 +30,6 @@ from tests.support.observed_store import GUARD_SECONDS
 pytestmark = pytest.mark.behaviour("engine.protobuf")
 
 Steps = Generator[Any, Any, Any]
-COUNTER = EntityInstanceId("entity_counter", "k")
-
-
-def entity_counter(context: EntityContext, given: Any) -> Any:
-    if context.operation == "fail":
-        raise ValueError("the counter is broken")
-    total = context.get_state(int, 0) + (given or 0)
-    context.set_state(total)
-    if context.operation == "tell":
-        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
-    return total
 
 
 def act_double(given: Any) -> Any:
@@ -45,22 +38,6 @@ def act_double(given: Any) -> Any:
 
 def act_fail(given: Any) -> Any:
     raise ValueError("no such number")
-
-
-def add(context: OrchestrationContext, given: Any) -> Steps:
-    """Use each kind of task, alone and together."""
-    first = yield context.call_activity("act_double", input=given)
-    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
-    yield context.create_timer(timedelta(seconds=5))
-    child = yield context.call_sub_orchestrator("child", input={"n": first})
-    total = yield context.call_entity(COUNTER, "add", 5)
-    context.signal_entity(COUNTER, "tell", 1)
-    context.set_custom_status({"step": "last"})
-    return [first, both, child, total]
-
-
-def child(context: OrchestrationContext, given: Any) -> Any:
-    return {"got": given, "parent": context.parent_instance_id}
 
 
 def fails(context: OrchestrationContext, given: Any) -> Steps:
@@ -154,22 +131,6 @@ async def _is_state(client: Any, entity: EntityInstanceId, text: str) -> bool:
     return found is not None and found.get_state() == text
 
 
-@pytest.mark.parametrize("commit", range(1, 14))
-async def test_an_orchestration_goes_on_where_a_killed_host_was(commit: int) -> None:
-    """The one that died at a commit: the result is the same, and the entity has taken each operation once."""
-    inner, other = MemoryStore(), EntityInstanceId("entity_counter", "other")
-    async with served(functions(), inner=inner, dies_at=commit) as host:
-        start = asyncio.create_task(host.client.schedule_new_orchestration("add", input=4, instance_id="i"))
-        await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
-        start.cancel()
-    async with served(functions(), inner=inner) as host:
-        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        await host.store.until(lambda: _is_state(host.client, other, "6"))
-
-    assert ended is not None
-    assert ended.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": "i"}, 5]
-
-
 async def test_what_an_activity_raises_fails_the_orchestration() -> None:
     """The client sees the message; with a retry policy it was tried as often as that says."""
     app = functions()
@@ -182,34 +143,7 @@ async def test_what_an_activity_raises_fails_the_orchestration() -> None:
     assert app.acted == ["act_fail"] * 4
 
 
-async def test_an_operation_that_raises_is_an_error_for_its_caller_alone() -> None:
-    """The entity's state stays, and it goes on."""
-    async with served(functions()) as host:
-        await host.client.signal_entity(COUNTER, "add", 2)
-        instance_id = await host.client.schedule_new_orchestration("asks_a_broken_entity")
-        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
-        found = await host.client.get_entity(COUNTER)
-
-    assert ended is not None
-    assert "the counter is broken" in str(ended.get_output())
-    assert found is not None
-    assert found.get_state() == "2"
-
-
-async def test_nobody_gets_an_answer_to_a_signal() -> None:
-    """The history has that of the call behind it alone."""
-    async with served(functions()) as host:
-        instance_id = await host.client.schedule_new_orchestration("signals")
-        ended = await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
-        history = await host.client.get_orchestration_history(instance_id)
-
-    assert ended is not None
-    assert ended.get_output() == 3
-    assert [type(event).__name__ for event in history].count("EventRaisedEvent") == 1
-
-
 async def test_an_execution_continues_as_new_with_its_events() -> None:
-    """One that came before it was waited for is not lost."""
     async with served(functions()) as host:
         instance_id = await host.client.schedule_new_orchestration("waits")
         await host.client.suspend_orchestration(instance_id)
@@ -254,7 +188,6 @@ async def _is_status(client: Any, instance_id: str, status: OrchestrationStatus)
 
 
 async def test_a_client_is_refused_by_the_codes_of_grpc() -> None:
-    """A missing instance, and an id that is taken."""
     async with served(functions()) as host:
         with pytest.raises(grpc.RpcError) as missing:
             await host.client.raise_orchestration_event("none", "go")
@@ -294,27 +227,7 @@ async def _schedule_and_raise(client: Any, due: datetime) -> None:
     await client.raise_orchestration_event("i", "go", data="early")
 
 
-async def test_an_orchestration_that_has_not_started_can_be_terminated() -> None:
-    """Its code never runs, and its id is free at once."""
-    app = functions()
-    async with served(app) as host:
-        due = START + timedelta(days=365)
-        await host.client.schedule_new_orchestration("sends", instance_id="i", input=[], start_at=due)
-        await host.client.terminate_orchestration("i", output="no longer")
-        ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        await host.client.schedule_new_orchestration("child", instance_id="i", input=1)
-        again = await host.client.wait_for_orchestration_completion("i", timeout=10)
-        waiting = await host.store.messages(None, 10)
-
-    assert ended is not None
-    assert (ended.runtime_status, ended.get_output()) == (OrchestrationStatus.TERMINATED, "no longer")
-    assert again is not None
-    assert again.get_output() == {"got": 1, "parent": None}
-    assert (app.acted, list(waiting)) == ([], [])
-
-
 async def test_all_entities_are_listed_page_by_page() -> None:
-    """Of one name, with their states if they are asked for."""
     entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
     async with served(functions()) as host:
         for entity in entities:
@@ -364,7 +277,7 @@ async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int 
             sent = asyncio.create_task(host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7))
             await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
             sent.cancel()
-    async with served(functions(), inner=inner) as host:
+    async with served(functions(), inner=inner, clock=FastClock(factor=100)) as host:
         if dies_at is None:
             await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
         await host.store.until_ended("begun")
@@ -375,32 +288,3 @@ async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int 
     assert early is None
     assert ended is not None
     assert ended.get_output() == {"got": 7, "parent": None}
-
-
-class LateStarts(ProtobufFunctions):
-    """Starts of entities are due at a time, as an SDK of another language may ask for."""
-
-    def __init__(self, due: datetime) -> None:
-        super().__init__(**{function.__name__: function for function in FUNCTIONS})
-        self._due = due
-
-    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        text = await super().call(kind, name, payload)
-        if kind != "entity":
-            return text
-        answer = pb.EntityBatchResult.FromString(b64decode(text))
-        for action in answer.actions:
-            if action.HasField("startNewOrchestration"):
-                action.startNewOrchestration.scheduledTime.FromDatetime(self._due)
-        return b64encode(answer.SerializeToString()).decode()
-
-
-async def test_an_entity_starts_an_orchestration_at_a_later_time() -> None:
-    """It begins no earlier."""
-    due = START + timedelta(minutes=30)
-    async with served(LateStarts(due), clock=FastClock(factor=3600)) as host:
-        await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
-        await host.store.until_ended("begun")
-        history = await host.client.get_orchestration_history("begun")
-
-    assert history[0].timestamp >= due

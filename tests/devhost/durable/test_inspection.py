@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,7 @@ import pytest
 from devhost.durable import events
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
-from devhost.durable.store import tables
-from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.errors import StoreUnreachableError, StoreVersionError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
@@ -25,7 +20,6 @@ from tests.support.engine_clocks import START, ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.explains-itself")
 NOW = "2026-01-01T00:00:00Z"
-_ROOT = Path(__file__).parents[3]
 
 
 async def test_a_waiting_instance_says_what_it_waits_for() -> None:
@@ -66,26 +60,7 @@ async def test_a_waiting_instance_says_what_it_waits_for() -> None:
     assert "secret" not in "\n".join(everything + one)
 
 
-async def test_operations_of_an_entity_that_the_app_lacks_are_told() -> None:
-    """The signal waits for a function that is not there."""
-    async with running(ScriptedEntities(Journal().answer, "other"), clock=ManualClock()) as engine:
-        await engine.hub.signal(EntityId("counter", "k"), "add", '"5"')
-        lines = await engine.engine.describe("@counter@k")
-    assert lines[:2] == ["@counter@k  has not run yet", "Messages to be handled:"]
-    assert lines[2].startswith("  #1 to entity @counter@k: signal add (")
-
-
-async def test_a_failed_instance_says_why() -> None:
-    """The reason of a failure is what one comes for."""
-    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
-        await engine.hub.start("missing_child", "m", None)
-        await engine.store.until_ended("m")
-        (_, line, *_) = await engine.engine.describe()
-    assert "The function 'nobody' doesn't exist, is disabled, or is not an orchestrator function." in line
-
-
 async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_path: Path) -> None:
-    """The same lines, without the lock and without a change."""
     clock = ManualClock()
     async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
         await engine.hub.start("approval", "a", None)
@@ -94,17 +69,6 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
         assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
-
-
-@pytest.mark.slow
-async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp_path: Path) -> None:
-    """Each by a sentence; an older file is not upgraded by looking at it."""
-    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
-        await describe_folder(tmp_path, None, START)
-    script = f"import sqlite3; sqlite3.connect({str(tmp_path / 'durable.db')!r}).execute('PRAGMA user_version = 99')"
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
-    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {tables.VERSION}"):
-        await describe_folder(tmp_path, None, START)
 
 
 async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,16 +99,6 @@ async def test_a_long_list_is_cut_and_says_so() -> None:
         lines = await engine.engine.describe()
     assert len(lines) == len(("Orchestrations", "Entities", "Messages", "Timers")) + MOST_LINES + 1
     assert lines[-2] == "  ... and more"
-
-
-async def test_a_reader_beside_a_host_cannot_change_the_file(tmp_path: Path) -> None:
-    """Whatever it is asked."""
-    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)):
-        reader = reader_beside(tmp_path)
-        reader.open()
-        with pytest.raises(StoreUnreachableError, match="readonly"):
-            await reader._read(lambda connection: connection.execute("DELETE FROM messages"))
-        await reader.close()
 
 
 def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:

@@ -1,67 +1,143 @@
-"""A real process, killed at each named point as `kill -9` does, and started again."""
+"""A real process, killed as `kill -9` does: at each named point, and at random moments, round after round."""
 
 from __future__ import annotations
 
 import os
+import random
+import re
 import signal
+import threading
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from devhost.durable.crash import CrashPoints
-from tests.support.warm_python import start_python
+from devhost.durable.events import Event, TimerFired
+from devhost.durable.records import EntityId
+from devhost.durable.store.reader import reader_beside
+from tests.devhost.durable.killed_program import INSTANCE
+from tests.support.seeds import repeated
+from tests.support.warm_python import Process, start_python
 
-# The journey passes each point at least so often, whatever runs first: its own five episodes and its child's two come
-# one behind another, each with a commit; it has two activities, and two batches however its last operations meet.
-_PASSINGS = {
-    "before-commit": (1, 3, 7),
-    "inside-commit": (1, 3, 7),
-    "after-commit": (1, 3, 7),
-    "before-orchestrator": (1, 3, 7),
-    "after-orchestrator": (1, 3, 7),
-    "before-activity": (1, 2),
-    "after-activity": (1, 2),
-    "before-entity": (1, 2),
-    "after-entity": (1, 2),
+POINTS = {
+    "before-commit": 1,
+    "inside-commit": 3,
+    "after-commit": 7,
+    "before-orchestrator": 3,
+    "after-orchestrator": 1,
+    "before-activity": 2,
+    "after-activity": 1,
+    "before-entity": 1,
+    "after-entity": 2,
 }
+"""Where the process is killed, and at which of its passings."""
+
+ROUNDS = 30
+KILLS = repeated(5, exploring=200)
+MOST_KILLS = min(KILLS, 25)
+"""Of one orchestration, which then is left to end."""
+GUARD_SECONDS = 60.0
+LONGEST_LIFE_SECONDS = 0.25
 # Where there is no such signal, the process ends with this code instead (`devhost/durable/crash.py`).
-_BY_SIGKILL = -signal.SIGKILL if hasattr(signal, "SIGKILL") else 137
-_ENDED = 'ended [["one","two"],1,111] tally 111\n'
+BY_SIGKILL = -signal.SIGKILL if hasattr(signal, "SIGKILL") else 137
 
 
-def _run(folder: Path, *words: str, crash_at: str = "") -> tuple[int | None, str]:
-    """Return how the program ended, and what it printed."""
-    environ = {**os.environ, "DEVHOST_CRASH_AT": crash_at}
+def started(folder: Path, rounds: int, is_first: bool, environ: Mapping[str, str] | None = None) -> Process:
+    words = [str(folder), str(rounds), *(["start"] if is_first else [])]
     program = "tests.devhost.durable.killed_program"
-    process = start_python(program, str(folder), *words, environ=environ, has_errors=True)
-    printed, complained = process.communicate()
-    print(complained)
-    return process.returncode, printed
+    return start_python(program, *words, environ={**os.environ, **(environ or {})}, has_errors=True)
 
 
-@pytest.mark.behaviour("engine.kill-9")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("point", "passing"), [(point, passing) for point in _PASSINGS for passing in _PASSINGS[point]]
-)
-def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str, passing: int) -> None:
-    """Same output and state; an activity or a batch may run twice, never more, and its record is there once."""
-    assert _run(tmp_path, "start", crash_at=f"{point}:{passing}") == (_BY_SIGKILL, "")
-    is_started = (tmp_path / "durable.db").exists() and "j" in _instances(tmp_path)
-    assert _run(tmp_path, *([] if is_started else ["start"])) == (0, _ENDED)
-    effects = (tmp_path / "effects.txt").read_text().splitlines()
-    assert dict.fromkeys(effects, 0).keys() == {"act one", "act two", "tally 1", "tally 11", "tally 111"}
-    assert all(effects.count(line) <= 2 for line in effects)
+@pytest.mark.behaviour("engine.kill-9")
+@pytest.mark.behaviour("engine.entity-state-once")
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str) -> None:
+    """Same output and state; an activity may run twice, never more, and its record is there once."""
+    killed = started(tmp_path, 3, is_first=True, environ={"DEVHOST_CRASH_AT": f"{point}:{POINTS[point]}"})
+    printed, complained = killed.communicate()
+    assert (killed.returncode, "ended" in printed) == (BY_SIGKILL, False), complained
+    printed, complained = started(tmp_path, 3, is_first="open" not in printed).communicate()
+
+    assert "ended 3\n" in printed, complained
+    await check(tmp_path, rounds=3, kills=1)
 
 
-def _instances(folder: Path) -> list[str]:
-    import sqlite3
+@pytest.mark.slow
+@pytest.mark.behaviour("engine.unkind")
+def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
+    """Armed by the environment, with the crash point that only such an episode passes; the activity runs twice."""
+    unkind = {"DEVHOST_UNKIND": "sent-not-committed journey", "DEVHOST_CRASH_AT": "after-sending"}
+    first = started(tmp_path, 1, is_first=True, environ=unkind)
+    first.communicate()
+    printed, _ = started(tmp_path, 1, is_first=False).communicate()
 
-    connection = sqlite3.connect(folder / "durable.db")
-    try:
-        return [name for (name,) in connection.execute("SELECT instance_id FROM orchestrations")]
-    finally:
-        connection.close()
+    assert (first.returncode, "ended 0\n" in printed) == (-signal.SIGKILL, True)
+    assert (tmp_path / "effects.txt").read_text().splitlines().count("0") >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("engine.random-kills")
+@pytest.mark.timeout(60 * KILLS)
+async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes_on_at_once(
+    tmp_path: Path, seed: int
+) -> None:
+    """As many orchestrations as it takes: each is killed on until it ends, within 2 s of work after each start."""
+    kills, number, chance = 0, 0, random.Random(seed)
+    while kills < KILLS:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        here, number = 0, number + 1
+        life: float | None = chance.uniform(0, LONGEST_LIFE_SECONDS)
+        while (ended := run_for(folder, life, is_first=here == 0)) is None:
+            here += 1
+            # An orchestration that is killed for ever never ends.
+            life = chance.uniform(0, LONGEST_LIFE_SECONDS) if here < MOST_KILLS else None
+        kills += here
+        assert ended == str(sum(range(ROUNDS)))
+        await check(folder, ROUNDS, here)
+
+
+def run_for(folder: Path, life: float | None, is_first: bool) -> str | None:
+    """Run the program, and kill it so many seconds after it opened the folder; return its output, if it came to it."""
+    process = started(folder, ROUNDS, is_first)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n", process.communicate()
+    killer = threading.Timer(GUARD_SECONDS if life is None else life, process.kill)
+    killer.start()
+    received, _ = process.communicate()
+    killer.cancel()
+    went_on = re.search(r"goes on ([\d.]+)", received)
+    assert went_on is None or float(went_on[1]) < 2
+    ended = re.search(r"ended (.*)", received)
+    return ended[1] if ended else None
+
+
+async def check(folder: Path, rounds: int, kills: int) -> None:
+    """Each request and its end once in the history, the entity exact, an activity at most once more per kill."""
+    reader = reader_beside(folder)
+    reader.open()
+    stored = await reader.orchestration(INSTANCE)
+    entity = await reader.entity(EntityId("tally", "t"))
+    await reader.close()
+    assert stored is not None
+    assert entity is not None
+    assert entity.state == str(rounds)
+    check_history(stored.history, rounds)
+    effects = Counter((folder / "effects.txt").read_text().splitlines())
+    assert set(effects) == {str(number) for number in range(rounds)}
+    assert sum(effects.values()) <= rounds + kills
+
+
+def check_history(history: tuple[Event, ...], rounds: int) -> None:
+    requests = Counter(event.event_id for event in history if event.event_id >= 0)
+    ends = Counter(getattr(event, "task_id", None) for event in history)
+    fired = Counter(event.timer_id for event in history if isinstance(event, TimerFired))
+    del ends[None]
+    assert {*requests.values(), *ends.values(), *fired.values()} == {1}
+    assert len(ends) + len(fired) == 3 * rounds
 
 
 def test_an_unknown_point_is_refused_by_name() -> None:

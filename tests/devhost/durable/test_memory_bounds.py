@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-import gc
-import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from devhost.durable.events import Event, ExecutionStarted, TaskCompleted, TimerFired
+from devhost.durable.events import ExecutionStarted, TaskCompleted
 from devhost.durable.intake import new_orchestration
-from devhost.durable.ledger import Ledger, RecentlyUsed
-from devhost.durable.records import EntityId, EventMessage, History, Message, Orchestration, Status, Step, entity_target
+from devhost.durable.ledger import Ledger
+from devhost.durable.records import EntityId, History, Status, Step, entity_target
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import Timers
-from tests.devhost.durable.running_engine import RunningEngine, running
-from tests.devhost.durable.scenario_app import build_app
-from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
 from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.memory")
-
-
-def test_the_least_recently_used_goes_first_when_all_weigh_too_much() -> None:
-    """Reading counts as use; replacing a value replaces its weight."""
-    held: RecentlyUsed[str, str] = RecentlyUsed(10)
-    for key in "abc":
-        held.put(key, key, 3)
-    assert held.get("a") == "a"
-    held.put("d", "d", 3)
-    assert [held.get(key) for key in "abcd"] == ["a", None, "c", "d"]
-    held.put("d", "D", 4)
-    assert [held.get(key) for key in "acd"] == ["a", "c", "D"]
-
-
-def test_what_is_heavier_than_everything_is_not_held() -> None:
-    """It would push all others out for nothing."""
-    held: RecentlyUsed[str, str] = RecentlyUsed(10)
-    held.put("a", "1", 11)
-    assert (held.get("a"), len(held)) == (None, 0)
-
-
-@pytest.mark.slow
-async def test_forty_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
-    """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
-    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:
-        counts = []
-        for batch in range(3):
-            for number in range(20):
-                await engine.hub.start("parent", f"p{batch}-{number}", None)
-            for number in range(20):
-                await engine.store.until_ended(f"p{batch}-{number}")
-            await engine.store.until(lambda: _is_idle(engine))
-            counts.append(_held())
-    # Some of the last steps' are still in the hands of tasks; twenty instances have a thousand.
-    assert max(counts) - min(counts) < 200
-    assert len(engine.hub._ledger._histories) == 0
-
-
-async def _is_idle(engine: RunningEngine) -> bool:
-    return not await engine.store.messages(None, 1)
-
-
-def _held() -> int:
-    gc.collect()
-    return sum(isinstance(thing, Event | Message | Orchestration) for thing in gc.get_objects())
 
 
 async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
@@ -89,43 +37,7 @@ async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
     assert [stored.history for name in "abc" if (stored := await read(name))] == [(result,)] * 3
 
 
-@pytest.mark.slow
-async def test_what_an_execution_waited_for_is_forgotten_when_it_continues_as_new() -> None:
-    """Each execution of `ticker` leaves a cancelled timer of an hour behind: after a hundred, one is there."""
-    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
-        await engine.hub.start("ticker", "t", json.dumps("100"))
-
-        async def is_last() -> bool:
-            stored = await engine.store.orchestration("t")
-            if stored is None or stored.instance.input != '"0"':
-                return False
-            return any(isinstance(event, TaskCompleted) for event in stored.history)
-
-        await engine.store.until(is_last)
-        waiting = await engine.store.messages(None, 200)
-        assert [type(message.body.event) for message in waiting if isinstance(message.body, EventMessage)] == [
-            TimerFired
-        ]
-        assert len(engine.engine._worker._timers) == 1
-
-
 COUNTERS = [entity_target(EntityId("counter", key)) for key in "abcd"]
-
-
-def test_targets_are_woken_in_the_order_of_their_times() -> None:
-    """None early; one alarm for all."""
-    clock, woken = ManualClock(), []
-    timers = Timers(clock, lambda target: woken.append(target.id[-1]))
-    for target, seconds in zip(COUNTERS, (20, 10, 20, 90000), strict=True):
-        timers.add(target, START + timedelta(seconds=seconds))
-    clock.advance(9.999)
-    assert (woken, len(clock.alarms)) == ([], 1)
-    clock.advance(0.001)
-    assert woken == ["b"]
-    clock.advance(10)
-    assert woken == ["b", "a", "c"]
-    clock.advance(90000)
-    assert (woken, len(timers)) == (["b", "a", "c", "d"], 0)
 
 
 def test_a_target_has_one_time_the_earliest_that_was_added_or_the_last_that_was_set() -> None:

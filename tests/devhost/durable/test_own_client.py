@@ -76,40 +76,10 @@ async def test_each_verb_arrives_and_is_answered_as_over_http(engine: Engine) ->
     ]
 
 
-async def test_a_body_over_the_limit_is_refused(engine: Engine) -> None:
-    """The management app's own limit."""
-    assert await http_utils.post_async_request(f"{BASE}entities/a/b?op=run", "x" * 200) == [413, None]
-    assert engine.seen == []
-
-
 @pytest.mark.parametrize("path", ["entities/a/two words", "entities/a/../b", "entities/a/./b", "instances/#1", "é"])
 async def test_an_address_that_a_client_would_change_goes_over_http(engine: Engine, path: str) -> None:
-    """An HTTP client quotes it, drops a fragment and resolves dots."""
     with over_http():
         await http_utils.get_async_request(f"{BASE}{path}")
-    assert engine.seen == []
-
-
-async def test_another_host_is_reached_over_http(engine: Engine) -> None:
-    """By its address."""
-    with over_http():
-        await http_utils.get_async_request("http://127.0.0.1:2/durabletask/instances/i")
-    assert engine.seen == []
-
-
-async def test_another_loop_goes_over_http(engine: Engine) -> None:
-    """The engine lives on the host's loop; a thread of the app may have one of its own."""
-
-    async def elsewhere() -> None:
-        http_utils._session_lock = asyncio.Lock()  # the SDK's belongs to one loop
-        try:
-            await http_utils.get_async_request(f"{BASE}instances/i")
-        finally:
-            await http_utils._close_session()
-
-    with over_http():
-        await asyncio.to_thread(asyncio.run, elsewhere())
-    http_utils._session_lock = asyncio.Lock()
     assert engine.seen == []
 
 
@@ -134,11 +104,3 @@ async def test_a_request_goes_on_when_its_caller_is_cancelled(engine: Engine) ->
 
     engine.may_answer.set()
     await engine.answered.wait()
-
-
-async def test_the_sdk_has_its_own_session_again_afterwards() -> None:
-    """A host that has ended answers nothing."""
-    before = http_utils._get_session
-    with answered_here(Engine(), BASE):
-        assert http_utils._get_session is not before
-    assert http_utils._get_session is before

@@ -113,8 +113,6 @@ def test_any_program_ends_as_it_must(program: list[Step]) -> None:
 @_SLOWLY
 @given(PROGRAMS, st.lists(st.integers(1, 25), min_size=1, max_size=3))
 def test_any_program_ends_the_same_when_engines_die_on_the_way(program: list[Step], deaths: list[int]) -> None:
-    """Each engine dies at its n-th commit; the last one lives."""
-
     async def play() -> None:
         played = Play(program)
         await played.write_down()

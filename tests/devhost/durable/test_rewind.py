@@ -1,167 +1,257 @@
-"""Rewind: a failed instance runs again from what had succeeded."""
+"""Rewind: a failed instance runs again from what had succeeded, and the ids of all its requests stay in step."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
 import azure.durable_functions as df
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from devhost.durable import events
-from devhost.durable.hub import Accepted
-from devhost.durable.intake import new_orchestration
-from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
-from devhost.durable.rewind import rewind
-from tests.devhost.durable.episodes import started
+from devhost.durable.events import read_event, show_event, write_event
+from devhost.durable.records import Orchestration, Status
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.support.engine_clocks import START
+from tests.support.engine_clocks import START, FastClock
+from tests.support.seeds import repeated
 
-pytestmark = pytest.mark.behaviour("engine.rewind")
 Steps = Generator[Any, Any, Any]
 
 
 class Weather:
-    """An app whose activity `fly` fails while it is `bad`; counts what its activities did."""
+    """An app whose activity `fly` fails while the number of its flights is below `good_from`, counted by plane."""
 
-    def __init__(self) -> None:
-        self.is_bad = True
-        self.done: Counter[str] = Counter()
+    def __init__(self, **good_from: int) -> None:
+        self.flights: Counter[str] = Counter()
+        self.packed: Counter[str] = Counter()
         app = df.DFApp()
 
         @app.activity_trigger(input_name="x")
         def pack(x: str) -> str:
-            self.done[f"pack {x}"] += 1
+            self.packed[x] += 1
             return x
 
         @app.activity_trigger(input_name="x")
         def fly(x: str) -> str:
-            if self.is_bad:
-                raise ValueError("storm")
-            self.done[f"fly {x}"] += 1
+            self.flights[x] += 1
+            if self.flights[x] < good_from.get(x, 1):
+                raise ValueError(f"storm {self.flights[x]}")
             return f"{x} is there"
 
-        @app.orchestration_trigger(context_name="c")
-        def leg(c: df.DurableOrchestrationContext) -> Steps:
-            packed = yield c.call_activity("pack", c.instance_id)
-            return (yield c.call_activity("fly", packed))
+        @app.entity_trigger(context_name="context", entity_name="tower")
+        def tower(context: df.DurableEntityContext) -> None:
+            context.set_state(context.get_state(lambda: 0) + 1)
+            context.set_result(context.get_state(lambda: 0))
 
-        @app.orchestration_trigger(context_name="c")
+        def orchestrator(function: Any) -> Any:
+            return app.orchestration_trigger(context_name="c")(function)
+
+        @orchestrator
+        def leg(c: df.DurableOrchestrationContext) -> Steps:
+            packed = yield c.call_activity("pack", c.get_input())
+            return (yield c.call_activity_with_retry("fly", df.RetryOptions(20, 2), packed))
+
+        @orchestrator
         def journey(c: df.DurableOrchestrationContext) -> Steps:
             yield c.call_activity("pack", "all")
-            return (yield c.task_all([c.call_sub_orchestrator("leg", None, f"leg-{number}") for number in range(2)]))
+            named = c.call_sub_orchestrator("leg", "a", "leg-a")
+            return (yield c.task_all([named, c.call_sub_orchestrator_with_retry("leg", df.RetryOptions(20, 2), "b")]))
 
-        @app.orchestration_trigger(context_name="c")
-        def waiting_leg(c: df.DurableOrchestrationContext) -> Steps:
+        @orchestrator
+        def many(c: df.DurableOrchestrationContext) -> Steps:
+            """`a` runs out first: the timer behind it comes between the attempts of `b`."""
+            yield c.call_activity("pack", "many")
+            flights = [
+                c.call_activity_with_retry("fly", df.RetryOptions(20, 1), "a"),
+                c.call_activity_with_retry("fly", df.RetryOptions(20, 4), "b"),
+                c.call_activity_with_retry("fly", df.RetryOptions(50, 2), "c"),
+                c.call_activity("pack", "d"),
+            ]
+            return [(yield c.task_all(flights)), (yield c.call_activity("pack", "end"))]
+
+        @orchestrator
+        def aside(c: df.DurableOrchestrationContext) -> Steps:
+            """Asks an entity and a child when the one attempt of `a` has failed, and looks at `a` only then."""
+            flight = c.call_activity_with_retry("fly", df.RetryOptions(20, 1), "a")
+            yield c.task_any([flight, c.call_activity("pack", "aside")])
+            yield c.wait_for_external_event("go")
+            count = yield c.call_entity(df.EntityId("tower", "t"), "add")
+            child = yield c.call_sub_orchestrator_with_retry("leg", df.RetryOptions(20, 1), "b")
+            return [count, child, (yield flight)]
+
+        @orchestrator
+        def waits(c: df.DurableOrchestrationContext) -> Steps:
             return (yield c.wait_for_external_event("go"))
 
-        @app.orchestration_trigger(context_name="c")
-        def waiting_journey(c: df.DurableOrchestrationContext) -> Steps:
-            return (yield c.call_sub_orchestrator("waiting_leg", None, "waiting"))
+        @orchestrator
+        def asks(c: df.DurableOrchestrationContext) -> Steps:
+            return (yield c.call_sub_orchestrator("waits", None, "kid"))
 
         self.functions = SdkFunctions(app)
 
 
-async def _fail(engine: RunningEngine, name: str) -> None:
-    await engine.hub.start(name, name, None)
-    assert (await engine.store.until_ended(name)).status is Status.FAILED
+async def ends(engine: RunningEngine, instance_id: str, status: Status) -> Any:
+    ended = await engine.store.until_ended(instance_id)
+    assert ended.status is status, ended.output
+    return json.loads(ended.output or "null")
 
 
-async def test_a_rewound_instance_repeats_what_failed_and_nothing_else() -> None:
-    """`pack` had succeeded: its result is taken from the history."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "leg")
-        weather.is_bad = False
-        assert isinstance(await engine.hub.rewind("leg", "the sun shines"), Accepted)
-        ended = await engine.store.until_ended("leg")
-    assert (ended.status, ended.output) == (Status.COMPLETED, '"leg is there"')
-    assert weather.done == {"pack leg": 1, "fly leg": 1}
-
-
-async def test_failed_sub_orchestrations_are_rewound_with_their_parent() -> None:
-    """Both legs failed; each repeats its flight alone, and the parent waits for both."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "journey")
-        weather.is_bad = False
-        await engine.hub.rewind("journey", None)
-        ended = await engine.store.until_ended("journey")
-    assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
-    assert set(weather.done.values()) == {1}
-
-
-async def test_what_fails_again_can_be_rewound_again() -> None:
-    """The storm lasts; the third time it is over."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "leg")
-        await engine.hub.rewind("leg", None)
-        assert (await engine.store.until_ended("leg")).status is Status.FAILED
-        weather.is_bad = False
-        await engine.hub.rewind("leg", None)
-        assert (await engine.store.until_ended("leg")).status is Status.COMPLETED
-
-
-async def test_a_child_that_is_gone_is_asked_for_anew() -> None:
-    """Purged after its failure: nothing is left of it to rewind."""
-    weather = Weather()
-    async with running(weather.functions) as engine:
-        await _fail(engine, "journey")
-        await engine.store.until_ended("leg-1")
-        await engine.hub.purge("leg-1")
-        weather.is_bad = False
-        await engine.hub.rewind("journey", None)
-        ended = await engine.store.until_ended("journey")
-    assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
-    assert weather.done["pack leg-1"] == 2
-
-
-async def test_a_terminated_child_is_asked_for_anew() -> None:
-    """It is another execution under the same id, not the terminated one told to start twice."""
-    weather = Weather()
-    weather.is_bad = False
-    async with running(weather.functions) as engine:
-        await engine.hub.start("waiting_journey", "journey", None)
-        await engine.store.until(lambda: _is_live(engine, "waiting"))
-        await engine.hub.terminate("waiting", "no more")
-        assert (await engine.store.until_ended("journey")).status is Status.FAILED
-        await engine.hub.rewind("journey", None)
-        await engine.store.until(lambda: _is_live(engine, "waiting"))
-        await engine.hub.raise_event("waiting", "go", "1")
-        ended = await engine.store.until_ended("journey")
-    assert (ended.status, ended.output) == (Status.COMPLETED, "1")
-
-
-async def _is_live(engine: RunningEngine, instance_id: str) -> bool:
+async def is_live(engine: RunningEngine, instance_id: str) -> bool:
     stored = await engine.store.orchestration(instance_id)
     return stored is not None and not stored.instance.status.is_terminal
 
 
-def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
-    """In its place, under its id and time; the reason comes as another one, in the next episode."""
-    start = started()
-    ended = events.ExecutionCompleted(timestamp=START, event_id=1, status=Status.FAILED.number, result="bad")
-    outcome = rewind(_instance(), [start, ended], "again", START, {})
-    assert outcome.orchestration.status is Status.PENDING
-    assert outcome.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
-    received = outcome.outgoing[0].body
-    assert getattr(received, "event", None) == events.GenericEvent(timestamp=START, text="again")
+async def has_fired(engine: RunningEngine) -> bool:
+    stored = await engine.store.orchestration("i")
+    return stored is not None and any(isinstance(event, events.TimerFired) for event in stored.history)
 
 
-def _instance() -> Orchestration:
-    return replace(new_orchestration(started()), status=Status.FAILED, output='"bad"')
+@pytest.mark.behaviour("engine.rewind")
+@pytest.mark.behaviour("engine.rewind-retries")
+async def test_failed_sub_orchestrations_are_rewound_with_their_parent_as_often_as_they_fail() -> None:
+    """Within each the last flight is repeated and nothing is packed again; a retried one is another at each try."""
+    weather = Weather(a=4, b=5)
+    async with running(weather.functions) as engine:
+        await engine.hub.start("journey", "i", None)
+        await ends(engine, "i", Status.FAILED)
+        await engine.hub.rewind("i", "the sun shines")
+        await ends(engine, "i", Status.FAILED)
+        await engine.hub.rewind("i", None)
+        assert await ends(engine, "i", Status.COMPLETED) == ["a is there", "b is there"]
+    assert (weather.flights, weather.packed) == ({"a": 4, "b": 5}, {"all": 1, "a": 1, "b": 2})
 
 
-def test_a_failed_child_keeps_its_request_and_is_told_instead_of_its_parent() -> None:
-    """The parent goes on when the child ends; a child that cannot be rewound is asked for anew."""
-    made = [events.ChildCreated(timestamp=START, event_id=at, name="leg", instance_id=f"leg-{at}") for at in range(2)]
-    failed = [events.ChildFailed(timestamp=START, task_id=at, reason="bad", details=None) for at in range(2)]
-    outcome = rewind(_instance(), [started(), *made, *failed], "why", START, {"leg-0": Status.FAILED})
-    empty = events.GenericEvent(timestamp=START, text=None)
-    assert outcome.history.events == (started(), made[0], replace(empty, event_id=1), empty, empty)
-    assert outcome.outgoing == (Outgoing(orchestration_target("leg-0"), Rewind("why")),)
+@pytest.mark.behaviour("engine.rewind")
+async def test_a_terminated_child_is_asked_for_anew() -> None:
+    """It is another execution under the same id, not the terminated one told to start twice."""
+    async with running(Weather().functions) as engine:
+        await engine.hub.start("asks", "i", None)
+        await engine.store.until(lambda: is_live(engine, "kid"))
+        await engine.hub.terminate("kid", "no more")
+        await ends(engine, "i", Status.FAILED)
+        await engine.hub.rewind("i", None)
+        await engine.store.until(lambda: is_live(engine, "kid"))
+        await engine.hub.raise_event("kid", "go", "1")
+        assert await ends(engine, "i", Status.COMPLETED) == 1
+
+
+@pytest.mark.behaviour("engine.rewind-retries")
+@pytest.mark.parametrize("good_from", [{"a": 2}, {"a": 2, "b": 5, "c": 3}, {"a": 2, "b": 4}])
+async def test_calls_that_run_out_side_by_side_are_rewound_together(good_from: dict[str, int]) -> None:
+    """`a` fails for good while `b` and `c` are still trying: what they ask for after it moves up by an id."""
+    weather = Weather(**good_from)
+    async with running(weather.functions) as engine:
+        await engine.hub.start("many", "i", None)
+        await ends(engine, "i", Status.FAILED)
+        await engine.hub.rewind("i", None)
+        flights, end = await ends(engine, "i", Status.COMPLETED)
+    assert (flights, end) == (["a is there", "b is there", "c is there", "d"], "end")
+    assert (weather.flights, set(weather.packed.values())) == ({"a": 1, "b": 1, "c": 1} | good_from, {1})
+
+
+@pytest.mark.behaviour("engine.rewind-retries")
+async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_ids() -> None:
+    """The entity's reply is found under the id that was sent; a failed child is asked for anew under its new id."""
+    weather = Weather(a=2, b=3)
+    async with running(weather.functions) as engine:
+        await engine.hub.start("aside", "i", None)
+        await engine.store.until(lambda: has_fired(engine))
+        await engine.hub.raise_event("i", "go", "1")
+        await ends(engine, "i", Status.FAILED)
+        await engine.hub.rewind("i", None)
+        assert await ends(engine, "i", Status.COMPLETED) == [1, "b is there", "a is there"]
+    assert (weather.flights, weather.packed) == ({"a": 2, "b": 3}, {"aside": 1, "b": 2})
+
+
+@pytest.mark.behaviour("engine.rewind-retries")
+def test_the_app_is_not_shown_which_attempts_belong_together() -> None:
+    event = events.TimerCreated(timestamp=START, event_id=3, fire_at=START, retry_of=0)
+    assert read_event(write_event(event)) == event
+    assert write_event(event) == {**show_event(event), "RetryOf": 0}
+    assert "RetryOf" not in show_event(event)
+
+
+Stage = dict[str, list[Any]]
+MOST_REWINDS = 50
+KINDS = st.sampled_from(["activity", "retried activity", "child", "retried child", "retried child with an id"])
+CALL = st.tuples(KINDS, st.integers(1, 4), st.sampled_from([5, 20, 60, 150]), st.integers(0, 7)).map(list)
+STAGE = st.lists(CALL, min_size=1, max_size=4).map(lambda calls: {f"call{n}": call for n, call in enumerate(calls)})
+
+
+def app_of(fails: Counter[str], done: Counter[str]) -> df.DFApp:
+    """Return an app that plays a program: stages one after another, the calls of a stage side by side."""
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="x")
+    def fly(x: str) -> str:
+        if fails[x]:
+            fails[x] -= 1
+            raise ValueError("storm")
+        done[x] += 1
+        return x
+
+    @app.orchestration_trigger(context_name="c")
+    def leg(c: df.DurableOrchestrationContext) -> Steps:
+        return (yield c.call_activity_with_retry("fly", df.RetryOptions(20, 2), c.get_input()))
+
+    @app.orchestration_trigger(context_name="c")
+    def play(c: df.DurableOrchestrationContext) -> Steps:
+        results = []
+        for number, stage in enumerate(c.get_input()):
+            calls = [call_of(c, f"{number} {name}", *call) for name, call in stage.items()]
+            results += yield c.task_all(calls)
+        return results
+
+    return app
+
+
+def call_of(c: df.DurableOrchestrationContext, name: str, kind: str, attempts: int, milliseconds: int, _: int) -> Any:
+    options = df.RetryOptions(milliseconds, attempts)
+    match kind:
+        case "activity":
+            return c.call_activity("fly", name)
+        case "retried activity":
+            return c.call_activity_with_retry("fly", options, name)
+        case "child":
+            return c.call_sub_orchestrator("leg", name)
+        case "retried child":
+            return c.call_sub_orchestrator_with_retry("leg", options, name)
+    return c.call_sub_orchestrator_with_retry("leg", options, name, f"child {name}")
+
+
+async def played(program: list[Stage]) -> tuple[Orchestration, Counter[str], list[str]]:
+    """Return how the program ended, what was done how often, and the names of its calls."""
+    calls = {f"{number} {name}": call for number, stage in enumerate(program) for name, call in stage.items()}
+    done: Counter[str] = Counter()
+    fails = Counter({name: call[3] for name, call in calls.items()})
+    async with running(SdkFunctions(app_of(fails, done)), clock=FastClock(50)) as engine:
+        await engine.hub.start("play", "p", json.dumps(json.dumps(program)))
+        for _ in range(MOST_REWINDS):
+            ended = await engine.store.until_ended("p")
+            if ended.status is not Status.FAILED or "storm" not in (ended.output or ""):
+                break
+            await engine.hub.rewind("p", None)
+    return ended, done, list(calls)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("engine.rewind-retries")
+@settings(
+    max_examples=repeated(12, exploring=600),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    print_blob=True,
+)
+@given(program=st.lists(STAGE, min_size=1, max_size=3))
+def test_a_program_of_failing_calls_ends_after_so_many_rewinds(program: list[Stage]) -> None:
+    """With every result, each of which was worked for once; a rewind that loses count fails or hangs."""
+    ended, done, names = asyncio.run(played(program))
+    assert (ended.status, json.loads(ended.output or "")) == (Status.COMPLETED, names)
+    assert done == dict.fromkeys(names, 1)

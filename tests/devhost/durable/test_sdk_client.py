@@ -1,11 +1,10 @@
-"""The SDK's own durable client against the management API, on a real socket and in one process."""
+"""The SDK's own durable client against the management API, on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import azure.durable_functions as df
@@ -17,7 +16,6 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.management.own_client import answered_here
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.scenario_app import build_app
@@ -35,8 +33,8 @@ class Served:
         self.client = client
 
 
-@pytest.fixture(params=["over HTTP", "in this process"])
-async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
     store = ObservedStore(SqliteStore(tmp_path))
     engine = DurableTask(SdkFunctions(build_app()), store, DurableSettings())
     mounts = [Mount(path, engine.management) for path in ("/runtime/webhooks/durabletask", "/durabletask")]
@@ -45,10 +43,7 @@ async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     await engine.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    with ExitStack() as stack:
-        if request.param == "in this process":
-            stack.enter_context(answered_here(engine.management, f"{origin}/durabletask/"))
-        yield Served(store, DurableOrchestrationClient(engine.client_binding(origin, f"{origin}/durabletask/")))
+    yield Served(store, DurableOrchestrationClient(engine.client_binding(origin, f"{origin}/durabletask/")))
     # The SDK keeps one session for the process, bound to the loop that made it.
     await http_utils._close_session()
     server.should_exit = True
@@ -90,26 +85,6 @@ async def test_events_arrive_as_the_sdk_encodes_them(served: Served) -> None:
         await served.client.raise_event("a", "go", 1)
     with pytest.raises(Exception, match="No instance with ID nobody found"):
         await served.client.raise_event("nobody", "go", 1)
-
-
-async def test_terminate_suspend_resume_and_restart(served: Served) -> None:
-    """Each returns quietly; unknown ids raise."""
-    await served.client.start_new("approval", "a")
-    await served.client.suspend("a", "wait a bit")
-    await served.store.until(lambda: _has_status(served, "a", "Suspended"))
-    await served.client.resume("a", "go on")
-    await served.store.until(lambda: _has_status(served, "a", "Running"))
-    await served.client.terminate("a", "enough")
-    assert (await served.store.until_ended("a")).output == '"enough"'
-    restarted = await served.client.restart("a", False)
-    assert restarted["id"] == "a"
-    with pytest.raises(Exception, match="No instance with ID 'nobody' found"):
-        await served.client.terminate("nobody", "x")
-
-
-async def _has_status(served: Served, instance_id: str, status: str) -> bool:
-    stored = await served.store.orchestration(instance_id)
-    return stored is not None and stored.instance.status.value == status
 
 
 async def test_signal_and_read_an_entity(served: Served) -> None:

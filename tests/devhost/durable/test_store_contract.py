@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,6 @@ async def test_what_a_step_produced_waits_until_a_step_consumes_it(opened: Opene
 
 
 async def test_a_message_that_is_consumed_already_refuses_the_step(opened: Opened) -> None:
-    """Another worker was first: nothing of the second step is kept."""
     await opened.store.commit(Step(produced=(_signal(1), _signal(2))))
     await opened.store.commit(Step(consumed=(1,)))
     with pytest.raises(StaleStepError):
@@ -164,7 +163,6 @@ async def test_arrivals_are_what_came_since_the_last_look(opened: Opened) -> Non
 
 
 async def test_a_superseded_execution_takes_its_messages_along(opened: Opened) -> None:
-    """Its timers and results; events for whoever bears the id stay."""
     target = orchestration_target("a")
     fired = TimerFired(timestamp=START, timer_id=1, fire_at=START)
     raised = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
@@ -208,30 +206,6 @@ async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opene
     assert stored.history == (second,)
 
 
-async def test_an_entity_is_the_last_committed_record(opened: Opened) -> None:
-    """The state is an opaque text; a deleted entity stays as one that does not exist."""
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, '{"n":  1}', START)))
-    assert await opened.store.entity(COUNTER) == Entity(COUNTER, True, '{"n":  1}', START)
-    await opened.store.commit(Step(entity=Entity(COUNTER, False, "null", START)))
-    assert await (await opened.reopen()).entity(COUNTER) == Entity(COUNTER, False, "null", START)
-
-
-async def test_unknown_ids_are_none(opened: Opened) -> None:
-    """Nothing is made up."""
-    assert await opened.store.orchestration("nobody") is None
-    assert await opened.store.instance("nobody") is None
-    assert await opened.store.entity(EntityId("counter", "k1")) is None
-
-
-async def test_silencing_drops_waiting_messages_but_not_the_steps_own(opened: Opened) -> None:
-    """What waits for an ended instance goes; other targets, and what the step itself sends, stay."""
-    target = orchestration_target("a")
-    event = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
-    await opened.store.commit(Step(produced=(Outgoing(target, event), _signal(2))))
-    await opened.store.commit(Step(silenced=target, produced=(Outgoing(target, event),)))
-    assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
-
-
 async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None:
     """Record, history and messages go together; an orchestration named like an entity is another thing."""
     namesake = _instance("@counter@K1")
@@ -243,14 +217,6 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
     assert await opened.store.orchestration("@counter@K1") is not None
     await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
     assert await opened.store.orchestration("@counter@K1") is None
-
-
-async def test_forgetting_can_spare_the_messages_that_wait(opened: Opened) -> None:
-    """The record goes alone, as on the real host."""
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
-    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),), spares_messages=True))
-    assert await opened.store.entity(COUNTER) is None
-    assert [message.seq for message in await _waiting(opened.store)] == [1]
 
 
 @pytest.mark.parametrize("is_purge", [False, True], ids=["ended", "purged"])
@@ -270,14 +236,6 @@ async def test_the_start_of_another_execution_outlives_an_instance(opened: Opene
     assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
 
 
-async def test_a_message_may_be_due_in_any_year(opened: Opened) -> None:
-    """An app may ask for what it likes; the file stays readable."""
-    first = datetime(1, 1, 1, tzinfo=UTC)
-    await opened.store.commit(Step(produced=(_signal(1, first),)))
-    assert await _waiting(opened.store) == [_sent(1, _signal(1, first))]
-    assert (await opened.store.inbox(entity_target(COUNTER), START, 5)).messages == (_sent(1, _signal(1, first)),)
-
-
 async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: Opened) -> None:
     """Signals are nobody's any more; a call finds the entity begun anew, and its caller an answer."""
     call = Outgoing(entity_target(COUNTER), Operation("id", "add", None, "a", "e1"))
@@ -286,25 +244,7 @@ async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: 
     assert await _waiting(opened.store) == [_sent(2, call)]
 
 
-async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> None:
-    """Grouping steps into one transaction may not reorder them."""
-    finished: list[int] = []
-    all_finished = asyncio.Event()
-
-    def finish(number: int) -> None:
-        finished.append(number)
-        if len(finished) == 50:
-            all_finished.set()
-
-    for number in range(50):
-        future = opened.store.commit(Step(produced=(_signal(number),)))
-        future.add_done_callback(lambda _, number=number: finish(number))
-    await asyncio.wait_for(all_finished.wait(), 5)
-    assert finished == list(range(50))
-
-
 async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> None:
-    """Ordinal order: capitals first; a page begins at the given id."""
     for number, name in enumerate(("b", "a", "B", "c_1", "c%1")):
         made = replace(_instance(name), created_at=START + timedelta(seconds=number))
         await opened.store.commit(Step(orchestration=made))
@@ -320,21 +260,3 @@ async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> Non
     later = START + timedelta(seconds=3)
     assert await listed(InstanceFilter(created_from=later)) == ["c%1", "c_1"]
     assert await listed(InstanceFilter(created_to=START)) == ["b", "d"]
-
-
-async def test_entities_are_listed_by_prefix_and_page(opened: Opened) -> None:
-    """`@name@` names the entities of one name."""
-    for key in ("2", "1", "é"):
-        await opened.store.commit(Step(entity=Entity(EntityId("counter", key), True, "1", START)))
-    await opened.store.commit(Step(entity=Entity(EntityId("counters", "1"), True, "1", START)))
-    found = await opened.store.list_entities("@counter@", "@counter@2", 5)
-    assert [entity.id.key for entity in found] == ["2", "é"]
-    assert len(await opened.store.list_entities("@", "", None)) == 4
-
-
-async def test_closing_twice_changes_nothing(opened: Opened) -> None:
-    """Both ends of a stop may close."""
-    await opened.store.commit(Step(produced=(_signal(1),)))
-    await opened.store.close()
-    await opened.store.close()
-    assert await _waiting(await opened.reopen()) == [_sent(1, _signal(1))]

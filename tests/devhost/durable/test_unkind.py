@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -15,22 +12,16 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.events import ExecutionStarted
 from devhost.durable.hub import Purged
-from devhost.durable.records import EntityId, EventMessage, Status, Step, TargetKind
+from devhost.durable.records import EntityId, Status
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.durable.unkind import KIND, Armed, Fault, Seeded, read_unkind
+from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
-from devhost.ports import FunctionFailedError
 from tests.devhost.durable.running_engine import RunningEngine, running
-from tests.devhost.durable.scenario_app import build_app as scenario_app
-from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
-from tests.support.memory_store import MemoryStore
-from tests.support.running_host import APPS, RunningHost, run_command
-from tests.support.warm_python import start_python
 
 pytestmark = pytest.mark.behaviour("engine.unkind")
 
@@ -107,24 +98,6 @@ async def holds(condition: bool) -> bool:
     return condition
 
 
-async def test_a_sub_orchestration_that_is_asked_for_twice_begins_anew() -> None:
-    """Its second start is another execution, which takes the place of the first one; the parent has one result."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.SENT_NOT_COMMITTED, "parent")
-    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
-    functions = SdkFunctions(build_app(clock, calls))
-    async with running(functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
-        await engine.hub.start("parent", "i", None)
-        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
-        clock.advance(60)
-        ended = await engine.store.until_ended("i")
-        clock.advance(240)
-        await engine.store.until(lambda: is_empty(engine))
-    assert ended.status is Status.COMPLETED
-    assert [seconds for _, seconds in calls] == [60.0, 300.0]
-    assert json.loads(ended.output or "") == calls[0][0] != calls[1][0]
-
-
 async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -167,31 +140,6 @@ async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_
 async def have_run(journal: Journal, count: int) -> bool:
     """Return whether so many batches ran."""
     return len(journal.batches) >= count
-
-
-async def test_what_failed_is_tried_again_as_much_sooner_as_all_else() -> None:
-    """`faster` is for every time that the engine waits."""
-    clock = ManualClock()
-
-    async def fail(_payload: dict[str, Any]) -> str:
-        raise FunctionFailedError("RuntimeError: no")
-
-    async with running(ScriptedEntities(fail), clock=clock, unkind=Armed(faster=60)) as engine:
-        await engine.hub.signal(KEY, "a", None)
-        assert await clock.next_alarm() == 3.0 / 60
-
-
-async def test_a_purge_leaves_the_operations_that_wait(caplog: pytest.LogCaptureFixture) -> None:
-    """They find an entity without a state, as on the real host; nothing failed, so nothing waits."""
-    clock, journal = ManualClock(), Journal()
-    unkind = armed(Fault.PURGED_WHILE_RUNNING)
-    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
-        await engine.hub.signal(KEY, "first", None)
-        await engine.state_is(KEY, '["first"]')
-        await engine.hub.purge_entity(KEY)
-        await engine.hub.signal(KEY, "second", None)
-        await engine.state_is(KEY, '["second"]')
-    assert "Backing off" not in caplog.text
 
 
 @pytest.mark.parametrize("has_entity", [True, False])
@@ -252,76 +200,6 @@ async def test_an_activity_whose_host_died_comes_again_after_the_visibility_time
     assert len({text for text, _ in calls}) == 1
 
 
-async def test_a_batch_whose_host_died_is_done_again_and_its_signals_come_twice() -> None:
-    """Its messages were sent and its state was not written; it comes again when its visibility timeout is over."""
-    clock, received = ManualClock(), list[list[str]]()
-
-    async def relay(payload: dict[str, Any]) -> str:
-        received.append([payload["self"]["key"], *(operation["name"] for operation in payload["batch"])])
-        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
-        return entity_answer("done", len(payload["batch"]), signals=[signal] if len(received) in (1, 3) else [])
-
-    unkind = armed(Fault.DIED_AFTER_ENTITY, "@counter@k")
-    async with running(ScriptedEntities(relay), clock=clock, settings=MINUTE, unkind=unkind) as engine:
-        await engine.hub.signal(KEY, "go", None)
-        await engine.state_is(EntityId("counter", "target"), '"done"')
-        clock.advance(60)
-        await engine.state_is(KEY, '"done"')
-        await engine.store.until(lambda: is_empty(engine))
-    assert received == [["k", "go"], ["target", "relayed"], ["k", "go"], ["target", "relayed"]]
-
-
-class SentStarts(MemoryStore):
-    """A store that notes the executions whose starts were sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.executions: list[str] = []
-
-    def commit(self, step: Step) -> asyncio.Future[None]:
-        events = [sent.body.event for sent in step.produced if isinstance(sent.body, EventMessage)]
-        self.executions += [event.execution_id for event in events if isinstance(event, ExecutionStarted)]
-        return super().commit(step)
-
-
-async def test_what_continues_as_new_twice_is_another_execution() -> None:
-    """So nothing that the first of the two sent is taken for the second's."""
-    clock, store = ManualClock(), SentStarts()
-    unkind = armed(Fault.SENT_NOT_COMMITTED, "eternal", nth=2)
-    async with running(
-        SdkFunctions(scenario_app()), clock=clock, settings=MINUTE, inner=store, unkind=unkind
-    ) as engine:
-        await engine.hub.start("eternal", "i", json.dumps(json.dumps(2)))
-        await asyncio.wait_for(unkind.until_struck(Fault.SENT_NOT_COMMITTED), 5)
-        await clock.next_alarm()
-        clock.advance(60)
-        await engine.store.until_ended("i")
-    assert len(store.executions) == len(set(store.executions)) == 3
-
-
-async def test_a_start_that_comes_twice_begins_once() -> None:
-    """The history has one."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.DELIVERED_TWICE, "i")
-    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
-    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
-        await engine.hub.start("once", "i", None)
-        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
-        clock.advance(1)
-        await engine.store.until(lambda: has_only_activities(engine))
-        clock.advance(300)
-        await engine.store.until_ended("i")
-        stored = await engine.store.orchestration("i")
-    assert stored is not None
-    assert [type(event) for event in stored.history].count(ExecutionStarted) == 1
-
-
-async def has_only_activities(engine: RunningEngine) -> bool:
-    """Return whether what is under way is for activities."""
-    messages = await engine.store.messages(None, 9)
-    return bool(messages) and all(message.target.kind is TargetKind.ACTIVITY for message in messages)
-
-
 async def test_a_message_that_is_late_is_overtaken() -> None:
     """Up to a second, as a queue is polled."""
     clock, journal = ManualClock(), Journal()
@@ -339,7 +217,6 @@ async def test_a_message_that_is_late_is_overtaken() -> None:
 
 
 async def test_a_clients_signal_may_come_twice() -> None:
-    """The queue promises at least once."""
     clock, journal = ManualClock(), Journal()
     unkind = armed(Fault.DELIVERED_TWICE)
     async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
@@ -347,53 +224,6 @@ async def test_a_clients_signal_may_come_twice() -> None:
         await engine.state_is(KEY, '["a"]')
         clock.advance(1)
         await engine.state_is(KEY, '["a", "a"]')
-
-
-async def test_an_orchestrations_operation_comes_once_and_in_its_place() -> None:
-    """The real host's sorter sees to that."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.DELIVERED_TWICE, "tally", nth=None)
-    unkind.arm(Fault.DELIVERED_LATE, "tally", nth=None)
-    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
-        await engine.hub.start("calls_entity", "i", None)
-        assert (await engine.store.until_ended("i")).status is Status.COMPLETED
-        assert not await engine.store.messages(None, 1)
-    assert len(calls) == 1
-
-
-async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_counts() -> None:
-    """As while a partition moves from one instance to another."""
-    running_now, have_met = list[str](), asyncio.Event()
-
-    async def meet(payload: dict[str, Any]) -> str:
-        running_now.append(payload["batch"][0]["name"])
-        if len(running_now) == 2:
-            have_met.set()
-        await have_met.wait()
-        return entity_answer([*json.loads(payload["state"] or "[]"), "a"])
-
-    async with running(ScriptedEntities(meet), unkind=armed(Fault.MOVED_PARTITION)) as engine:
-        await engine.hub.signal(KEY, "a", None)
-        await engine.state_is(KEY, '["a"]')
-        assert not await engine.store.messages(None, 1)
-    assert running_now == ["a", "a"]
-
-
-async def test_what_both_workers_of_a_partition_send_is_delivered() -> None:
-    """Messages go out before a record is written."""
-    received: list[str] = []
-
-    async def relay(payload: dict[str, Any]) -> str:
-        received.append(payload["self"]["key"])
-        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
-        return entity_answer("done", len(payload["batch"]), signals=[signal] if payload["self"]["key"] == "k" else [])
-
-    settings = DurableSettings(max_entity_operation_batch_size=1)
-    async with running(ScriptedEntities(relay), settings=settings, unkind=armed(Fault.MOVED_PARTITION)) as engine:
-        await engine.hub.signal(KEY, "go", None)
-        await engine.state_is(KEY, '"done"')
-        await engine.store.until(lambda: is_empty(engine))
-    assert received == ["k", "k", "target", "target"]
 
 
 @pytest.mark.parametrize("nth", [None, 9])
@@ -425,51 +255,6 @@ async def test_what_a_dead_process_had_taken_is_hidden_from_the_next(tmp_path: P
     assert journal.batches == [["a"], ["a"]]
 
 
-async def test_the_same_seed_has_the_same_faults(seed: int) -> None:
-    """A run that failed can be had again."""
-    of_seeds = []
-    for number in (seed, seed, seed + 1):
-        unkind = Seeded(number)
-        of_seeds.append([unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)])
-    assert of_seeds[0] == of_seeds[1] != of_seeds[2]
-
-
-@pytest.mark.slow
-def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
-    """Armed by the environment, with the crash point that only such an episode passes; the activity runs twice."""
-    program = "tests.devhost.durable.killed_program"
-    unkind = {"DEVHOST_UNKIND": "sent-not-committed journey", "DEVHOST_CRASH_AT": "after-sending"}
-    first = start_python(program, str(tmp_path), "start", environ={**os.environ, **unkind}, has_errors=True)
-    first.communicate()
-    second = start_python(program, str(tmp_path), has_errors=True)
-    printed, _ = second.communicate()
-    assert first.returncode == -signal.SIGKILL
-    assert printed == 'ended [["one","two"],1,111] tally 111\n'
-    assert (tmp_path / "effects.txt").read_text().splitlines().count("act one") >= 2
-
-
-@pytest.mark.slow
-def test_a_host_says_that_its_engine_is_unkind(tmp_path: Path) -> None:
-    """Whoever finds a fault sees that it was asked for."""
-    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
-    with RunningHost(folder, environ={"DEVHOST_UNKIND": "7; faster 60"}) as host:
-        host.wait_for("DEVHOST_UNKIND=7; faster 60: the durable engine does what Azure's may do.")
-
-
-@pytest.mark.slow
-def test_a_host_with_an_unknown_fault_does_not_start(tmp_path: Path) -> None:
-    """It says which there are."""
-    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
-    ended = run_command(folder, "start", "--port", "0", environ={"DEVHOST_UNKIND": "storm"})
-    assert ended.returncode == 1
-    assert "Error: DEVHOST_UNKIND has 'storm'; give FAULT, FAULT TARGET or FAULT TARGET N." in (ended.stderr or "")
-
-
-def test_nothing_is_armed_without_the_variable() -> None:
-    """The kind engine asks nobody."""
-    assert read_unkind("") is KIND
-
-
 def test_the_variable_arms_faults_for_targets() -> None:
     """A pattern, the passing, or each of them; several parted by semicolons."""
     unkind = read_unkind("lost-operation @dafx-new@* 2; sent-not-committed; died-after-activity * each")
@@ -483,7 +268,6 @@ def test_the_variable_arms_faults_for_targets() -> None:
 
 
 async def test_the_variable_may_give_a_seed_and_shorter_times() -> None:
-    """Everything by chance, and an armed fault beside it."""
     unkind = read_unkind("7; faster 60; lost-operation @a@b")
     assert isinstance(unkind, Seeded)
     assert unkind.lasts(300) == 5.0
@@ -502,3 +286,11 @@ def test_two_seeds_or_a_pace_that_is_none_are_refused(text: str) -> None:
     """So is what nobody could repeat."""
     with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND is '.*'; give at most one seed and one 'faster N', N fr"):
         read_unkind(text)
+
+
+@pytest.mark.behaviour("engine.unkind-seeds")
+def test_the_same_seed_has_the_same_faults(seed: int) -> None:
+    """A run that failed can be had again."""
+    seeded = [Seeded(number) for number in (seed, seed, seed + 1)]
+    struck = [[unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)] for unkind in seeded]
+    assert struck[0] == struck[1] != struck[2]

@@ -55,16 +55,7 @@ async def test_a_version_that_the_host_does_not_have_stays_pending_and_the_log_s
         assert (await engine.store.until_ended("t")).output == '"1.2"'
 
 
-async def test_an_instance_that_waits_for_its_version_can_be_terminated() -> None:
-    """Nobody has to reset the folder because of one start."""
-    async with running(_functions()) as engine:
-        await engine.client.post("/orchestrators/tell/t?version=1.2")
-        await engine.client.post("/instances/t/terminate?reason=no")
-        assert (await engine.store.until_ended("t")).output == '"no"'
-
-
 async def test_a_sub_orchestration_is_of_its_own_version_or_its_parents() -> None:
-    """The code sees it as `context.version`."""
     async with running(_functions(), settings=DurableSettings(default_version="2.0")) as engine:
         await engine.hub.start("ask", "a", None)
         ended = await engine.store.until_ended("a")
@@ -83,5 +74,4 @@ async def test_a_sub_orchestration_is_of_its_own_version_or_its_parents() -> Non
     ],
 )
 def test_versions_are_compared_part_by_part(wanted: str | None, current: str | None, runs: bool) -> None:
-    """Numbers by their value."""
     assert (refusal(wanted, current) is None) is runs

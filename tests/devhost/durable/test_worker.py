@@ -5,69 +5,38 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.records import EntityId
+from devhost.durable.records import EntityId, Operation, Outgoing, Step, entity_target
 from devhost.durable.settings import DurableSettings
-from devhost.durable.worker import Worker
-from devhost.isolation import run_apart
+from devhost.durable.store.sqlite import SqliteStore
 from devhost.ports import DurableKind, FunctionFailedError
-from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.support.engine_clocks import ManualClock
+from tests.support.engine_clocks import START, ManualClock
 from tests.support.memory_store import MemoryStore
 
 KEY = EntityId("counter", "k")
-
-
-@pytest.mark.behaviour("engine.one-batch-at-a-time")
-async def test_what_arrives_during_a_batch_is_the_next_batch_in_order() -> None:
-    """One invocation at a time: the second sees the state of the first."""
-    journal = Journal()
-    journal.may_end.clear()
-    async with running(ScriptedEntities(journal.answer)) as engine:
-        await engine.hub.signal(KEY, "first", None)
-        await asyncio.wait_for(journal.started.wait(), 5)
-        for name in ("a", "b", "c"):
-            await engine.hub.signal(KEY, name, None)
-        journal.may_end.set()
-        await engine.state_is(KEY, '["first", "a", "b", "c"]')
-    assert journal.batches == [["first"], ["a", "b", "c"]]
-    assert journal.most_running == 1
+ONE_BY_ONE = DurableSettings(max_entity_operation_batch_size=1)
 
 
 @pytest.mark.behaviour("engine.one-batch-at-a-time")
 async def test_the_batch_size_of_host_json_parts_what_waits() -> None:
-    """With one operation per batch, each has its own invocation."""
     journal = Journal()
     journal.may_end.clear()
-    settings = DurableSettings(max_entity_operation_batch_size=1)
-    async with running(ScriptedEntities(journal.answer), settings=settings) as engine:
+    async with running(ScriptedEntities(journal.answer), settings=ONE_BY_ONE) as engine:
         for name in ("a", "b", "c"):
             await engine.hub.signal(KEY, name, None)
         journal.may_end.set()
         await engine.state_is(KEY, '["a", "b", "c"]')
     assert journal.batches == [["a"], ["b"], ["c"]]
-
-
-async def test_different_entities_run_side_by_side_up_to_the_limit() -> None:
-    """`maxConcurrentEntityFunctions` is the number of invocations at once."""
-    journal = Journal()
-    journal.may_end.clear()
-    settings = DurableSettings(max_concurrent_entities=2)
-    async with running(ScriptedEntities(journal.answer), settings=settings) as engine:
-        for key in "abc":
-            await engine.hub.signal(EntityId("counter", key), "x", None)
-        journal.may_end.set()
-        for key in "abc":
-            await engine.state_is(EntityId("counter", key), '["x"]')
-    assert journal.most_running == 2
 
 
 @pytest.mark.behaviour("engine.failed-batch-again")
@@ -106,24 +75,6 @@ async def test_an_answer_that_cannot_be_read_is_a_failed_invocation(answer: str)
         await engine.state_is(KEY, '"good"')
 
 
-async def test_a_batch_that_timed_out_is_over_and_stores_nothing() -> None:
-    """Signals of it are gone, as on the real host; the next operation finds the old state."""
-    seen: list[object] = []
-
-    async def time_out_once(payload: dict[str, Any]) -> str:
-        seen.append(payload["state"])
-        if len(seen) == 1:
-            raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
-        return entity_answer("second")
-
-    async with running(ScriptedEntities(time_out_once)) as engine:
-        await engine.hub.signal(KEY, "slow", None)
-        await engine.store.until(lambda: _has_nothing_pending(engine.store))
-        await engine.hub.signal(KEY, "quick", None)
-        await engine.state_is(KEY, '"second"')
-    assert seen == [None, None]
-
-
 async def _has_nothing_pending(store: Any) -> bool:
     return not await store.messages(None, 1)
 
@@ -157,37 +108,6 @@ async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back(
         await engine.state_is(KEY, '["first", "second"]')
 
 
-@pytest.mark.behaviour("engine.carried-events")
-async def test_events_sent_in_a_row_to_a_loop_are_all_taken_in_their_order() -> None:
-    """`collector` takes one event per execution and continues as new; three come while it does."""
-    async with running(SdkFunctions(build_app())) as engine:
-        for number in range(10):
-            await engine.hub.start("collector", f"c{number}", None)
-            for value in ("1", "2", "3"):
-                await engine.hub.raise_event(f"c{number}", "go", value)
-        ended = [await engine.store.until_ended(f"c{number}") for number in range(10)]
-    assert {instance.output for instance in ended} == {"[1,2,3]"}
-
-
-@pytest.mark.behaviour("engine.timers-on-time")
-async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too() -> None:
-    """`approval` waits 300 s; the engine is stopped at 100 s, and started again."""
-    clock, inner = ManualClock(), MemoryStore()
-    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
-        await engine.hub.start("approval", "a", None)
-        await clock.next_alarm()
-        clock.advance(100)
-    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
-        await clock.next_alarm()
-        clock.advance(199.9)
-        stored = await engine.hub.store.orchestration("a")
-        assert stored is not None
-        assert stored.instance.status.value == "Running"
-        clock.advance(0.1)
-        ended = await engine.store.until_ended("a")
-    assert json.loads(ended.output or "") == "timeout"
-
-
 @pytest.mark.behaviour("engine.drains")
 async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> None:
     """The running batch is kept; the signal behind it is there at the next start."""
@@ -208,7 +128,6 @@ async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> 
 
 @pytest.mark.behaviour("engine.drains")
 async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
-    """A stop that does not wait loses nothing either."""
     inner, journal = MemoryStore(), Journal()
     journal.may_end.clear()
     engine = DurableTask(ScriptedEntities(journal.answer), inner, DurableSettings())
@@ -220,84 +139,6 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     async with running(ScriptedEntities(journal.answer), inner=inner) as second:
         await second.state_is(KEY, '["cut off"]')
     assert journal.batches == [["cut off"], ["cut off"]]
-
-
-class _Stubborn(ScriptedEntities):
-    """An entity that takes no notice of its cancellation, run apart as the host runs its functions."""
-
-    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        await run_apart(lambda: self._answer(json.loads(payload)))
-        return entity_answer("never")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("engine.drains")
-async def test_code_that_ignores_its_cancellation_does_not_stall_a_stop() -> None:
-    """It is left behind, and the store is closed: the next worker may begin."""
-    inner, started, may_end = MemoryStore(), asyncio.Event(), asyncio.Event()
-
-    async def go_on(_payload: dict[str, Any]) -> str:
-        started.set()
-        while not may_end.is_set():
-            with suppress(asyncio.CancelledError):
-                await may_end.wait()
-        return ""
-
-    engine = DurableTask(_Stubborn(go_on), inner, DurableSettings())
-    await engine.start()
-    await engine.hub.signal(KEY, "endless", None)
-    await asyncio.wait_for(started.wait(), 5)
-    stopping = asyncio.create_task(engine.stop(0))
-    has_stopped, _ = await asyncio.wait((stopping,), timeout=10)
-    may_end.set()
-    await stopping
-    assert has_stopped
-    assert [message.body.name for message in await inner.messages(None, 9)] == ["endless"]  # type: ignore[union-attr]
-
-
-async def _idle_worker(engine: RunningEngine) -> Worker:
-    """Return the worker once none of its pumps runs."""
-    worker = engine.engine._worker
-    while worker._pumps:
-        _, late = await asyncio.wait(list(worker._pumps.values()), timeout=5)
-        assert not late
-    return worker
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("engine.memory")
-async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
-    """Fifty orchestrations that ended, fifty that wait for an event: no mailbox, no task, no timer."""
-    async with running(SdkFunctions(build_app())) as engine:
-        for number in range(50):
-            await engine.hub.start("two_events", f"waits-{number}", None)
-            await engine.hub.start("chain", f"ends-{number}", None)
-        for number in range(50):
-            await engine.store.until_ended(f"ends-{number}")
-        worker = await _idle_worker(engine)
-        assert (worker._hinted, worker._pumps, len(worker._timers)) == (set(), {}, 0)
-
-
-@pytest.mark.behaviour("engine.memory")
-async def test_the_timer_of_an_ended_orchestration_is_forgotten() -> None:
-    """`approval` cancels a timer of 300 s; nobody remembers it afterwards."""
-    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
-        await engine.hub.start("approval", "a", None)
-        await engine.hub.raise_event("a", "go", "1")
-        await engine.store.until_ended("a")
-        worker = await _idle_worker(engine)
-        assert len(worker._timers) == 0
-        assert await engine.store.messages(None, 1) == []
-
-
-async def test_an_orchestrator_that_timed_out_is_tried_again() -> None:
-    """The real host abandons such an episode and runs it anew."""
-    clock, functions = ManualClock(), _TimesOut(SdkFunctions(build_app()))
-    async with running(functions, clock=clock) as engine:
-        await engine.hub.start("chain", "a", None)
-        clock.advance(await clock.next_alarm())
-        ended = await engine.store.until_ended("a")
-    assert ended.status.value == "Completed"
 
 
 @pytest.mark.behaviour("engine.terminated")
@@ -327,3 +168,58 @@ class _TimesOut:
             self._left -= 1
             raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
         return await self._inner.call(kind, name, payload)
+
+
+EARLIER = START - timedelta(days=1)
+
+
+@pytest.mark.behaviour("engine.overtaken-execution")
+@pytest.mark.parametrize(
+    ("name", "due", "handed"),
+    [
+        pytest.param("before", EARLIER, [([], "own"), (["before"], "own")], id="its entity changed"),
+        pytest.param("own", None, [([], "own")], id="its operation was done"),
+    ],
+)
+async def test_an_execution_that_another_process_overtook_is_refused(
+    tmp_path: Path, name: str, due: datetime | None, handed: list[tuple[list[str], str]]
+) -> None:
+    """It stood still inside an operation: what is still to do is handed out again with the state of now.
+
+    Neither takes a lock, like one whose folder is on a share that has none. The other one dies when it has committed.
+    """
+    store, seen, stands, may_go_on = (
+        SqliteStore(tmp_path),
+        list[tuple[list[str], str]](),
+        asyncio.Event(),
+        asyncio.Event(),
+    )
+    store.open()
+
+    async def note(payload: dict[str, Any]) -> str:
+        seen.append((json.loads(payload["state"] or "[]"), payload["batch"][0]["name"]))
+        stands.set()
+        await may_go_on.wait()
+        return entity_answer([*seen[-1][0], seen[-1][1]])
+
+    async def do_one(payload: dict[str, Any]) -> str:
+        if payload["batch"][0]["name"] != name:
+            await asyncio.Event().wait()
+        return entity_answer([name])
+
+    async def send(operation: str, at: datetime | None = None) -> None:
+        body = Operation(operation, operation, None)
+        await store.commit(Step(produced=(Outgoing(entity_target(KEY), body, at),), at=START))
+
+    await send("own")
+    async with running(ScriptedEntities(note), inner=SqliteStore(tmp_path), settings=ONE_BY_ONE) as slow:
+        await asyncio.wait_for(stands.wait(), 5)
+        if name != "own":
+            await send(name, due)
+        async with running(ScriptedEntities(do_one), inner=SqliteStore(tmp_path), settings=ONE_BY_ONE) as quick:
+            await quick.state_is(KEY, json.dumps([name]))
+        may_go_on.set()
+        await slow.store.until(lambda: _has_nothing_pending(slow.store))
+    await store.close()
+
+    assert seen == handed

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import grpc.aio
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationStatus
-from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.internal.orchestrator_service_pb2_grpc import TaskHubSidecarServiceStub
-from durabletask.task import ActivityContext, OrchestrationContext, when_all
+from durabletask.task import ActivityContext
 from durabletask.worker import TaskHubGrpcWorker
 
 from devhost.durable.engine import DurableTask
@@ -22,6 +20,7 @@ from devhost.durable.grpc.service import TaskHubServer
 from devhost.durable.grpc.workers import WORKERS, WorkerFunctions
 from devhost.durable.settings import DurableSettings
 from devhost.errors import AddressError
+from tests.devhost.durable.protobuf_functions import add, child, entity_counter
 from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
 
@@ -30,41 +29,6 @@ pytestmark = pytest.mark.behaviour("engine.workers")
 GUARD_SECONDS = 10
 DOUBLES = 3
 """How often `add` calls the activity."""
-
-
-Steps = Generator[Any, Any, Any]
-COUNTER = EntityInstanceId("entity_counter", "k")
-
-
-def add(context: OrchestrationContext, given: Any) -> Steps:
-    """Use each kind of function."""
-    first = yield context.call_activity("act_double", input=given)
-    both = yield when_all([context.call_activity("act_double", input=n) for n in (1, 2)])
-    yield context.create_timer(timedelta(seconds=5))
-    below = yield context.call_sub_orchestrator("child", input={"n": first})
-    total = yield context.call_entity(COUNTER, "add", 5)
-    context.signal_entity(COUNTER, "tell", 1)
-    return [first, both, below, total]
-
-
-def child(context: OrchestrationContext, given: Any) -> Any:
-    return {"got": given, "parent": context.parent_instance_id}
-
-
-def fails(context: OrchestrationContext, given: Any) -> Steps:
-    return (yield context.call_activity("act_fail", input=given))
-
-
-def entity_counter(context: EntityContext, given: Any) -> Any:
-    total = context.get_state(int, 0) + (given or 0)
-    context.set_state(total)
-    if context.operation == "tell":
-        context.signal_entity(EntityInstanceId("entity_counter", "other"), "add", total)
-    return total
-
-
-def act_fail(context: ActivityContext, given: Any) -> Any:
-    raise ValueError("no such number")
 
 
 @asynccontextmanager
@@ -82,25 +46,18 @@ async def hub() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def worker(address: str, acted: list[tuple[str, int]], part: str = "") -> AsyncIterator[None]:
-    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread.
-
-    It has all functions, or a `part` of them, for which alone it asks: those that `act`, or those that `run`.
-    """
+async def worker(address: str, acted: list[tuple[str, int]]) -> AsyncIterator[None]:
+    """Run a worker within the block; `acted` is what its activity did, and as which task. It blocks: in a thread."""
 
     def act_double(context: ActivityContext, given: Any) -> Any:
         acted.append((context.orchestration_id, context.task_id))
         return 2 * given
 
     made = TaskHubGrpcWorker(host_address=address, secure_channel=False)
-    for orchestrator in (add, child, fails) if part != "act" else ():
+    for orchestrator in (add, child):
         made.add_orchestrator(orchestrator)
-    for activity in (act_double, act_fail) if part != "run" else ():
-        made.add_activity(activity)
-    if part != "act":
-        made.add_entity(entity_counter)
-    if part:
-        made.use_work_item_filters()
+    made.add_activity(act_double)
+    made.add_entity(entity_counter)
     await asyncio.to_thread(made.start)
     try:
         yield
@@ -129,17 +86,7 @@ async def test_a_worker_runs_each_kind_of_function() -> None:
     assert acted == [(instance_id, number) for number in (1, 2, 3)]
 
 
-async def test_what_a_workers_activity_raises_fails_the_orchestration() -> None:
-    """With its sentence."""
-    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client, worker(address, []):
-        state = await ended(client, await client.schedule_new_orchestration("fails", input=1))
-
-    assert state.runtime_status is OrchestrationStatus.FAILED
-    assert "ValueError: no such number" in str(state.failure_details)
-
-
 async def test_work_waits_for_a_worker_and_goes_to_another_one_when_its_worker_is_gone() -> None:
-    """Whatever the worker had taken; it is completed once."""
     acted: list[tuple[str, int]] = []
     async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
         instance_id = await client.schedule_new_orchestration("add", input=4)
@@ -155,7 +102,6 @@ async def test_work_waits_for_a_worker_and_goes_to_another_one_when_its_worker_i
 
 
 async def test_abandoned_work_is_handed_out_again_and_completed_once() -> None:
-    """The second answer to it changes nothing."""
     async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
         instance_id = await client.schedule_new_orchestration("add", input=4)
         async with grpc.aio.insecure_channel(address) as channel:
@@ -181,102 +127,7 @@ def completed(item: pb.WorkItem, output: str) -> pb.OrchestratorResponse:
     return pb.OrchestratorResponse(instanceId=instance_id, completionToken=item.completionToken, actions=[action])
 
 
-async def test_a_worker_gets_no_more_at_once_than_it_takes() -> None:
-    """What is more goes to another worker, or to the same one once it has completed something."""
-    most_two = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=2)
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        grpc.aio.insecure_channel(address) as channel,
-        grpc.aio.insecure_channel(address) as other,
-    ):
-        stub = stub_of(channel)
-        stream = stub.GetWorkItems(most_two)
-        for instance_id in "abc":
-            await client.schedule_new_orchestration("add", instance_id=instance_id)
-        taken = [await asyncio.wait_for(stream.read(), GUARD_SECONDS) for _ in range(2)]
-        beside = stub_of(other).GetWorkItems(pb.GetWorkItemsRequest())
-        third = await asyncio.wait_for(beside.read(), GUARD_SECONDS)
-        await other.close()  # the third is to be done again
-        await stub.CompleteOrchestratorTask(completed(taken[0], "1"))
-        again = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-
-    assert [item.orchestratorRequest.instanceId for item in (*taken, third, again)] == ["a", "b", "c", "c"]
-
-
-async def test_the_end_of_a_workers_stream_leaves_what_another_one_has() -> None:
-    """Work that was abandoned belongs to the worker that took it since."""
-    one = pb.GetWorkItemsRequest(maxConcurrentOrchestrationWorkItems=1)
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        grpc.aio.insecure_channel(address) as first,
-        grpc.aio.insecure_channel(address) as second,
-    ):
-        for instance_id in "ab":
-            await client.schedule_new_orchestration("add", instance_id=instance_id)
-        stream = stub_of(first).GetWorkItems(one)
-        item = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        abandon = pb.AbandonOrchestrationTaskRequest(completionToken=item.completionToken)
-        await stub_of(first).AbandonTaskOrchestratorWorkItem(abandon)
-        behind = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        others = stub_of(second).GetWorkItems(pb.GetWorkItemsRequest())
-        taken = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-        await first.close()
-        back = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-        await client.schedule_new_orchestration("add", instance_id="c")
-        last = await asyncio.wait_for(others.read(), GUARD_SECONDS)
-
-    ids = [each.orchestratorRequest.instanceId for each in (item, behind, taken, back, last)]
-    assert ids == ["a", "b", "a", "b", "c"]
-
-
-async def test_a_worker_gets_only_what_its_filters_name() -> None:
-    """The SDK's own filters: one worker has the activities alone, and is connected first."""
-    acted: list[tuple[str, int]] = []
-    async with (
-        hub() as address,
-        AsyncTaskHubGrpcClient(host_address=address) as client,
-        worker(address, acted, "act"),
-    ):
-        instance_id = await client.schedule_new_orchestration("add", input=4)
-        async with worker(address, [], "run"):
-            state = await ended(client, instance_id)
-
-    assert state.get_output() == [8, [2, 4], {"got": {"n": 8}, "parent": instance_id}, 5]
-    assert len(acted) == DOUBLES
-
-
-async def test_a_filter_may_name_the_versions_of_an_orchestration() -> None:
-    """One of another version waits for another worker."""
-    filters = pb.WorkItemFilters(orchestrations=[pb.OrchestrationFilter(name="add", versions=["2"])])
-    async with hub() as address, AsyncTaskHubGrpcClient(host_address=address) as client:
-        for instance_id, version in (("a", "1"), ("b", "2")):
-            await client.schedule_new_orchestration("add", instance_id=instance_id, version=version)
-        async with grpc.aio.insecure_channel(address) as channel:
-            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest(workItemFilters=filters))
-            first = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-        async with grpc.aio.insecure_channel(address) as channel:
-            stream = stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest())
-            any_version = await asyncio.wait_for(stream.read(), GUARD_SECONDS)
-
-    assert (first.orchestratorRequest.instanceId, any_version.orchestratorRequest.instanceId) == ("b", "a")
-
-
-async def test_an_apps_host_has_no_work_for_workers() -> None:
-    """It says so."""
-    clock = FastClock()
-    engine = DurableTask(WorkerFunctions(), MemoryStore(), DurableSettings(), clock, protocol=WORKERS)
-    server = TaskHubServer(engine.hub, clock)
-    address = (await server.start()).removeprefix("http://")
-    async with grpc.aio.insecure_channel(address) as channel:
-        with pytest.raises(grpc.RpcError, match="no workers"):
-            await stub_of(channel).GetWorkItems(pb.GetWorkItemsRequest()).read()
-    await server.stop()
-
-
 async def test_a_port_that_is_in_use_is_refused() -> None:
-    """By a sentence that names it."""
     clock = FastClock()
     engine = DurableTask(WorkerFunctions(), MemoryStore(), DurableSettings(), clock, protocol=WORKERS)
     async with hub() as address:

@@ -1,4 +1,4 @@
-"""Queues before whole hosts: durable clients, killed hosts, two hosts, and a storage that is away."""
+"""Queues before whole hosts: killed hosts, two hosts, and a storage that is away."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Queues:
     def __init__(self, storage: Storage, folder: Path) -> None:
         self.storage = storage
         self._folder = shutil.copytree(APPS / "storage", folder / "app", ignore=shutil.ignore_patterns(".devhost"))
-        self.started, self.held, self.counted = storage.queue(), storage.queue(), storage.queue()
+        self.held, self.counted = storage.queue(), storage.queue()
 
     @contextmanager
     def host(self, account: str = "", group: str = "") -> Iterator[RunningHost]:
         """Run a host of the app, or of one of its groups."""
-        names = {"STARTED": self.started, "HELD": self.held, "COUNTED": self.counted}
+        names = {"HELD": self.held, "COUNTED": self.counted}
         environ = {"AzureWebJobsStorage": account or self.storage.setting, **names}
         options = ("--group", group) if group else ()
         with RunningHost(self._folder, "--port", "0", *options, environ=environ) as host:
@@ -61,14 +61,6 @@ class Queues:
 def queues(storage: Storage, tmp_path: Path) -> Queues:
     """Queues of the test's own."""
     return Queues(storage, tmp_path)
-
-
-@pytest.mark.behaviour("devhost.queue-trigger")
-def test_a_message_starts_an_orchestration(queues: Queues) -> None:
-    """By the durable client beside the trigger."""
-    with queues.host() as host:
-        queues.storage.send(queues.started, "hello")
-        host.wait_for("exclaimed hello", 20)
 
 
 @pytest.mark.behaviour("devhost.queue-kill")
@@ -99,7 +91,6 @@ def is_made(queues: Queues) -> bool:
 
 @pytest.mark.behaviour("devhost.queue-trigger")
 async def test_two_hosts_part_the_messages_of_a_queue(queues: Queues) -> None:
-    """Each message is worked on once."""
     for number in range(DRAINED):
         queues.storage.send(queues.counted, f"{number}")
     group = "function:count"
@@ -125,10 +116,10 @@ def test_a_storage_that_comes_later_is_listened_to_then(queues: Queues, npm_pack
     later.stop()
 
     assert line == (
-        f"Not listening: count, hold, start. Nothing answers at {origins['Queue'].removeprefix('http://')}, which "
+        f"Not listening: count, hold. Nothing answers at {origins['Queue'].removeprefix('http://')}, which "
         "AzureWebJobsStorage names. Start Azurite (npx azurite); they listen as soon as it answers."
     )
-    assert (status, again) == (500, "Listening: count, hold, start.")
+    assert (status, again) == (500, "Listening: count, hold.")
 
 
 @pytest.mark.behaviour("devhost.storage-away")

@@ -24,12 +24,10 @@ RETURNS = {
 
 
 def _responses() -> dict[str, func.HttpResponse]:
-    cookie = "a=1; Path=/p; HttpOnly; Secure; SameSite=Lax; Max-Age=60; Domain=x.test"
     return {
         "response": func.HttpResponse('{"a":1}', mimetype="application/json"),
         "no_content": func.HttpResponse("body", status_code=204),
         "odd_status": func.HttpResponse("odd", status_code=599),
-        "cookies": func.HttpResponse("c", headers={"Set-Cookie": cookie}),
         "wrong_length": func.HttpResponse("h", headers={"Content-Length": "99"}),
         "latin": func.HttpResponse("é", charset="latin-1", mimetype="text/html"),
     }

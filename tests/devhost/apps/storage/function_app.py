@@ -88,13 +88,6 @@ def read_text(req: func.HttpRequest, blob: str) -> str:
     return repr(blob)
 
 
-@app.route(route="guid/{container}", methods=["POST"])
-@app.blob_output(arg_name="out", path="{container}/{rand-guid}/{DateTime}.txt", connection=ACCOUNT)
-def write_under_a_guid(req: func.HttpRequest, out: func.Out[str]) -> str:
-    out.set("here")
-    return "ok"
-
-
 @app.route(route="both/{container}", methods=["POST"])
 @app.queue_output(arg_name="queue", queue_name="{container}", connection=ACCOUNT)
 @app.blob_output(arg_name="blob", path="{container}/both.txt", connection=ACCOUNT)
@@ -102,23 +95,6 @@ def both(req: func.HttpRequest, queue: func.Out[str], blob: func.Out[str]) -> st
     blob.set("blob")
     queue.set("x" * 70000)
     return "ok"
-
-
-@app.queue_trigger(arg_name="msg", queue_name="%STARTED%", connection=ACCOUNT)
-@app.durable_client_input(client_name="client")
-async def start(msg: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    await client.start_new("answer", msg.id, msg.get_body().decode())
-
-
-@app.orchestration_trigger(context_name="context")
-def answer(context: df.DurableOrchestrationContext):  # type: ignore[no-untyped-def]
-    return (yield context.call_activity("exclaim", context.get_input()))
-
-
-@app.activity_trigger(input_name="text")
-def exclaim(text: str) -> str:
-    print(f"exclaimed {text}", flush=True)
-    return f"{text}!"
 
 
 @app.queue_trigger(arg_name="msg", queue_name="%HELD%", connection=ACCOUNT)

@@ -1,4 +1,4 @@
-"""Functions on the FastAPI extension's types, beside one on the classic ones."""
+"""Functions on the FastAPI extension's types."""
 
 import asyncio
 
@@ -33,16 +33,6 @@ async def results(req: Request):
     if kind == "refuse":
         raise HTTPException(status_code=418, detail="a teapot")
     return {"dict": {"a": [1]}, "none": None, "text": "t", "number": 5}[kind]
-
-
-@app.route(route="threaded")
-def threaded(req: Request) -> Response:
-    return Response(f"hello {req.query_params['name']}", media_type="text/plain")
-
-
-@app.route(route="empty")
-async def empty(req: Request) -> Response:
-    return Response()
 
 
 @app.route(route="stream")
@@ -80,8 +70,3 @@ async def breaks(req: Request) -> StreamingResponse:
         raise ValueError("not for callers")
 
     return StreamingResponse(chunks())
-
-
-@app.route(route="classic/{name}")
-def classic(req: func.HttpRequest) -> func.HttpResponse:
-    return func.HttpResponse(f"classic {req.route_params['name']}")
