@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 import pytest
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError, ServiceResponseError
+from azure.core.exceptions import AzureError, HttpResponseError, ServiceResponseError
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError
 from azure.data.tables.aio import TableClient as AsyncTableClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
 
-from tests.support.azurite import NAME, Azurite
+from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
 
 GUARD_SECONDS = 5.0
@@ -94,12 +94,6 @@ def test_a_fault_that_never_fired_fails_the_test_that_set_it() -> None:
         FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy,
     ):
         proxy.set("busy", path="/runs")
-
-
-def test_an_option_that_a_fault_does_not_take_is_refused_where_it_is_set() -> None:
-    """And not inside the proxy, where nobody would see it."""
-    with FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy, pytest.raises(TypeError, match="seconds"):
-        proxy.set("busy", seconds=3)
 
 
 def test_a_fault_that_breaks_inside_the_proxy_fails_the_test_that_set_it() -> None:
@@ -278,23 +272,6 @@ def test_a_fault_for_a_share_of_the_requests_fires_as_chance_has_it(proxy: Fault
 
 @pytest.mark.slow
 @pytest.mark.behaviour("storage.faults")
-def test_a_client_that_repeats_comes_through_a_busy_account(azurite: Azurite, proxy: FaultProxy, shop: Shop) -> None:
-    """As the clients do by themselves; each turn is one that fired."""
-    fault = proxy.set("busy", kind="write", times=2, retry_after=0)
-    if shop.service == "Blob":
-        account = BlobServiceClient.from_connection_string(proxy.connection_string, retry_total=3, initial_backoff=0)
-        account.create_container(f"test-{uuid.uuid4().hex}")
-    else:
-        service = TableServiceClient.from_connection_string(
-            proxy.connection_string, retry_total=3, retry_backoff_factor=0
-        )
-        service.create_table(f"test{uuid.uuid4().hex}")
-
-    assert fault.fired == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
 @pytest.mark.parametrize(
     ("entries", "pages"), [(2, [["a", "b"], ["c", "d"], ["e"]]), (0, [[], [], ["a", "b", "c", "d", "e"]])]
 )
@@ -308,51 +285,6 @@ def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
 
     assert shop.names() == pages
     assert fault.fired == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_page_that_has_no_more_than_that_is_not_called_cut(proxy: FaultProxy, shop: Shop) -> None:
-    """The fault waits for a page that it can cut."""
-    shop.put("a")
-    shop.put("b")
-    fault = proxy.set("page cut", entries=2)
-    assert (shop.names(), fault.fired) == ([["a", "b"]], 0)
-    shop.put("c")
-
-    assert (shop.names(), fault.fired) == ([["a", "b"], ["c"]], 1)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_page_for_which_fewer_were_asked_is_not_widened(proxy: FaultProxy, table: TableClient) -> None:
-    """The client's own limit holds."""
-    for name in "abc":
-        table.create_entity(row(name))
-    fault = proxy.set("page cut", entries=2)
-
-    pages = [len(list(page)) for page in table.list_entities(results_per_page=1).by_page()]
-
-    assert (pages, fault.fired) == ([1, 1, 1], 0)
-    assert (len(rows_of(table)), fault.fired) == (3, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-@pytest.mark.parametrize(
-    ("index", "status", "code"), [(0, 409, "EntityAlreadyExists"), (1, 412, "UpdateConditionNotSatisfied")]
-)
-def test_a_part_of_a_batch_fails_and_nothing_is_applied(
-    proxy: FaultProxy, table: TableClient, index: int, status: int, code: str
-) -> None:
-    """The client names the change by its place."""
-    proxy.set("part refused", index=index, status=status)
-
-    with pytest.raises(TableTransactionError) as raised:
-        table.submit_transaction([("create", row("a")), ("create", row("b"))])
-
-    assert (raised.value.index, raised.value.status_code, raised.value.error_code) == (index, status, code)
-    assert rows_of(table) == []
 
 
 @pytest.mark.slow
@@ -372,20 +304,6 @@ def test_a_refused_part_is_told_as_azurite_tells_a_real_one(proxy: FaultProxy, t
 
     assert seen[0::2] == seen[1::2]
     assert len(set(seen)) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_batch_whose_answer_is_dropped_was_applied_whole(proxy: FaultProxy, table: TableClient) -> None:
-    """So that its repeat is refused as if somebody else had been there."""
-    changes = [("create", row(name)) for name in "abc"]
-    proxy.set("answer dropped", path=r"\$batch")
-    with pytest.raises(ServiceResponseError):
-        table.submit_transaction(changes)
-
-    with pytest.raises(TableTransactionError, match="EntityAlreadyExists"):
-        table.submit_transaction(changes)
-    assert rows_of(table) == ["a", "b", "c"]
 
 
 PARTS = {f"part{n}": b"x" * 60_000 for n in range(18)}
@@ -449,18 +367,6 @@ def test_azurite_takes_what_azure_refuses(azurite: Azurite, table: TableClient) 
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_an_account_that_is_away_refuses_connections_and_comes_back(proxy: FaultProxy, shop: Shop) -> None:
-    """At the same address; connections that were kept are ended too."""
-    shop.put("one")
-    with proxy.away(), pytest.raises(ServiceRequestError):
-        shop.put("two")
-
-    shop.put("three")
-    assert shop.names() == [["one", "three"]]
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("storage.proxy-passes")
 async def test_async_clients_and_large_bodies_pass(
     azurite: Azurite, proxy: FaultProxy, container: ContainerClient, table: TableClient
@@ -482,17 +388,3 @@ async def test_async_clients_and_large_bodies_pass(
 
 async def _content(blob: Any) -> bytes:
     return bytes(await (await blob.download_blob()).readall())
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.proxy-passes")
-def test_the_queue_service_is_behind_it_too(azurite: Azurite, proxy: FaultProxy) -> None:
-    """The answer is the emulator's own, and faults are of the service that they name."""
-    proxy.set("busy", service="Queue", skip=1)
-    requested = f"/{NAME}/jobs/messages?numofmessages=1"
-    httpx.get(proxy.origins["Blob"] + requested)
-    through, busy = (httpx.get(proxy.origins["Queue"] + requested) for _ in range(2))
-    direct = httpx.get(azurite.origins["Queue"] + requested)
-
-    assert (through.status_code, through.headers["server"]) == (direct.status_code, direct.headers["server"])
-    assert busy.status_code == 503

@@ -54,11 +54,3 @@ def test_a_command_whose_connection_breaks_was_done_or_not(
             redis.set("mine", 1)
 
         assert redis.get("mine") == was_done
-
-
-@pytest.mark.behaviour("storage.faults-fire")
-def test_a_fault_of_redis_that_never_fired_fails_the_test_that_set_it(redis_server: RedisServer) -> None:
-    """Unless it may miss."""
-    proxy = RedisFaultProxy(redis_server.url)
-    with pytest.raises(AssertionError, match=r"Set, and never fired: 'slow' \(mine\)\. "), proxy:
-        proxy.set("slow", text="mine", seconds=0.1)

@@ -1,10 +1,7 @@
 """What the threads' log in Redis promises beyond the contract, on real servers: scripts, failures, files, watches."""
 
 import asyncio
-import contextlib
 import logging
-import statistics
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -13,18 +10,16 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from hosting.core.stores.contract import MOST_EVENTS, MOST_PAYLOAD_BYTES, Appended, Conflict, Row, Unknown
+from hosting.core.stores.contract import MOST_EVENTS, Appended, Conflict, Row, Unknown
 from hosting.core.stores.redis import RedisThreadStore
 from hosting.errors import LogUnavailableError
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer, find_server, free_port
 
-ROOT = Path(__file__).resolve().parents[2]
 THREAD = "{hub/joker.app~thread}"
 GUARD_SECONDS = 20
 NOBODY_CAME = 30.0
-WAKES = 50
 SECRET = b"what was said"
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--rdbcompression", "no")
 ROWS = (Row("run-1", 1, SECRET), Row("key-1", 1, SECRET))
@@ -288,28 +283,6 @@ async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: 
 
 
 @pytest.mark.behaviour("log.watch")
-async def test_a_watch_wakes_across_processes(
-    redis_server: RedisServer, server: Any, store: RedisThreadStore, record_property: Callable[[str, object], None]
-) -> None:
-    """Each append by this process wakes the other, which waits for it at the server and nowhere else."""
-    head, seconds, woken = None, [], []
-    async with watching_process(redis_server.url) as printed:
-        for position in range(WAKES):
-            await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
-            began = time.monotonic()
-            head = await write(store, head, b"%d" % position)
-            line = await asyncio.wait_for(printed.readline(), GUARD_SECONDS)
-            woken.append(int(line.split()[0]))
-            seconds.append(float(line.split()[1]) - began)
-
-    assert woken == list(range(WAKES))
-    middle, longest = statistics.median(seconds) * 1000, max(seconds) * 1000
-    record_property(
-        "measured", f"redis watch: append to wake in another process {middle:.1f} ms, at most {longest:.1f}"
-    )
-
-
-@pytest.mark.behaviour("log.watch")
 async def test_those_who_watch_one_thread_share_a_connection_and_too_many_threads_are_not_watched(
     redis_server: RedisServer, server: Any
 ) -> None:
@@ -356,23 +329,6 @@ async def test_a_watch_of_a_server_that_ends_is_told(own_server: Callable[..., R
     await store.close()
 
 
-@pytest.mark.behaviour("log.close")
-async def test_a_closed_store_has_no_connection_left(store: RedisThreadStore, server: Any) -> None:
-    """Also where an append was under way and somebody watched."""
-    appending = asyncio.ensure_future(write(store, None, b"one"))
-    watching = asyncio.ensure_future(store.watch(ELSEWHERE, 0, NOBODY_CAME))
-    await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
-    large = [bytes(MOST_PAYLOAD_BYTES)] * 8
-    again = asyncio.ensure_future(write(store, await appending, *large))
-    await asyncio.sleep(0)
-
-    await store.close()
-
-    assert (await again).position == 9
-    assert not await watching
-    await until(lambda: server.info("clients"), lambda info: info["connected_clients"] == 1)
-
-
 @pytest.mark.behaviour("log.stale-never-writes")
 async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
     store: RedisThreadStore, server: Any
@@ -384,20 +340,6 @@ async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
     assert await store.append(ADDRESS, head, behind(head, b"three")) == Conflict(None)
     assert await store.append(ADDRESS, None, behind(None, b"anew", rows=ROWS)) == Unknown()
     assert await whole(store, ["run-1"]) == (None, [(1, b"one"), (2, b"two")], [None])
-
-
-@contextlib.asynccontextmanager
-async def watching_process(url: str) -> AsyncIterator[asyncio.StreamReader]:
-    """Run a process that watches the thread and prints when it was woken; none is left behind."""
-    program = [sys.executable, "-m", "tests.contracts.thread_watching_process", "redis", url, str(WAKES)]
-    process = await asyncio.create_subprocess_exec(*program, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
-    assert process.stdout is not None
-    try:
-        yield process.stdout
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 async def until(ask: Callable[[], Awaitable[Any]], is_so: Callable[[Any], bool]) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
-from hosting.core.stores.sqlite_file import BEGIN_RECLAIM, reclaim
+from hosting.core.stores.sqlite_file import BEGIN_RECLAIM
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
@@ -121,19 +121,6 @@ async def test_a_file_that_was_removed_while_it_was_open_takes_nothing_more(
     assert isinstance(await store.append(ADDRESS, head, append), Appended)
 
 
-@pytest.mark.behaviour("log.compare-and-append")
-async def test_a_burst_over_many_threads_is_written_for_each(store: SqliteThreadStore) -> None:
-    """What is queued together is committed together, those among it that are refused too."""
-    addresses = [Address("joker", f"thread-{n}") for n in range(200)]
-    stale = StoredHead(1, "id", b"", "never was")
-
-    refused = asyncio.gather(*(store.append(address, stale, behind(stale, b"stale")) for address in addresses))
-    await asyncio.gather(*(write(store, None, str(n).encode(), address=a) for n, a in enumerate(addresses)))
-
-    assert len(set(map(type, await refused))) == 1
-    assert [await texts(store, address=a) for a in addresses] == [[(1, str(n).encode())] for n in range(200)]
-
-
 @pytest.mark.behaviour("log.erase")
 @pytest.mark.parametrize("seed", range(5))
 async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path, seed: int) -> None:
@@ -196,33 +183,6 @@ async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
     assert await whole(other, ["run-1"], ELSEWHERE) == (kept, [(1, b"kept")], [Row("run-1", 1, b"r")])
     await asyncio.gather(store.close(), other.close())
     assert path.stat().st_size < 600 * 3000 / 3
-
-
-async def test_a_file_that_is_mostly_needed_is_not_written_anew(path: Path) -> None:
-    """It is looked at again when it has doubled: whatever it holds, writing it anew is rare."""
-    store = SqliteThreadStore(path, "hub", reclaimed_bytes=0)
-    await write(store, None, *(bytes([n]) * 3000 for n in range(1, 101)))
-
-    await store.trim(ADDRESS, 49, 0)
-
-    assert counted(path) == (True, 49)
-    await store.trim(ADDRESS, 60, 0)
-    assert counted(path) == (True, 60)
-    await store.close()
-
-
-async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
-    store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Somebody else writes for longer than the store's patience."""
-    head = await write(store, None, b"one", b"two")
-    await store.trim(ADDRESS, 1, 0)
-    with contextlib.closing(THREADS.connect(path, "NORMAL")) as holder:
-        holder.execute("BEGIN IMMEDIATE")
-        reclaim(path, busy_seconds=0.05)
-
-    assert caplog.messages == [f"The space of deleted data in {path} is not freed yet: database is locked"]
-    assert await whole(store) == (head, [(2, b"two")], [])
 
 
 async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: SqliteThreadStore, path: Path) -> None:
@@ -292,14 +252,6 @@ async def until_nobody_looks() -> None:
     while any(thread.name == "watch of threads" for thread in threading.enumerate()):
         assert asyncio.get_running_loop().time() < end
         await asyncio.to_thread(lambda: None)
-
-
-def counted(path: Path) -> tuple[bool, int]:
-    """Return whether the file was looked at, and how many empty payloads it has."""
-    question = "SELECT looked_at_pages > 0, (SELECT count(*) FROM payload WHERE bytes IS NULL) FROM space"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        is_looked_at, empty = connection.execute(question).fetchone()
-    return bool(is_looked_at), empty
 
 
 def canary(address: Address) -> bytes:

@@ -14,10 +14,6 @@ import pytest
 from azure.data.tables import TableClient
 
 from hosting.core.stores.contract import (
-    MOST_APPEND_BYTES,
-    MOST_EVENTS,
-    MOST_HEAD_BYTES,
-    MOST_PAYLOAD_BYTES,
     Append,
     Appended,
     Conflict,
@@ -31,7 +27,7 @@ from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from hosting.ports import MOST_ROWS
 from tests.contracts.thread_appends import ADDRESS, behind, texts, whole, write
-from tests.support.azurite import KEY, Azurite
+from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
 from tests.support.storage_calls import by_kind
 
@@ -136,40 +132,6 @@ async def test_an_append_without_an_answer_is_unknown_and_given_again_is_written
     assert await whole(there, ["key-1"]) == (newest, [(1, b"one"), (2, b"two"), (3, b"three")], [row])
 
 
-@pytest.mark.behaviour("log.repeated-append")
-@pytest.mark.parametrize("fault", DONE, ids=str)
-async def test_an_append_without_an_answer_is_known_as_done_behind_anothers(
-    there: TablesThreadStore, impatient: TablesThreadStore, fault_proxy: FaultProxy, fault: Fault
-) -> None:
-    """The head names the other one by now; the events still name this one."""
-    append = behind(None, b"mine", b"too")
-    fault_proxy.set(fault.name, path=BATCH, **fault.options)
-    assert await impatient.append(ADDRESS, None, append) == Unknown()
-    while (head := await there.head(ADDRESS)) is None:
-        pass
-    newest = await write(there, head, b"theirs")
-
-    repeated = await appended(impatient, None, append)
-
-    assert repeated.append_id == append.head.append_id
-    assert await whole(there) == (newest, [(1, b"mine"), (2, b"too"), (3, b"theirs")], [])
-    assert await impatient.append(ADDRESS, repeated, behind(repeated, b"stale")) == Conflict(newest)
-
-
-@pytest.mark.behaviour("log.repeated-append")
-async def test_an_append_that_was_not_done_is_refused_when_another_one_came_first(
-    here: TablesThreadStore, there: TablesThreadStore, fault_proxy: FaultProxy
-) -> None:
-    """It is not taken for done because something stands at its position."""
-    fault_proxy.set("request lost", path=BATCH)
-    append = behind(None, b"mine")
-    assert await here.append(ADDRESS, None, append) == Unknown()
-    head = await write(there, None, b"theirs", b"too")
-
-    assert await here.append(ADDRESS, None, append) == Conflict(head)
-    assert await texts(there) == [(1, b"theirs"), (2, b"too")]
-
-
 @pytest.mark.behaviour("log.away")
 @pytest.mark.parametrize("status", [503, 429])
 async def test_an_account_that_is_busy_says_when_to_come_again(
@@ -232,21 +194,6 @@ async def test_what_cannot_succeed_is_unknown_and_its_cause_is_logged_once(
     assert output[1][1].endswith("AgentLog can be used again.")
 
 
-@pytest.mark.behaviour("log.tables-cause")
-@pytest.mark.parametrize("key", ["c2VjcmV0", "no key at all!"])
-async def test_a_wrong_key_is_unknown_and_its_cause_is_logged(
-    azurite: Azurite, open_tables: OpenStore, caplog: pytest.LogCaptureFixture, key: str
-) -> None:
-    """Whether the account says so or the client; the key is not in the log."""
-    store = open_tables(azurite.connection_string.replace(KEY, key))
-
-    assert await store.append(ADDRESS, None, behind(None, b"one")) == Unknown()
-
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert "AgentLog cannot be used: " in caplog.text
-    assert key not in caplog.text
-
-
 VERBS: dict[str, tuple[str, Callable[[TablesThreadStore, StoredHead], Awaitable[object]]]] = {
     "head": ("", lambda store, _: store.head(ADDRESS)),
     "row": ("", lambda store, _: store.row(ADDRESS, "key-1")),
@@ -289,20 +236,6 @@ async def test_a_trim_that_was_broken_off_shows_by_its_events(
 
     assert await there.row(ADDRESS, "key-1") is None
     assert await texts(there) == [(1, b"one")]
-
-
-@pytest.mark.behaviour("log.away")
-async def test_an_account_that_is_away_and_back_is_used_again(here: TablesThreadStore, fault_proxy: FaultProxy) -> None:
-    """By the same store: it connects anew."""
-    head = await write(here, None, b"one")
-    append = behind(head, b"two")
-    with fault_proxy.away():
-        assert await here.append(ADDRESS, head, append) == Unknown()
-        with pytest.raises(LogUnavailableError):
-            await here.events(ADDRESS, 0)
-
-    await appended(here, head, append)
-    assert await texts(here) == [(1, b"one"), (2, b"two")]
 
 
 @pytest.mark.behaviour("log.tables-pages")
@@ -367,33 +300,6 @@ async def test_an_erasure_that_meets_a_change_looks_again(
     await here.erase(ADDRESS, 1)
 
     assert await whole(there, ["key-1"]) == (head, [], [Row("key-1", 1, b"")])
-
-
-LARGEST = b"l" * MOST_PAYLOAD_BYTES
-LIMITS: dict[str, tuple[tuple[bytes, ...], tuple[Row, ...]]] = {
-    "large events": ((LARGEST,) * 8, ()),
-    "many events": ((b"e" * (MOST_APPEND_BYTES // MOST_EVENTS),) * MOST_EVENTS, ()),
-    "empty events": ((b"",) * MOST_EVENTS, ()),
-    "large rows": ((), tuple(Row(f"key-{number}", 0, LARGEST) for number in range(8))),
-    "many rows": (
-        (b"e" * (MOST_APPEND_BYTES - MOST_ROWS * 40_000),),
-        tuple(Row(f"key-{number}", 1, b"r" * 40_000) for number in range(MOST_ROWS)),
-    ),
-}
-
-
-@pytest.mark.behaviour("log.limits")
-@pytest.mark.parametrize("name", LIMITS)
-async def test_an_append_at_the_limits_is_one_batch_that_azure_takes(
-    here: TablesThreadStore, there: TablesThreadStore, name: str
-) -> None:
-    """The proxy refuses what Azure does: 1 MiB an entity, 64 KiB a property, 4 MiB and 100 entities a batch."""
-    events, rows = LIMITS[name]
-
-    head = await write(here, None, *events, rows=rows, payload=b"h" * MOST_HEAD_BYTES)
-
-    stands = (head, list(enumerate(events, start=1)), list(rows))
-    assert await whole(there, [row.name for row in rows]) == stands
 
 
 @pytest.mark.behaviour("log.forget")

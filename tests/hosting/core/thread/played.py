@@ -5,6 +5,7 @@ from __future__ import annotations
 from hosting.core.thread.commands import Command
 from hosting.core.thread.conversation import Snapshot, resume
 from hosting.core.thread.events import Event
+from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import Run, fold_run
 from hosting.names import Address
 from state.codec import read, write
@@ -52,18 +53,19 @@ def conversation_of(thread: Thread, stored: Conversation | None = None) -> Conve
     return begun.apply(numbered(thread)[begun.since :]).conversation
 
 
-def stored(thread: Thread) -> Conversation:
-    """Return the document that the entity stores now, as it is read again."""
-    begun = resume(None, thread.head)
+def stored(thread: Thread, count: int | None = None) -> Conversation:
+    """Return the document that the entity stored behind so many events, or stores now, as it is read again."""
+    events = numbered(thread)[:count]
+    head = fold(NEW, [event for _, event in events])
+    begun = resume(None, head)
     assert isinstance(begun, Snapshot)
-    return read(write(begun.apply(numbered(thread)).document(thread.head.epoch)))
+    return read(write(begun.apply(events).document(head.epoch)))
 
 
 def conversations(thread: Thread) -> list[Conversation]:
     """Return the conversation as each reader has it, whatever document the entity stored before, or none."""
-    events, begun = numbered(thread), Snapshot(read(None), 0, 0, {})
-    documents = [begun.apply(events[:count]).document(thread.head.epoch) for count in range(len(events) + 1)]
-    return [conversation_of(thread, document) for document in (None, *(read(write(each)) for each in documents))]
+    documents = [stored(thread, count) for count in range(1, len(thread.events) + 1)]
+    return [conversation_of(thread, document) for document in (None, *documents)]
 
 
 def texts(thread: Thread) -> list[str]:

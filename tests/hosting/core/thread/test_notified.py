@@ -73,13 +73,3 @@ def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None
     assert notified(thread) == [False, True, False, False]
     assert (type(first).__name__, second) == ("Change", Unchanged())
     assert [one and one.code for one in gone] == ["thread_deleting", "thread_deleted"]
-
-
-def test_a_thread_with_a_receiver_is_kept_from_a_version_that_has_none() -> None:
-    """It would end the task and notify nobody; a task without one, it may end."""
-    thread = Thread()
-    thread.do(asking(OF_TASK))
-    before = thread.head.v
-    thread.do(SET)
-
-    assert (before, thread.head.v) == (1, 7)

@@ -6,17 +6,8 @@ from hosting.core.thread.commands import CancelRun, ClaimRun, DeleteThread, Reco
 from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
 from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run
 from hosting.core.thread.run_request import Decision
-from hosting.names import Address
+from tests.hosting.core.thread.played import ADDRESS, run_of
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
-
-ADDRESS = Address.of("Helper", "t1")
-
-
-def run_of(thread: Thread, run_id: str = "r1") -> Run:
-    """Return the run as the thread's events tell it."""
-    run = fold_run(ADDRESS, run_id, enumerate(thread.events, start=1))
-    assert run is not None
-    return run
 
 
 def words(offset: int, text: str) -> Delta:
@@ -158,16 +149,3 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
     run = run_of(thread)
 
     assert (run.state, run.end, run.last) == (Gone(3), None, 3)
-
-
-@pytest.mark.behaviour("thread.delete")
-def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> None:
-    """The deletion is no event of it."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1"))
-    thread.do(DeleteThread(NOW))
-
-    run = run_of(thread)
-
-    assert (run.state, run.last) == (Ended(3, completed("r1")), 3)
