@@ -52,23 +52,6 @@ async def test_entries_are_read_as_they_were_put_by_any_process(open_archive: Op
     assert await other.read(VOLUME, 9, 9) == entries(9, 9)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}', '{"a":" "}', '{"a":12345678901234567890.5}']
-)
-async def test_an_entry_comes_back_as_the_text_it_was(open_archive: OpenArchive, text: str) -> None:
-    """Letters of every plane, halves of them, and numbers that some stores would round."""
-    await open_archive().put(VOLUME, 1, [text, "{}"])
-
-    assert await open_archive().read(VOLUME, 1, 2) == [text, "{}"]
-
-
-async def test_an_entry_that_is_laid_out_in_lines_comes_back_as_the_value_it_was(open_archive: OpenArchive) -> None:
-    """Another program may have written it."""
-    await open_archive().put(VOLUME, 1, ['{\n  "a": 1\r\n}', "{}"])
-
-    assert [json.loads(entry) for entry in await open_archive().read(VOLUME, 1, 2)] == [{"a": 1}, {}]
-
-
 @pytest.mark.behaviour("archive.put-again")
 async def test_what_is_put_again_stands_once(open_archive: OpenArchive) -> None:
     """A move that was broken off is done again, cut at another place: nothing is lost or doubled."""
@@ -90,17 +73,6 @@ async def test_the_newer_entry_of_a_position_stands(open_archive: OpenArchive) -
     assert await open_archive().read(VOLUME, 1, 4) == entries(1, 4, "new")
 
 
-@pytest.mark.behaviour("archive.put-again")
-async def test_a_late_writer_takes_nothing_away(open_archive: OpenArchive) -> None:
-    """A process that was thought dead puts what others have long put, and less of it."""
-    archive = open_archive()
-    await archive.put(VOLUME, 1, entries(1, 8))
-
-    await open_archive().put(VOLUME, 1, entries(1, 3))
-
-    assert await archive.read(VOLUME, 1, 8) == entries(1, 8)
-
-
 @pytest.mark.behaviour("archive.tells-what-is-missing")
 @pytest.mark.parametrize(("first", "last", "missing"), [(1, 5, 4), (4, 4, 4), (9, 12, 11)])
 async def test_an_entry_that_is_not_there_is_named(
@@ -113,24 +85,6 @@ async def test_an_entry_that_is_not_there_is_named(
 
     with pytest.raises(ArchiveIncompleteError, match=f"lacks entry {missing} of"):
         await archive.read(VOLUME, first, last)
-
-
-async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
-    """Other agents, threads whose ids begin alike, and the same thread after a reset."""
-    archive = open_archive()
-    volumes = [
-        VOLUME,
-        Volume(PLACE, 1),
-        Volume(StoreKey("joker", "thread-2"), 0),
-        Volume(StoreKey("poet", "thread"), 0),
-    ]
-
-    for number, volume in enumerate(volumes):
-        await archive.put(volume, 1, entries(1, 2, f"of {number}"))
-
-    assert [await archive.read(volume, 1, 2) for volume in volumes] == [
-        entries(1, 2, f"of {number}") for number in range(4)
-    ]
 
 
 async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:

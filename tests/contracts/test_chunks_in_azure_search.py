@@ -96,8 +96,3 @@ def test_what_is_no_address_of_a_service_is_refused(value: str) -> None:
     """With the setting's name and an address that would do."""
     with pytest.raises(ConfigurationError, match=r"SETTING is not an address.*https://NAME\.search\.windows\.net"):
         search_service("SETTING", value, {})
-
-
-def test_an_address_alone_is_used_by_the_apps_identity() -> None:
-    """It needs no key."""
-    assert search_service("SETTING", "https://name.search.windows.net/", {}) is not None

@@ -12,7 +12,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from tests.support.azurite import NAME, Azurite
-from tests.support.storage_calls import LogPosition, NotCounted, by_kind, calls_in, parse_call
+from tests.support.storage_calls import LogPosition, NotCounted, parse_call
 
 STARTED = "Azurite Queue service is successfully listening at http://127.0.0.1:10001\n"
 ASKED = '127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "{} HTTP/1.1" 200 -\n'
@@ -46,14 +46,6 @@ def test_a_call_is_told_by_its_address(request_line: str) -> None:
     call = parse_call(*request_line.split(" "))
 
     assert (call.service, call.container, call.kind) == REQUESTS[request_line]
-
-
-def test_only_lines_of_requests_are_calls() -> None:
-    """And calls are found by their container."""
-    calls = calls_in(STARTED + "".join(map(ASKED.format, REQUESTS)) + "closing...\n")
-
-    assert len(calls) == len(REQUESTS)
-    assert by_kind(calls, "runs") == Counter(write=3, list=1, read=1, delete=1)
 
 
 NO_NUMBERS = {
@@ -93,17 +85,6 @@ def test_a_log_that_became_shorter_is_not_counted(tmp_path: Path) -> None:
 
     assert isinstance(counted, NotCounted)
     assert "became shorter" in counted.why
-
-
-def test_what_was_counted_is_a_figure(tmp_path: Path) -> None:
-    """Of the lines behind the position alone."""
-    log = tmp_path / "azurite.log"
-    log.write_text(ASKED.format("GET /d/runs/a"), encoding="utf-8")
-    position = LogPosition.now(log)
-    with log.open("a") as more:
-        more.write(ASKED.format("PUT /d/runs/b") * 3)
-
-    assert by_kind(position.calls_since()) == Counter(write=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -215,28 +215,6 @@ async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Ben
     assert bench.agent.seen == []
 
 
-async def test_a_carried_request_is_run_and_answered_whole(bench: Bench) -> None:
-    """A call without a log of its own: the entity opens it, and the whole answer is the call's result."""
-    result = await bench.deliver({"message": "hi", "correlationId": "r-1", "orchestrationId": "o-1"}, signal=False)
-
-    assert (result["status"], result["response"], result["run_id"]) == ("success", "echo: hi", "r-1")
-    assert bench.entries()[0]["orchestrationId"] == "o-1"
-    assert await bench.kinds("r-1") == ["accepted", "claimed", "completed"]
-
-
-async def test_a_carried_request_that_fails_is_answered_with_its_problem(bench: Bench) -> None:
-    """In our words, with the ids."""
-
-    async def fail(text: str) -> AgentResponse[Any]:
-        raise ValueError("a secret")
-
-    bench.agent.work = fail
-    result = await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
-
-    assert (result["status"], result["error"]["code"], result["run_id"]) == ("failed", "run_failed", "r-1")
-    assert "secret" not in str(result)
-
-
 @pytest.mark.behaviour("turn.never-raises")
 @pytest.mark.parametrize(
     ("name", "value", "says"),
@@ -339,16 +317,6 @@ async def test_a_batch_of_several_operations_is_answered_in_its_order(bench: Ben
     assert bench.agent.seen == [["one"], ["one", "echo: one", "two"]]
 
 
-async def test_the_completed_record_holds_the_entry_that_the_conversation_gets(bench: Bench) -> None:
-    """Word for word, with the count of messages after it."""
-    run_id = await bench.run("hi")
-
-    ending = await bench.terminal(run_id)
-    assert isinstance(ending, Completed)
-    assert ending.entry == bench.entries()[1]
-    assert ending.message_count == 2
-
-
 @pytest.mark.behaviour("service.versions")
 async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench) -> None:
     """The delivery is given back, until it comes to a process of that version."""
@@ -418,22 +386,6 @@ async def test_a_run_that_the_log_does_not_have_is_warned_of(
     assert len(bench.agent.seen) == asked
     if has_thread:
         assert bench.state == state
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_of_a_thread_whose_log_is_another_one_is_warned_of_too(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The document is ahead of this log, and stays."""
-    await bench.run("hi")
-    other = Bench()
-    other.state = bench.state
-
-    await other.signal("accepted-elsewhere")
-
-    other.loop.close()
-    assert len(warned(caplog)) == 1
-    assert other.state == bench.state
 
 
 @pytest.mark.behaviour("hosting.one-store")

@@ -44,18 +44,6 @@ async def test_a_reset_delivered_again_is_done_once(bench: Bench, is_committed: 
 
 
 @pytest.mark.behaviour("turn.reset")
-async def test_a_run_that_was_forgotten_is_not_applied_by_a_late_delivery(bench: Bench) -> None:
-    """It stands before the reset."""
-    run_id = await bench.run("one")
-    await bench.reset()
-
-    await bench.signal(run_id)
-
-    assert bench.places() == []
-    assert len(bench.agent.seen) == 1
-
-
-@pytest.mark.behaviour("turn.reset")
 async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> None:
     """It stays byte for byte: whoever wrote it may still read it."""
     bench.state = '{"schemaVersion":"9.0.0"}'

@@ -151,19 +151,6 @@ async def test_a_deleted_thread_begins_anew(thread: LongThread) -> None:
     assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_a_reset_thread_counts_its_entries_anew(thread: LongThread) -> None:
-    """From position 1."""
-    assert (await thread.http.post(f"{THREAD}/reset")).status_code == 204
-    for number in range(TURNS):
-        await thread.ask(f"n{number}")
-
-    page = await thread.page(limit=2)
-    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["n0", "echo: n0"]
-    assert positions(page) == [1, 2]
-
-
 @pytest.mark.behaviour("archive.one-conversation")
 async def test_readers_and_turns_at_once_see_one_conversation(thread: LongThread) -> None:
     """While entries move, no page lacks one or has one twice."""

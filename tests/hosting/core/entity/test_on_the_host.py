@@ -31,14 +31,6 @@ async def test_a_run_gives_the_frameworks_response_and_is_found_over_http(instan
     assert (run.json()["status"], run.json()["response"]) == ("success", "[1, 2]")
 
 
-@pytest.mark.behaviour("orchestrations.message")
-async def test_a_message_keeps_its_role_and_contents(instances: Instances) -> None:
-    """The model sees them as they were given."""
-    ended = await instances.result("speak_as", "user", "as-user")
-
-    assert ended == ("Completed", "user text:see data:data:image/png;base64,ZG90cw==")
-
-
 @pytest.mark.behaviour("orchestrations.failed-run")
 async def test_what_settings_do_not_allow_is_refused_by_the_entity(instances: Instances) -> None:
     """With a code of its own and the entity's sentence."""
@@ -46,14 +38,6 @@ async def test_what_settings_do_not_allow_is_refused_by_the_entity(instances: In
 
     assert (status, code) == ("Completed", "refused")
     assert detail.startswith("The role 'system' is not allowed here.")
-
-
-@pytest.mark.behaviour("orchestrations.fan-out")
-async def test_the_first_of_two_runs_is_told_and_the_other_can_be_waited_for(instances: Instances) -> None:
-    """A run's task is a task like any other."""
-    ended = await instances.result("first_of_two", None, "first-of-two")
-
-    assert ended == ("Completed", [True, "echo: quick", "echo: sleep 1"])
 
 
 @pytest.mark.behaviour("orchestrations.refused-at-the-call")

@@ -57,22 +57,22 @@ async def test_a_forwarded_host_that_is_none_is_in_no_link(direct: Api) -> None:
 
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("opening", [b"[", b'{"message":', b'{"message":"hi","contents":['])
-async def test_ten_megabytes_of_nested_json_are_refused_by_their_size(api: Api, opening: bytes) -> None:
+async def test_ten_megabytes_of_nested_json_are_refused_by_their_size(direct: Api, opening: bytes) -> None:
     """Before they are read; the app goes on."""
     body = opening * (10 * LARGEST // len(opening))
 
-    answer = await api.http.post(RUN, content=body, headers=JSON)
+    answer = await direct.http.post(RUN, content=body, headers=JSON)
 
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
-    assert (await api.http.get("/api/health")).status_code == 200
+    assert (await direct.http.get("/api/health")).status_code == 200
 
 
 @pytest.mark.behaviour("http.bounded-parsing")
-async def test_ten_thousand_unknown_fields_are_one_short_refusal(api: Api) -> None:
+async def test_ten_thousand_unknown_fields_are_one_short_refusal(direct: Api) -> None:
     """It names one of them, and repeats nothing at length."""
     fields = {f"field-{number}": "x" * 50 for number in range(10_000)}
 
-    answer = await api.http.post(RUN, json={"message": "hi", **fields})
+    answer = await direct.http.post(RUN, json={"message": "hi", **fields})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")
     assert len(answer.content) < 1_000

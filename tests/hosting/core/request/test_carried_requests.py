@@ -97,17 +97,6 @@ async def test_what_is_not_served_is_refused_by_a_sentence_and_runs_nothing(
     assert bench.entries() == []
 
 
-async def test_a_role_that_settings_allow_is_spoken_in() -> None:
-    """By default a caller speaks as the user only."""
-    bench = Bench(scripted_agent("Joker"), {"AGENT_CALLER_ROLES": "user, system"})
-
-    result = await bench.deliver({"message": "see", "role": "system"}, signal=False)
-    bench.loop.close()
-
-    assert result["response"] == "system text:see"
-    assert bench.entries()[0]["messages"][0]["role"] == "system"
-
-
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("signal", [True, False], ids=["signalled", "called"])
 async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
@@ -123,19 +112,6 @@ async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first
 
     assert "contents[0].uri must look like data:image/png;base64" in refused["refused"]
     assert answered["response"] == "echo: hi"
-
-
-@pytest.mark.behaviour("http.bounded-parsing")
-@pytest.mark.parametrize("text", ["[" * 1_000_000, '"' + "\\" * 999_999, "1" * 1_000_000, '{"message": "hi"', "\x00"])
-async def test_an_input_that_is_no_json_is_refused_and_not_delivered_again(bench: Bench, text: str) -> None:
-    """The host delivers again what raises, at every start, for ever; so this does not raise."""
-    item = {"name": "run", "input": text, "isSignal": True, "id": "1"}
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [item]}
-
-    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
-
-    assert [result["isError"] for result in answered["results"]] == [True]
-    assert answered["entityExists"] is False
 
 
 @pytest.mark.behaviour("options.doors")

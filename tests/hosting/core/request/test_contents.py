@@ -1,6 +1,5 @@
 """Pictures and files in a request: `contents` over HTTP."""
 
-import asyncio
 import base64
 import re
 
@@ -17,9 +16,9 @@ TEXT = {"$type": "text", "text": "and this?"}
 
 
 @pytest.mark.behaviour("http.contents")
-async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(api: Api) -> None:
+async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(direct: Api) -> None:
     """In their order and with their names, and the answer repeats the text of the request."""
-    answer = (await api.ask("see", contents=[picture(name="a b.png"), TEXT, REFERENCE])).json()
+    answer = (await direct.ask("see", contents=[picture(name="a b.png"), TEXT, REFERENCE])).json()
 
     assert answer["message"] == "see"
     assert answer["response"] == f"user text:see data:a b.png:{PICTURE} text:and this? uri:https://example.com/a.png"
@@ -27,58 +26,39 @@ async def test_a_message_with_contents_reaches_the_model_as_one_message_text_fir
 
 
 @pytest.mark.behaviour("http.contents")
-async def test_contents_alone_are_a_message(api: Api) -> None:
+async def test_contents_alone_are_a_message(direct: Api) -> None:
     """Several texts are one message of several contents."""
-    answer = await api.http.post(RUN, json={"contents": [{"$type": "text", "text": "see"}, picture(), TEXT]})
+    answer = await direct.http.post(RUN, json={"contents": [{"$type": "text", "text": "see"}, picture(), TEXT]})
 
     assert (answer.status_code, answer.json()["message"]) == (200, "")
     assert answer.json()["response"] == f"user text:see data:{PICTURE} text:and this?"
 
 
 @pytest.mark.behaviour("http.contents")
-async def test_contents_are_kept_in_the_conversation_in_stored_form(api: Api) -> None:
+async def test_contents_are_kept_in_the_conversation_in_stored_form(direct: Api) -> None:
     """The media type is filled in and in lower case; later turns send the picture again."""
     shouted = picture(uri=PICTURE.replace("image/png", "IMAGE/PNG"))
-    thread = (await api.ask("see", contents=[shouted, REFERENCE])).json()["thread_id"]
+    thread = (await direct.ask("see", contents=[shouted, REFERENCE])).json()["thread_id"]
 
-    request, _ = await api.entries(thread)
+    request, _ = await direct.entries(thread)
 
     assert request["messages"][0]["contents"] == [
         {"$type": "text", "text": "see"},
         {**shouted, "mediaType": "image/png"},
         REFERENCE,
     ]
-    assert (await api.ask("count", thread_id=thread)).json()["response"] == "3"
+    assert (await direct.ask("count", thread_id=thread)).json()["response"] == "3"
 
 
 @pytest.mark.behaviour("http.contents-limits")
-async def test_a_picture_of_the_largest_size_is_taken(api: Api) -> None:
+async def test_a_picture_of_the_largest_size_is_taken(direct: Api) -> None:
     """The limit is of the data URI, because that is what the conversation keeps."""
     head = "data:image/png;base64,"
     largest = head + base64.b64encode(b"\0" * ((262_144 - len(head)) // 4 * 3)).decode()
 
-    answer = await api.ask("look", contents=[picture(uri=largest)])
+    answer = await direct.ask("look", contents=[picture(uri=largest)])
 
     assert (answer.status_code, len(largest) > 262_140) == (200, True)
-
-
-@pytest.mark.behaviour("http.references-are-not-fetched")
-async def test_nothing_leaves_the_process_for_an_address_in_a_request(api: Api) -> None:
-    """Neither for a picture by reference nor for what a schema calls itself or refers to."""
-    callers: list[str] = []
-
-    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        callers.append("somebody")
-        writer.close()
-
-    async with await asyncio.start_server(note, "127.0.0.1", 0) as server:
-        here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x"
-        named = {"$id": here, "$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}
-        answer = await api.ask('say "hi"', contents=[{**REFERENCE, "uri": here}], response_format=named)
-        refused = await api.ask('say "hi"', response_format={"$ref": here})
-
-    assert (answer.status_code, answer.json()["value"], refused.status_code) == (200, "hi", 400)
-    assert callers == []
 
 
 def test_the_schema_takes_a_text_for_blank_where_python_does() -> None:

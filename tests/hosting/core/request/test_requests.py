@@ -108,13 +108,6 @@ def test_a_reader_of_events_waits_until_the_end(prefer: str) -> None:
     assert call({"accept": "text/event-stream", "prefer": prefer}).wait == Wait(math.inf)
 
 
-def test_a_reader_of_events_that_does_not_wait_is_answered_at_once() -> None:
-    """With the run's addresses, where it finds the events that are written all the same."""
-    read = parsed({"accept": "text/event-stream"}, wait_for_response=False)
-
-    assert (read.wanted.form, read.wanted.wait.answer, read.start.streams) == ("json", False, True)
-
-
 @pytest.mark.behaviour("http.json-without-its-type")
 @pytest.mark.parametrize(
     "text", ["{}", '{"name": "Ada"}', '{"role": "user", "name": "Ada"}', '{"message": ', '["message"]', "{message}"]

@@ -55,15 +55,6 @@ async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log
 
 
 @pytest.mark.behaviour("http.readiness")
-@pytest.mark.parametrize("verb", ["read", "append"])
-async def test_a_log_that_was_used_is_not_asked(log: Log, verb: Verb) -> None:
-    """What happened is the answer."""
-    log.readiness.worked(verb, "")
-
-    assert (await log.is_ready(), log.reads) == (True, 0)
-
-
-@pytest.mark.behaviour("http.readiness")
 @pytest.mark.parametrize(("verb", "seconds"), [("read", 5.0), ("append", 30.0)])
 async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
     log: Log, verb: Verb, seconds: float
@@ -100,15 +91,6 @@ async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: L
     log.readiness.worked("append", "")
 
     assert (full, await log.is_ready(), log.reads) == (False, True, 0)
-
-
-@pytest.mark.behaviour("http.readiness")
-async def test_a_read_that_works_takes_a_failed_one_back(log: Log) -> None:
-    """At once."""
-    log.readiness.failed("read", "")
-    log.readiness.worked("read", "")
-
-    assert (await log.is_ready(), log.reads) == (True, 0)
 
 
 @pytest.mark.slow

@@ -14,10 +14,7 @@ from hosting.core.thread.commands import (
     AttachToRun,
     Change,
     Command,
-    DeleteThread,
-    FinishDelete,
     RecordSteps,
-    Unchanged,
 )
 from hosting.core.thread.events import Delta
 from hosting.core.thread.head import NEW, Head
@@ -69,16 +66,6 @@ def desk() -> Desk:
 
 
 @pytest.mark.behaviour("log.ask")
-async def test_a_turn_on_a_new_thread_costs_two_calls(desk: Desk) -> None:
-    """Accepted and claimed; ended."""
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, end("r1"))
-
-    assert desk.store.calls == {"append": 2}
-    assert await desk.kinds() == ["accepted", "claimed", "completed"]
-
-
-@pytest.mark.behaviour("log.ask")
 async def test_a_turn_on_a_thread_that_this_process_knows_costs_two_calls(desk: Desk) -> None:
     """However long the thread is."""
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
@@ -113,18 +100,6 @@ async def test_what_is_not_an_append_is_decided_on_a_head_that_was_read(desk: De
 
     assert isinstance(decided.outcome, Change)
     assert (await desk.kinds())[-1] == "attached"
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_nothing_to_do_costs_one_read(desk: Desk) -> None:
-    """No append, and no look at what was just read."""
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, end("r1"))
-    desk.store.calls.clear()
-
-    decided = await desk.log.execute(ADDRESS, AttachToRun(NOW, "r1"))
-
-    assert (decided.outcome, desk.store.calls) == (Unchanged("r1"), {"head": 1})
 
 
 @pytest.mark.behaviour("log.ask")
@@ -242,17 +217,6 @@ async def test_many_events_that_are_too_large_together_stand_there_by_reference(
     assert [event for _, event in await desk.other.events(ADDRESS, 2)] == list(words)
 
 
-@pytest.mark.behaviour("log.large")
-async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk: Desk) -> None:
-    """An erasure of the earlier one may come late."""
-    for number, run_id in ((0, "r1"), (2, "r2")):
-        await desk.log.execute(ADDRESS, accept(run_id, claimed=True))
-        await desk.log.execute(ADDRESS, answered(run_id, "word " * 20_000))
-        assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/{number}")))) == 1
-        await desk.log.execute(ADDRESS, DeleteThread(NOW))
-        await desk.log.execute(ADDRESS, FinishDelete(NOW, {}))
-
-
 @pytest.mark.behaviour("erasure.unused-uploads")
 async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(desk: Desk) -> None:
     """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
@@ -320,45 +284,6 @@ async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
     assert 0 < desk.store.calls["head"] < 10
 
 
-@pytest.mark.behaviour("log.ask")
-async def test_an_event_that_stands_elsewhere_counts_with_all_of_its_bytes(desk: Desk) -> None:
-    """And not with those of its reference: it is too large to be remembered, and is read again."""
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    decided = await desk.log.execute(ADDRESS, answered("r1", "word " * 200_000))
-    desk.store.calls.clear()
-
-    events = await desk.log.events(ADDRESS, 2, decided.head)
-
-    assert (len(events), desk.store.calls["events"]) == (1, 1)
-
-
-@pytest.mark.behaviour("http.readiness")
-async def test_readiness_of_a_fresh_process_costs_one_read_and_afterwards_none(desk: Desk) -> None:
-    """Of a thread that nobody has; whoever has used the log is not asked at all."""
-    await desk.log.readiness.check()
-    await desk.log.readiness.check()
-    await desk.other.execute(ADDRESS, accept("r1"))
-    await desk.other.readiness.check()
-
-    assert desk.store.calls == {"head": 1}
-
-
-@pytest.mark.behaviour("http.readiness")
-@pytest.mark.parametrize("call", ["head", "events", "row"])
-async def test_a_read_that_fails_is_told_to_those_who_ask_for_readiness(desk: Desk, call: str) -> None:
-    """And one that works is told, too."""
-    reads = reads_of(desk)
-    desk.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await reads[call]()
-    desk.store.is_away = False
-
-    with pytest.raises(LogUnavailableError):
-        await desk.log.readiness.check()
-    await reads[call]()
-    await desk.log.readiness.check()
-
-
 @pytest.mark.behaviour("http.readiness")
 async def test_a_log_that_takes_no_append_is_not_ready_although_it_is_read() -> None:
     """As on a full disk, until an append counts."""
@@ -409,17 +334,6 @@ async def test_events_that_another_process_appended_are_read(desk: Desk) -> None
 
     assert [event.kind for _, event in events] == ["accepted", "claimed", "completed"]
     assert desk.store.calls["events"] == 1
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_events_from_before_those_that_a_process_remembers_are_read(desk: Desk) -> None:
-    """What it appended begins behind them."""
-    await desk.other.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, end("r1"))
-
-    events = await desk.log.events(ADDRESS, 0, await desk.log.head(ADDRESS))
-
-    assert [position for position, _ in events] == [1, 2, 3]
 
 
 @pytest.mark.behaviour("log.ask")
