@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentResponse, MCPStreamableHTTPTool
+from agent_framework import Agent, AgentResponse
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt
@@ -16,7 +16,6 @@ from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import RunRequest
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
-from tests.support.tool_server import ToolServer
 
 pytestmark = pytest.mark.behaviour("hosting.connections-come-back")
 GUARD_SECONDS = 5.0
@@ -92,15 +91,6 @@ class ConnectedClient(ScriptedClient):
         self.connection.noted.append("closed")
 
 
-class AwayClient(ScriptedClient):
-    """A chat client whose model is away when a message says so."""
-
-    async def _answer(self, messages: Any, options: Any) -> Any:
-        if messages[-1].text == "away":
-            raise ConnectionRefusedError("no model here")
-        return await super()._answer(messages, options)
-
-
 async def is_answered(agent: Any, loop: AgentLoop, message: str = "hi") -> bool:
     """Run one attempt under the guard, and return whether it answered."""
     request = RunRequest(message=message)
@@ -156,18 +146,6 @@ async def test_an_error_that_no_connection_explains_leaves_the_agent_open(loop: 
 
     assert [await is_answered(agent, loop) for _ in range(2)] == [False, False]
     assert agent.connection.noted == ["opened"]
-
-
-async def test_a_model_that_is_away_leaves_the_servers_of_the_tools_alone(loop: AgentLoop) -> None:
-    """They have connections of their own, which may keep what the tools did."""
-    with ToolServer() as server:
-        agent = Agent(AwayClient(), name="Joker", tools=[MCPStreamableHTTPTool("cities", server.url)])
-        answered = [await is_answered(agent, loop, "away")]
-        answered += [await is_answered(agent, loop, "tool city_of")]
-        await asyncio.to_thread(loop.close)
-
-    assert answered == [False, True]
-    assert server.began.count("server/discover") == 1
 
 
 async def _set(event: asyncio.Event) -> None:

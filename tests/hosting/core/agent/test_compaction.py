@@ -19,7 +19,6 @@ from agent_framework import (
     Message,
     SlidingWindowStrategy,
     SummarizationStrategy,
-    ToolResultCompactionStrategy,
     tool,
 )
 
@@ -137,28 +136,6 @@ async def test_the_strategy_of_an_agent_or_of_its_client_is_the_one_that_counts(
         assert [text.rstrip(".") for _, text in client.sent[-1]] == ["m4 ", "echo: m4 ......"[:15].rstrip("."), "m5 "]
 
 
-@pytest.mark.behaviour("archive.cut-to-the-context")
-async def test_a_call_and_its_result_are_left_out_together(benches: list[Bench]) -> None:
-    """Whichever way the conversation is cut, no result is sent without its call."""
-
-    @tool
-    def look(word: str) -> str:
-        """Look a word up."""
-        return "found " * 60
-
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "1000"}, tools=[look])
-    for number in range(12):
-        client.answers = [[Content.from_function_call(f"c{number}", "look", arguments='{"word":"a"}')]]
-        await bench.run(f"m{number}".ljust(100, "."))
-
-    for sent in client.sent:
-        calls = [text for _, text in sent if text == "function_call"]
-        results = [text for _, text in sent if text == "function_result"]
-        assert len(calls) == len(results)
-    assert len(client.sent[-1]) < 20
-
-
 @pytest.mark.behaviour("archive.summary-kept")
 async def test_a_summary_of_a_compaction_provider_is_kept_and_not_made_again(
     benches: list[Bench], summarizer: Summarizer
@@ -193,19 +170,6 @@ async def test_a_later_summary_takes_the_place_of_the_earlier_which_it_sums_up(
     assert all(f"summary {number}" in text for number, text in enumerate(summed_up[1:], start=1))
     assert all(sum(f"[user] m{number} " in text for text in summed_up) <= 1 for number in range(20))
     assert [role for role, text in client.sent[-1] if text.startswith("summary")] == ["assistant"]
-
-
-@pytest.mark.behaviour("archive.summary-kept")
-async def test_a_summary_outlives_the_messages_that_it_stands_for(benches: list[Bench], summarizer: Summarizer) -> None:
-    """They are in the archive; the model knows of them by the summary."""
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_RECENT_BYTES": "4096"}, context_providers=keeping(summarizer, 4))
-
-    await talk(bench, 30, size=100)
-
-    assert bench.archive.puts
-    assert client.sent[-1][0][1].startswith("summary ")
-    assert client.sent[-1][-1][1].startswith("m29 ")
 
 
 @pytest.mark.behaviour("archive.stored-as-said")
@@ -247,36 +211,6 @@ async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Sum
     assert client.sent[-1] == [("user", "hi")]
 
 
-@pytest.mark.behaviour("archive.stored-as-said")
-async def test_summaries_of_tool_results_are_made_for_each_run_and_kept_by_none(benches: list[Bench]) -> None:
-    """They cost no model call."""
-
-    @tool
-    def look(word: str) -> str:
-        """Look a word up."""
-        return "found"
-
-    client = NotingClient()
-    bench = bench_of(
-        benches, client, compaction_strategy=ToolResultCompactionStrategy(keep_last_tool_call_groups=1), tools=[look]
-    )
-    for number in range(4):
-        client.answers = [
-            [Content.from_function_call(f"c{number}{step}", "look", arguments='{"word":"a"}')] for step in range(3)
-        ]
-        await bench.run(f"m{number}")
-
-    assert sum(text == "function_call" for _, text in client.sent[-1]) == 1
-    assert sum(len(entry["messages"]) for entry in bench.entries()) == 4 * 8
-    assert "_group" not in json.dumps(bench.entries())
-
-
-@tool
-def look_at(word: str) -> list[Content]:
-    """Return a picture."""
-    return [Content.from_data(b"x" * 170_000, "image/png")]
-
-
 @pytest.mark.behaviour("archive.own-messages-sent")
 async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[Bench]) -> None:
     """Its question alone is more than there is room for, and so are results of its tools."""
@@ -296,19 +230,6 @@ async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[
     first, *_, last = client.sent[-3:]
     assert [text[:3] for _, text in first] == ["m0 "]
     assert [role for role, _ in last] == ["user", "assistant", "tool", "assistant", "tool"]
-
-
-@pytest.mark.behaviour("archive.cut-to-the-context")
-async def test_pictures_and_files_do_not_count_as_text(benches: list[Bench]) -> None:
-    """Two pictures of 170 kB were 113,000 tokens, by four characters a token; a provider counts some thousand."""
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "20000"}, tools=[look_at])
-    await talk(bench, 1)
-    for number in range(2):
-        client.answers = [[Content.from_function_call(f"c{number}", "look_at", arguments='{"word":"a"}')]]
-        await bench.run(f"look {number}")
-
-    assert [text for role, text in client.sent[-1] if role == "user"] == ["m0 ......", "look 0", "look 1"]
 
 
 async def test_estimates_know_what_is_no_english_text() -> None:

@@ -78,19 +78,6 @@ async def test_many_answers_at_once_are_logged_less_often() -> None:
     assert [BatchPace(0.1, 1000, writing).pause for writing in (1, 26, 101)] == [0.1, 0.1, 0.4]
 
 
-@pytest.mark.behaviour("streams.batched")
-@pytest.mark.parametrize(("others", "logged"), [(0, [(0, "Good "), (5, "morning")]), (100_000, [(0, "Good ")])])
-async def test_how_often_is_for_how_many_write(others: int, logged: list[tuple[int, str]]) -> None:
-    """One that need not wait does so where many others are written."""
-    streaming = await Streaming(0.0).begin()
-    streaming.pace.writing = others
-    await streaming.write("Good ")
-    await streaming.write("morning")
-
-    assert await streaming.deltas() == logged
-    await streaming.writer.close("Good morning")
-
-
 @pytest.mark.behaviour("runner.words")
 @pytest.mark.behaviour("streams.mended")
 async def test_an_answer_that_differs_from_what_was_streamed_replaces_it() -> None:

@@ -201,19 +201,6 @@ def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None
     )
 
 
-async def test_hosting_an_agent_changes_nothing_of_it(loop: AgentLoop) -> None:
-    """Its author may go on to run it plain."""
-    agent = Agent(client=Client(), name="a")
-    before = list(agent.context_providers)
-
-    await run(agent, loop, "hi")
-
-    assert [provider for provider in agent.context_providers if provider not in before] in (
-        [],
-        [provider for provider in agent.context_providers if isinstance(provider, InMemoryHistoryProvider)],
-    )
-
-
 async def test_what_a_loop_added_is_what_the_next_turn_is_sent() -> None:
     """All of it, in order; the answer that callers read is the framework's own."""
     client = Client()

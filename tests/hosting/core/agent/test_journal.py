@@ -58,17 +58,6 @@ async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
 
 
 @pytest.mark.behaviour("runner.steps")
-async def test_an_attempt_made_again_is_given_what_the_failed_one_recorded() -> None:
-    """By the same holder, under its new token."""
-    held = (await Holding().begin(*[model_result()] * 3)).held
-    await held.append_on_loop(model_result(number=2))
-    await held.retry("another", "run_failed")
-
-    assert (held.models["", 2], held.token) == (model_result(number=2), "another")
-    await held.append_on_loop(tool_started(), tool_result())
-
-
-@pytest.mark.behaviour("runner.steps")
 @pytest.mark.behaviour("streams.words-before-steps")
 async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only_once() -> None:
     """In one append with it."""
@@ -107,18 +96,6 @@ async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished()
         await holding.held.append_on_loop(tool_result())
 
     assert await holding.kinds() == ["model_result", "tool_result"]
-
-
-@pytest.mark.behaviour("runner.steps")
-async def test_a_holder_that_leaves_cuts_no_other_tool_short() -> None:
-    """A tool that began and has no result counts as called; only an agent as a tool has its steps replayed."""
-    held = (await Holding().begin(*[model_result()] * 3)).held
-    held.is_draining = True
-    await held.append_on_loop(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
-    await held.append_on_loop(tool_result())
-
-    with pytest.raises(DrainingError):
-        await held.append_on_loop(tool_result("1.agent/1.tool"))
 
 
 @pytest.mark.behaviour("runner.steps")

@@ -41,19 +41,6 @@ async def test_a_tool_of_it_that_was_cut_short_ends_the_run() -> None:
     assert "tool 'look'" in ended.terminal["detail"]
 
 
-async def test_it_is_told_itself_that_an_outcome_is_unknown() -> None:
-    """By the setting; it and the other agent go on."""
-    counted, note = counting()
-
-    ended = await killed_and_finished(
-        asks_a_helper(note), counted, appends=LOOK_BEGAN, environ={"AGENT_INTERRUPTED_TOOLS": "tell"}
-    )
-
-    assert ended.terminal["kind"] == "completed"
-    assert ended.done_after == Counter({"inner model 3": 1, "model 2": 1})
-    assert "inner look" not in counted
-
-
 async def test_another_answer_than_before_inside_of_it_ends_the_run() -> None:
     """The sentence names the model call within the call of the agent."""
     counted, note = counting()
@@ -67,17 +54,6 @@ async def test_another_answer_than_before_inside_of_it_ends_the_run() -> None:
 
     assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter())
     assert "model call 1.call-0-0/1:" in ended.terminal["detail"]
-
-
-async def test_a_call_of_it_that_was_cut_short_begins_again() -> None:
-    """As that of any tool which a later attempt calls again."""
-    counted, note = counting()
-    begun = list[str]()
-
-    ended = await killed_and_finished(asks_a_helper(note), counted, appends=LOOK_ENDED, begun=begun)
-
-    assert ended.terminal["kind"] == "completed"
-    assert begun == ["helper", "add", "look", "helper"]
 
 
 async def test_every_call_inside_has_a_key_of_its_own() -> None:

@@ -77,16 +77,3 @@ async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> 
     ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS, changed=changed)
 
     assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter({"model 1": 1}))
-
-
-async def test_one_that_is_a_tool_does_nothing_twice_either() -> None:
-    """Its calls are known by their order within the call that it works for."""
-    counted, note = counting()
-    helper = bare_agent(lambda what: note(f"inner {what}"))
-    tools = [helper.as_tool(name="helper", arg_name="n")]
-    agent = Agent(bare_client(note, (("helper",), "all done")), name="Joker", tools=tools)
-
-    ended = await killed_and_finished(agent, counted, appends=AFTER_TWO_TOOLS)
-
-    assert ended.terminal["code"] == "run_interrupted"
-    assert [what for what in ended.done_after if "add" in what or "look" in what] == []

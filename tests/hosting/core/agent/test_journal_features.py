@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 import pytest
 from agent_framework import Agent, AgentSession, ContextProvider, MCPStreamableHTTPTool, Message
 
-from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.tools import idempotent
 from tests.support.halted_runs import AFTER_A_BEGIN, counting, killed_and_finished
 from tests.support.planned import Note, planned_agent, planned_client
 from tests.support.tool_server import ToolServer
 
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 LAST_MODEL_CALL = Counter({"model 3": 1})
 
 
@@ -67,20 +64,6 @@ async def test_a_context_provider_that_adds_other_messages_each_time_ends_the_ru
     ended = await killed_and_finished(agent, counted)
 
     assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter())
-
-
-@pytest.mark.behaviour("journal.nothing-twice")
-async def test_an_answer_in_a_format_is_checked_by_the_attempt_that_gets_it() -> None:
-    """Its value is recorded."""
-    counted, note = counting()
-    request = RunRequest(message="go", response_format=ResponseFormat(json_schema=SCHEMA))
-
-    ended = await killed_and_finished(
-        planned_agent(note, plan=(("add",), ("add",), '{"a": 1}')), counted, request=request
-    )
-
-    assert (ended.terminal["kind"], ended.done_after) == ("completed", LAST_MODEL_CALL)
-    assert '"a": 1' in json.dumps(ended.terminal["entry"])
 
 
 @pytest.mark.behaviour("journal.nothing-twice")

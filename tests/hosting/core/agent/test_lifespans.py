@@ -12,7 +12,6 @@ from hosting.core.agent.agent_loop import RUN, AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import RunRequest
-from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent
 from tests.support.planned import planned_client
 from tests.support.tool_server import ToolServer
@@ -92,21 +91,6 @@ async def test_an_agent_that_cannot_be_opened_fails_the_run_and_is_tried_again_b
     assert first.error.code == "run_failed"
     assert (type(second), type(third)) == (AgentAnswer, AgentAnswer)
     assert [what for what, _, _ in agent.noted] == ["opened", "opened"]
-
-
-@pytest.mark.behaviour("hosting.opened-once")
-async def test_a_tool_server_is_connected_to_once_and_left_when_the_loop_is_closed(loop: AgentLoop) -> None:
-    """By agent-framework's own MCP tool, over a real socket."""
-    with ToolServer() as server:
-        tool = MCPStreamableHTTPTool("cities", server.url)
-        agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[tool])
-
-        outcomes = await asyncio.gather(*(run(agent, loop, "tool city_of") for _ in range(3)))
-        await asyncio.to_thread(loop.close)
-        await asyncio.to_thread(server.wait_for_end, "subscriptions/listen")
-
-    assert {type(outcome) for outcome in outcomes} == {AgentAnswer}
-    assert (server.began.count("server/discover"), server.began.count("tools/call")) == (1, 3)
 
 
 @pytest.mark.behaviour("hosting.opened-once")

@@ -19,7 +19,6 @@ from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import fold_run
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.support.bench import Bench
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
@@ -96,16 +95,6 @@ async def test_a_run_is_counted_once_from_its_request_to_its_end(
 
 
 @pytest.mark.behaviour("hosting.metrics")
-async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[], Counter[str]]) -> None:
-    """As the caller is told."""
-    await direct.ask(f"fail {CANARY}", thread_id=f"t-{uuid.uuid4().hex[:12]}")
-
-    counts = counted()
-    assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
-    assert CANARY not in str(counts)
-
-
-@pytest.mark.behaviour("hosting.metrics")
 async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
     direct: Api, counted: Callable[[], Counter[str]]
 ) -> None:
@@ -172,19 +161,6 @@ def test_what_was_seen_to_wait_counts_until_it_is_seen_to_be_worked_on_or_for_a_
 
     assert [one["Joker"] for one in seen] == [0, 5, 7, 5, 5, 0, 67]
     assert {one["Idle"] for one in seen} == {0}
-
-
-@pytest.mark.behaviour("hosting.metrics")
-async def test_a_run_that_an_operation_of_the_entity_brings_is_counted(counted: Callable[[], Counter[str]]) -> None:
-    """Once, as those of orchestrations are; delivered again, nothing more."""
-    bench = Bench()
-    for _ in range(2):
-        await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
-    bench.loop.close()
-
-    counts = counted()
-    assert counts[f"agent.run.requests {JOKER}"] == 1
-    assert counts[f"agent.run.ended agent.run.outcome=completed,{JOKER}"] == 1
 
 
 @pytest.mark.behaviour("hosting.metrics")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from agent_framework import Content, Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.core.agent.pairs import whole, whole_before_open
+from tests.support.seeds import repeated
 
 
 def call(call_id: str | None, name: str = "look") -> Content:
@@ -32,19 +33,6 @@ def shape(messages: list[Message]) -> list[tuple[str, list[str]]]:
         )
         for message in messages
     ]
-
-
-def test_what_is_whole_is_returned_as_it_is() -> None:
-    """Nothing is copied for it, however long the conversation is."""
-    messages = [
-        Message("user", ["hi"]),
-        Message("assistant", [call("a"), call("b")]),
-        Message("tool", [result("b")]),
-        Message("tool", [result("a")]),
-        Message("assistant", ["done"]),
-    ]
-
-    assert whole(messages) is messages
 
 
 def test_a_missing_result_is_named_as_such() -> None:
@@ -117,6 +105,7 @@ MESSAGES = st.lists(
 )
 
 
+@settings(max_examples=repeated(40, exploring=1000))
 @given(MESSAGES)
 def test_whatever_was_stored_is_sent_in_pairs(messages: list[Message]) -> None:
     """Each call has one result, right behind it; what is whole once is whole for good."""

@@ -69,7 +69,7 @@ async def test_a_failed_attempt_is_made_again_inside_the_run(bench: Bench) -> No
 
 
 @pytest.mark.behaviour("retry.inside-the-run")
-@pytest.mark.parametrize(("retry", "runs"), [(None, 1), (TWICE, 2), ({**TWICE, "attempts": 5}, 5)])
+@pytest.mark.parametrize(("retry", "runs"), [(None, 1), ({**TWICE, "attempts": 5}, 5)])
 async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry: dict[str, Any], runs: int) -> None:
     """More attempts than crashes are forgiven count no crash."""
     bench.agent.work = FailingFirst(100)

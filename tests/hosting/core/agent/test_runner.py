@@ -22,7 +22,7 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
-from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
+from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench, CountingAgent
 
 GUARD_SECONDS = 5.0
@@ -61,41 +61,6 @@ def text_of(outcome: AgentAnswer | AgentFailure) -> str:
     """Return the text of an answer."""
     assert isinstance(outcome, AgentAnswer), outcome
     return str(outcome.response.text)
-
-
-async def test_a_framework_agent_sees_its_thread_before_the_new_message(loop: AgentLoop) -> None:
-    """As the history that the framework keeps itself."""
-    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("recall", history=("one", "two")))
-
-    assert text_of(outcome) == "one | two | recall"
-
-
-async def test_an_agent_of_no_framework_class_is_given_the_whole_thread(loop: AgentLoop) -> None:
-    """Anything with `run` can be hosted."""
-    agent = CountingAgent()
-
-    await outcome_of(agent, loop, attempt("three", history=("one", "two")))
-
-    assert agent.seen == [["one", "two", "three"]]
-
-
-async def test_threads_do_not_see_each_other(loop: AgentLoop) -> None:
-    """One agent object serves all threads, at once."""
-    runner = AgentRunner(scripted_agent("Joker"), "Joker", loop)
-
-    outcomes = await asyncio.gather(
-        *(runner.run(attempt("recall", history=(f"thread-{n}",)), GUARD_SECONDS) for n in range(10))
-    )
-
-    assert [text_of(outcome) for outcome in outcomes] == [f"thread-{n} | recall" for n in range(10)]
-
-
-@pytest.mark.behaviour("hosting.sync-tools-in-threads")
-async def test_a_synchronous_tool_runs_in_a_thread_of_its_own(loop: AgentLoop) -> None:
-    """Neither on the agent loop nor on the caller's."""
-    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("tool thread_name"))
-
-    assert text_of(outcome).startswith("tool said agent-tool")
 
 
 async def test_an_attempt_past_its_time_is_stopped(loop: AgentLoop) -> None:
@@ -218,22 +183,6 @@ async def test_a_proxy_that_is_asked_for_a_model_is_named(
     assert sentence in said
     assert ("Set NO_PROXY=127.0.0.1 to connect" in said) == (not passed_by)
     assert "secret" not in said
-
-
-def leave() -> str:
-    """End the program."""
-    raise SystemExit("a secret")
-
-
-async def test_a_tool_that_ends_the_program_breaks_its_run_and_nothing_else(loop: AgentLoop) -> None:
-    """`sys.exit()` in a tool leaves the agent loop serving."""
-    agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[leave])
-
-    outcome = await outcome_of(agent, loop, attempt("tool leave"))
-    after = await outcome_of(agent, loop, attempt("hi"))
-
-    assert isinstance(outcome, AgentFailure)
-    assert text_of(after) == "echo: hi"
 
 
 class Remembering(ContextProvider):
@@ -390,8 +339,3 @@ async def test_a_loop_that_only_waits_is_not_named_as_blocked(
         await asyncio.to_thread(caplog.messages.copy)
 
     assert [line for line in caplog.messages if "blocked" in line] == []
-
-
-def test_the_scripted_tool_is_synchronous() -> None:
-    """Else the test of tool threads would show nothing."""
-    assert not asyncio.iscoroutinefunction(thread_name)

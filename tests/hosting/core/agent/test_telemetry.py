@@ -119,7 +119,7 @@ async def test_the_span_with_a_run_s_outcome_says_what_the_run_cost(spans: Expor
 
 
 @pytest.mark.behaviour("hosting.spans")
-@pytest.mark.parametrize("sent", ["", "nonsense", SENT.replace("00-", "ff-"), f"00-{'0' * 32}-{CALLER}-01", SENT * 2])
+@pytest.mark.parametrize("sent", ["nonsense", f"00-{'0' * 32}-{CALLER}-01"])
 async def test_a_trace_context_that_is_none_is_ignored(direct: Api, spans: Exported, sent: str) -> None:
     """The run is answered, and its span begins a trace of its own."""
     answer = await ask(direct, "hi", sent, f"t-{uuid.uuid4().hex[:12]}")

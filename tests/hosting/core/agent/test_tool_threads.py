@@ -81,12 +81,12 @@ async def look_up(text: str) -> AgentResponse[Any]:
 
 
 @pytest.mark.behaviour("hosting.sync-tools-in-threads")
-async def test_two_hundred_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
+async def test_eighty_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
     """While 32 of them hold every tool thread, another agent looks its model's name up and answers."""
     runner, other = gated(gate, loop), CountingAgent()
     other.work = look_up
 
-    runs = [asyncio.create_task(runner.run(attempt("tool gate", f"r-{n}"), 60)) for n in range(200)]
+    runs = [asyncio.create_task(runner.run(attempt("tool gate", f"r-{n}"), 60)) for n in range(80)]
     assert await asyncio.to_thread(gate.wait_for, THREADS)
     meanwhile = await asyncio.wait_for(AgentRunner(other, "Other", loop).run(attempt("hi"), 60), GUARD_SECONDS)
     gate.opened.set()
@@ -94,7 +94,7 @@ async def test_two_hundred_synchronous_tools_at_once_starve_nobody(loop: AgentLo
 
     assert isinstance(meanwhile, AgentAnswer)
     assert {outcome.response.text for outcome in outcomes if isinstance(outcome, AgentAnswer)} == {"tool said through"}
-    assert (len(outcomes), gate.most) == (200, THREADS)
+    assert (len(outcomes), gate.most) == (80, THREADS)
 
 
 @pytest.mark.behaviour("hosting.late-tools-told")
@@ -130,18 +130,6 @@ async def test_a_cancelled_run_says_the_same_of_its_own_tools_only(
     assert outcome.error.code == "run_cancelled"
     assert isinstance(await other, AgentAnswer)
     assert ["1 of its" in warning for warning in warnings(caplog)] == [True]
-
-
-async def test_a_run_that_is_stopped_between_tools_says_nothing_of_them(
-    loop: AgentLoop, caplog: pytest.LogCaptureFixture
-) -> None:
-    """There is nothing that goes on."""
-    agent = AgentRunner(Agent(ScriptedClient(), "Do as told.", name="Joker"), "Joker", loop)
-
-    outcome = await asyncio.wait_for(agent.run(attempt("sleep 30"), 0.05), GUARD_SECONDS)
-
-    assert isinstance(outcome, AgentFailure)
-    assert warnings(caplog) == []
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
