@@ -78,7 +78,6 @@ async def test_the_newer_entry_of_a_position_stands(open_archive: OpenArchive) -
 async def test_an_entry_that_is_not_there_is_named(
     open_archive: OpenArchive, first: int, last: int, missing: int
 ) -> None:
-    """Never a shorter list without a word."""
     archive = open_archive()
     await archive.put(VOLUME, 1, entries(1, 3))
     await archive.put(VOLUME, 5, entries(5, 10))
@@ -119,7 +118,6 @@ async def test_an_erased_thread_has_no_entry_left_and_others_have_theirs(open_ar
 
 @pytest.mark.behaviour("archive.erases")
 async def test_the_volumes_before_a_reset_are_erased_alone(open_archive: OpenArchive) -> None:
-    """The conversation since then stays."""
     archive = open_archive()
     for generation in (0, 9, 10):
         await archive.put(Volume(PLACE, generation), 1, entries(1, 2))
@@ -177,7 +175,6 @@ async def test_whoever_erases_what_is_lent_is_told_first(open_archive: OpenArchi
 
 @pytest.mark.behaviour("fork.alone")
 async def test_what_is_lent_is_not_erased_by_somebody_who_does_not_settle(open_archive: OpenArchive) -> None:
-    """Nothing of it."""
     archive = open_archive()
     await archive.put(VOLUME, 1, entries(1, 9))
     await archive.lend(LOAN)
@@ -206,7 +203,6 @@ class GivingObjects(MemoryObjects):
 
 @pytest.mark.behaviour("fork.whole")
 async def test_what_is_given_back_while_it_is_read_is_read_all_the_same() -> None:
-    """First the borrower had its own."""
     archive = Archive(GivingObjects())
     await archive.put(VOLUME, 1, entries(1, 6))
 
@@ -234,7 +230,6 @@ async def test_what_is_before_a_segment_is_said_with_it(open_archive: OpenArchiv
 
 @pytest.mark.behaviour("archive.counts-all")
 async def test_each_segment_of_a_move_says_what_is_before_it(open_archive: OpenArchive) -> None:
-    """One move may be several."""
     archive = open_archive()
     await archive.put(VOLUME, 11, entries(11, 10 + 2 * MOST_ENTRIES), lambda before: f'"{10 + before}"')
 
@@ -256,7 +251,6 @@ async def test_only_a_segment_that_stands_says_what_is_before_it(open_archive: O
 
 @pytest.mark.behaviour("archive.counts-all")
 async def test_what_is_before_borrowed_entries_say_its_lenders(open_archive: OpenArchive) -> None:
-    """Up to what they lend."""
     archive, fork = open_archive(), Volume(StoreKey("joker", "fork"), 7)
     for first in (1, 4, 7):
         await archive.put(VOLUME, first, entries(first, first + 2), lambda _, first=first: f'"origin {first}"')

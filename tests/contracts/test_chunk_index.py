@@ -44,7 +44,6 @@ async def test_a_file_that_is_added_again_replaces_what_was_there(indexes: Opene
 
 @pytest.mark.behaviour("file-index.once")
 async def test_files_that_processes_add_at_once_are_all_there(indexes: OpenedIndexes) -> None:
-    """Each once, however they meet."""
     await cases.takes_files_at_once(indexes.open)
 
 
@@ -78,7 +77,6 @@ async def test_spaces_do_not_meet(indexes: OpenedIndexes, other: IndexSpace) -> 
 
 @pytest.mark.behaviour("file-index.erased")
 async def test_a_file_and_a_scope_go_with_the_vectors_of_every_model(indexes: OpenedIndexes) -> None:
-    """Where no model is named."""
     await cases.removes_every_model(indexes.open)
 
     assert b"beside" not in await indexes.kept()

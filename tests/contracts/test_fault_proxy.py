@@ -257,7 +257,6 @@ def test_a_fault_fires_as_often_as_it_was_told_and_behind_those_that_it_lets_pas
 @pytest.mark.slow
 @pytest.mark.behaviour("storage.faults")
 def test_a_fault_for_a_share_of_the_requests_fires_as_chance_has_it(proxy: FaultProxy, shop: Shop) -> None:
-    """The same ones for the same seed."""
     draws = random.Random(7)
     fails = {name: draws.random() < 0.5 for name in "abcdefgh"}
     fault = proxy.set("busy", kind="write", times=math.inf, share=0.5, chance=random.Random(7))
@@ -371,7 +370,6 @@ def test_azurite_takes_what_azure_refuses(azurite: Azurite, table: TableClient) 
 async def test_async_clients_and_large_bodies_pass(
     azurite: Azurite, proxy: FaultProxy, container: ContainerClient, table: TableClient
 ) -> None:
-    """Many at once, over kept connections."""
     async with (
         AsyncBlobServiceClient.from_connection_string(proxy.connection_string) as service,
         AsyncTableClient.from_connection_string(proxy.connection_string, table.table_name) as rows,

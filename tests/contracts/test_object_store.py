@@ -43,7 +43,6 @@ async def moments(store: ObjectStore) -> list[float]:
 
 @pytest.mark.behaviour("erasure.attachments")
 async def test_what_was_put_is_read_by_any_process(open_store: OpenObjects) -> None:
-    """Of what is asked for, that which is there."""
     await open_store().put(PLACE, BOTH)
 
     assert await open_store().read(PLACE, [*ONE, "absent"]) == ONE
@@ -64,7 +63,6 @@ async def test_texts_come_back_as_they_were(open_store: OpenObjects, text: str) 
 
 @pytest.mark.behaviour("erasure.attachments")
 async def test_what_is_put_again_is_kept_once(open_store: OpenObjects) -> None:
-    """By any process, and by many at once."""
     stores = [open_store() for _ in range(4)]
 
     await asyncio.gather(*(store.put(PLACE, ONE) for store in stores for _ in range(4)))
@@ -89,7 +87,6 @@ async def test_names_come_in_the_order_of_their_last_put(open_store: OpenObjects
 
 @pytest.mark.behaviour("archive.calls")
 async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) -> None:
-    """Letter by letter, whatever else they look like."""
     names = ["1-000001-x", "1-000001-y", "1-000010-x", "11-000001-x", "A-1", "a-1"]
     await open_store().put(PLACE, dict.fromkeys(names, b""))
 
@@ -100,7 +97,6 @@ async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) ->
 
 @pytest.mark.behaviour("erasure.attachments")
 async def test_a_thread_is_erased_and_others_stay(open_store: OpenObjects) -> None:
-    """Twice is as good, and it may be used again."""
     store = open_store()
     await store.put(PLACE, BOTH)
     await store.put(ELSEWHERE, ONE)

@@ -241,7 +241,6 @@ async def test_a_server_that_takes_no_writes_leaves_an_append_unknown_and_says_w
 
 
 async def test_a_thread_is_erased_also_where_memory_is_full(store: RedisThreadStore, server: Any) -> None:
-    """Deleting is what frees it."""
     await write(store, None, SECRET, b"two", rows=ROWS)
 
     await server.config_set("maxmemory", 1)

@@ -139,7 +139,6 @@ async def test_a_file_of_the_version_before_is_read_and_leaves_nothing_either(tm
 
 @pytest.mark.behaviour("archive.unavailable")
 async def test_a_file_that_cannot_be_opened_is_reported_and_tried_again(tmp_path: Path) -> None:
-    """The next call after the outage goes through."""
     path = tmp_path / "kept" / "archive.sqlite"
     path.parent.write_text("not a folder")
     archive = sqlite_archive(path)

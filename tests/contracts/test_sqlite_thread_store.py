@@ -162,7 +162,6 @@ async def test_what_was_forgotten_trimmed_or_replaced_is_in_no_file_of_the_store
 @pytest.mark.behaviour("log.erase")
 @pytest.mark.parametrize("act", ["forget", "trim"])
 async def test_each_way_to_remove_empties_the_write_ahead_log(store: SqliteThreadStore, path: Path, act: str) -> None:
-    """By itself."""
     head = await write(store, None, CANARY, payload=CANARY if act == "forget" else b"head")
 
     await (store.forget(ADDRESS, head) if act == "forget" else store.trim(ADDRESS, 1, 1))

@@ -117,7 +117,6 @@ async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path
 async def test_what_steps_held_is_in_no_entity_once_the_thread_is_deleted(
     azurite: Azurite, tables: TablesThreadStore, hub: str
 ) -> None:
-    """The entities of a thread's events are gone."""
     bench = await run_on(tables, indiscreet_agent())
     before = await everything(azurite.connection_string, hub)
     assert all(word.encode() in before for word in CANARIES)

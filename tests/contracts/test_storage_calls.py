@@ -42,7 +42,6 @@ REQUESTS = {
 @pytest.mark.behaviour("storage.calls-counted")
 @pytest.mark.parametrize("request_line", REQUESTS)
 def test_a_call_is_told_by_its_address(request_line: str) -> None:
-    """The log does not say of which service a line is."""
     call = parse_call(*request_line.split(" "))
 
     assert (call.service, call.container, call.kind) == REQUESTS[request_line]

@@ -148,7 +148,6 @@ async def test_an_account_that_is_busy_says_when_to_come_again(
 async def test_a_read_of_a_busy_account_says_when_to_come_again(
     here: TablesThreadStore, fault_proxy: FaultProxy
 ) -> None:
-    """To whoever is refused because of it."""
     await write(here, None, b"one")
     fault_proxy.set("busy", status=503, retry_after=7, times=math.inf)
 
@@ -227,7 +226,6 @@ async def test_every_other_call_without_an_answer_is_refused_and_may_be_repeated
 async def test_a_trim_that_was_broken_off_shows_by_its_events(
     there: TablesThreadStore, impatient: TablesThreadStore, fault_proxy: FaultProxy
 ) -> None:
-    """So that who looks for them removes the rows too."""
     await write(there, None, b"one", rows=(Row("key-1", 1, b"row"),))
     fault_proxy.set("request lost", service="Table", path=BATCH, skip=1)
 

@@ -161,7 +161,6 @@ async def test_an_append_that_is_repeated_after_its_answer_was_lost_counts_once(
 
 @pytest.mark.behaviour("log.repeated-append")
 async def test_a_repeated_append_without_events_is_done_while_its_head_stands(threads: Threads) -> None:
-    """Its head says so, as nothing else could."""
     first = await write(threads.open(), None, b"one")
     renewal = behind(first, payload=b"renewed")
     done = await threads.open().append(ADDRESS, first, renewal)
@@ -315,7 +314,6 @@ async def test_of_an_erased_thread_its_head_and_the_names_of_its_rows_stay(threa
 
 @pytest.mark.behaviour("log.erase")
 async def test_an_erasure_that_comes_late_takes_nothing_of_a_later_life(threads: Threads) -> None:
-    """Neither its events nor its rows."""
     store = threads.open()
     head = await write(store, None, b"one", rows=(Row("key-1", 1, b"r"),))
     tombstone = await write(store, head, b"deleted")
@@ -344,7 +342,6 @@ async def test_an_erasure_within_an_append_takes_what_stands_before(threads: Thr
 @pytest.mark.parametrize("steps", [1, 9])
 @pytest.mark.parametrize("verb", ["trim", "erase"])
 async def test_what_was_broken_off_is_finished_by_the_next_call(threads: Threads, verb: str, steps: int) -> None:
-    """Wherever its caller left it."""
     writer, head = threads.open(), None
     for number in range(1, 13):
         head = await write(writer, head, b"e", rows=(Row(f"run-{number}", number, b"r"),))
@@ -395,7 +392,6 @@ async def test_a_thread_that_lives_on_is_not_forgotten(threads: Threads) -> None
     ids=["thread", "letter case", "agent", "owner"],
 )
 async def test_two_addresses_share_nothing(threads: Threads, other: Address) -> None:
-    """What is done to one leaves the other as it was."""
     store = threads.open()
     rows = (Row("run-1", 1, b"r"),)
     kept = await write(store, None, b"kept", rows=rows)
@@ -468,7 +464,6 @@ async def test_many_watches_wake_each_by_its_own_thread(threads: Threads) -> Non
 
 @pytest.mark.behaviour("log.close")
 async def test_a_watch_ends_with_its_store(threads: Threads) -> None:
-    """Nobody waits for what is closed."""
     store = threads.open()
     watching = asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME))
     await a_look_of(store)

@@ -139,7 +139,6 @@ async def test_a_run_under_way_is_not_broken_by_the_opening(loop: AgentLoop) -> 
 
 
 async def test_an_error_that_no_connection_explains_leaves_the_agent_open(loop: AgentLoop) -> None:
-    """It would come again."""
     agent = Connected()
     await is_answered(agent, loop)
     agent.connection.failure = ValueError("a mistake in its code")

@@ -73,7 +73,6 @@ async def test_a_change_whose_answer_was_lost_is_made_once(store: ArmedStore, re
 
 
 async def test_a_removal_that_another_change_came_before_is_decided_again(store: ArmedStore) -> None:
-    """It sees what that one left."""
     one, other, seen = cells_of(store), cells_of(store), list[str | None]()
     await one.change(A, lambda _: "first")
     store.before_forget = lambda: other.change(A, lambda note: f"{note}, second")
@@ -98,7 +97,6 @@ async def test_a_new_cell_costs_one_append_and_one_that_is_there_is_left(store: 
 
 
 async def test_the_cells_beside_one_are_those_of_its_owner(store: ArmedStore) -> None:
-    """More of them than one call of a store returns."""
     one = cells_of(store)
     names = [f"{number:03}" for number in range(401)]
     for name in names:

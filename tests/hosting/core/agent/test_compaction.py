@@ -123,7 +123,6 @@ async def test_without_a_strategy_the_oldest_messages_are_left_out_beyond_the_to
 
 @pytest.mark.behaviour("archive.cut-to-the-context")
 async def test_the_strategy_of_an_agent_or_of_its_client_is_the_one_that_counts(benches: list[Bench]) -> None:
-    """Whatever the setting says."""
     of_agent, of_client = NotingClient(), NotingClient()
     of_client.compaction_strategy = SlidingWindowStrategy(keep_last_groups=3)
     chosen = bench_of(benches, of_agent, compaction_strategy=SlidingWindowStrategy(keep_last_groups=3))
@@ -199,7 +198,6 @@ async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
 
 @pytest.mark.behaviour("archive.summary-kept")
 async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Summarizer) -> None:
-    """It was of what is forgotten."""
     client = NotingClient()
     bench = bench_of(benches, client, context_providers=keeping(summarizer, 1, threshold=1))
     await talk(bench, 4)

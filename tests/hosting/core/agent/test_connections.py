@@ -309,7 +309,6 @@ async def test_a_server_of_another_version_has_its_tools_as_they_are_now(shop: S
 
 @pytest.mark.behaviour("hosting.connections-come-back")
 async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop) -> None:
-    """Of one that all graphs share."""
     served = Served("stdio", shop)
     served.start()
     agent = Agent(planned_client(ignore, PLAN), name="Seller", tools=[idempotent(served.tool)])
@@ -346,7 +345,6 @@ async def test_a_server_whose_token_is_another_one_is_there_again_with_that(shop
 
 @pytest.mark.behaviour("hosting.connections-come-back")
 async def test_a_server_that_stands_still_does_not_hold_up_the_end_of_the_process(shop: Shop) -> None:
-    """Its connection is left as it is."""
     served = Served("sessions", shop)
     served.start()
     async with closed(bench_of(served.tool)) as bench:

@@ -52,7 +52,6 @@ class Streaming:
 @pytest.mark.behaviour("runner.words")
 @pytest.mark.behaviour("streams.batched")
 async def test_the_first_delta_is_logged_at_once_and_the_next_ones_together() -> None:
-    """Each is passed on as it comes."""
     streaming = await Streaming().begin()
     await streaming.write("Good ")
     await streaming.write("mor", "ning")
@@ -81,7 +80,6 @@ async def test_many_answers_at_once_are_logged_less_often() -> None:
 @pytest.mark.behaviour("runner.words")
 @pytest.mark.behaviour("streams.mended")
 async def test_an_answer_that_differs_from_what_was_streamed_replaces_it() -> None:
-    """From the first character on that is another."""
     streaming = await Streaming().begin()
     await streaming.write("Good morning")
 
@@ -93,7 +91,6 @@ async def test_an_answer_that_differs_from_what_was_streamed_replaces_it() -> No
 
 @pytest.mark.behaviour("runner.words")
 async def test_an_answer_that_was_logged_whole_is_not_logged_again() -> None:
-    """Nor one that is shorter left longer."""
     streaming = await Streaming().begin()
     await streaming.write("Good")
 
@@ -105,7 +102,6 @@ async def test_an_answer_that_was_logged_whole_is_not_logged_again() -> None:
 
 @pytest.mark.behaviour("runner.words")
 async def test_the_text_of_a_recorded_model_answer_is_neither_passed_on_nor_logged_again() -> None:
-    """What follows them stands behind them."""
     streaming = await Streaming().begin()
     await streaming.write("Let me see. ", is_known=True)
     await streaming.write("Rain")
@@ -117,7 +113,6 @@ async def test_the_text_of_a_recorded_model_answer_is_neither_passed_on_nor_logg
 @pytest.mark.behaviour("runner.words")
 @pytest.mark.behaviour("streams.unicode")
 async def test_half_a_character_waits_for_its_other_half() -> None:
-    """Models may cut a text anywhere."""
     streaming = await Streaming().begin()
     await streaming.write("A\ud83d")
     await streaming.write("\ude00!")

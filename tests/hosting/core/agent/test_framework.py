@@ -17,7 +17,6 @@ from tests.support.tool_server import ToolServer
 
 
 async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_functions() -> None:
-    """It is sent the key of each call."""
     with ToolServer() as running:
         async with MCPStreamableHTTPTool("cities", running.url) as server:
             assert [server_of_tool(tool) for tool in server.functions] == [server] * len(server.functions)

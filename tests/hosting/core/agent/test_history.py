@@ -122,7 +122,6 @@ async def test_each_model_call_of_a_run_is_sent_the_history_once(
 
 
 async def test_a_middleware_of_the_author_sees_the_history(loop: AgentLoop) -> None:
-    """On the agent, or on its client."""
     seeing = Seeing()
 
     await run(Agent(client=Client(), name="a", middleware=[seeing]), loop, "hi")
@@ -145,7 +144,6 @@ async def test_each_pass_of_a_loop_sees_the_passes_before_it(loop: AgentLoop) ->
 
 
 async def test_a_service_that_keeps_the_conversation_is_sent_the_history_once(loop: AgentLoop) -> None:
-    """From its first answer on it has the messages."""
     client = Client()
     client.conversation_id = "kept-by-the-service"
 
@@ -155,7 +153,6 @@ async def test_a_service_that_keeps_the_conversation_is_sent_the_history_once(lo
 
 
 async def test_an_agent_without_context_providers_is_given_the_thread_with_the_message(loop: AgentLoop) -> None:
-    """And adds nothing to a history."""
     agent = CountingAgent()
 
     answer = await run(agent, loop, "hi")
@@ -175,7 +172,6 @@ class Elsewhere(HistoryProvider):
 
 
 def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: AgentLoop) -> None:
-    """The thread is the history."""
     agent = Agent(client=Client(), name="a", context_providers=[Elsewhere("redis")])
 
     with pytest.raises(ConfigurationError) as refusal:
@@ -189,7 +185,6 @@ def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: Agent
 
 
 def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None:
-    """The model would get it twice."""
     providers = [InMemoryHistoryProvider("one"), InMemoryHistoryProvider("two")]
 
     with pytest.raises(ConfigurationError) as refusal:

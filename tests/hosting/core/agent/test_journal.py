@@ -60,7 +60,6 @@ async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
 @pytest.mark.behaviour("runner.steps")
 @pytest.mark.behaviour("streams.words-before-steps")
 async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only_once() -> None:
-    """In one append with it."""
     holding = await Holding().begin(*[model_result()] * 3)
     waiting = [(DELTA,)]
     holding.held.take_deltas = lambda: waiting.pop() if waiting else ()
@@ -73,7 +72,6 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
 
 @pytest.mark.behaviour("runner.steps")
 async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
-    """Nobody knows whether they stand there already."""
     holding = await Holding().begin(*[model_result()] * 3)
     waiting = [(DELTA,)]
     holding.held.take_deltas = lambda: waiting.pop() if waiting else ()

@@ -93,7 +93,6 @@ async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
 
 
 async def test_an_agent_that_was_a_tool_has_runs_of_its_own_as_before() -> None:
-    """Its steps are those of its own run, once."""
     helper = planned_agent(lambda _: None, plan=(("add",), "seven"))
     outer_client = planned_client(lambda _: None, (("helper",), "all done"))
     outer = Agent(outer_client, name="Joker", tools=[helper.as_tool(name="helper", arg_name="n")])

@@ -44,7 +44,6 @@ def bare_agent(note: Note) -> Agent[Any]:
 
 
 async def test_what_its_tools_did_is_not_done_again() -> None:
-    """Only its model is called again."""
     counted, note = counting()
 
     ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS)

@@ -69,7 +69,6 @@ async def test_a_message_that_a_tool_injected_reaches_the_model_once_though_its_
 
 @pytest.mark.behaviour("journal.parts")
 async def test_a_loop_goes_on_in_the_round_that_its_process_died_in() -> None:
-    """No tool of an earlier round is called again."""
     counted, note = counting()
     agent = planned_agent(note, plan=(("add",), "all done"))
     agent.middleware = [AgentLoopMiddleware(lambda *, iteration, **_: iteration < 2, max_iterations=3)]

@@ -116,7 +116,6 @@ def run_count(args: Any) -> dict[str, Any]:
 
 @pytest.mark.behaviour("skills.scripts")
 async def test_a_script_that_was_cut_off_is_not_run_again() -> None:
-    """As any tool that is not declared idempotent."""
     counted = Counted()
 
     ended = await killed(
@@ -128,7 +127,6 @@ async def test_a_script_that_was_cut_off_is_not_run_again() -> None:
 
 @pytest.mark.behaviour("skills.scripts")
 async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path) -> None:
-    """Its runner is the app's own code."""
     counted = Counted()
 
     ended = await killed(counted.in_files(tmp_path), "run_skill_script", run_count(["four"]), appends=AFTER_A_BEGIN)

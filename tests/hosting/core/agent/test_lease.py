@@ -68,7 +68,6 @@ def loop() -> Iterator[AgentLoop]:
 
 @pytest.mark.behaviour("runner.lease")
 async def test_a_lease_counts_from_before_the_append_that_renewed_it() -> None:
-    """Its answer may have taken long."""
     holder = await Holder().begin()
 
     async def take_long() -> None:
@@ -86,7 +85,6 @@ async def test_a_lease_counts_from_before_the_append_that_renewed_it() -> None:
 
 @pytest.mark.behaviour("runner.lease")
 async def test_a_holder_that_slept_past_its_lease_proves_it_before_the_model_is_called(loop: AgentLoop) -> None:
-    """By one append, which renews it."""
     holder = await Holder().begin()
     holder.clock.now += 30
 
@@ -96,7 +94,6 @@ async def test_a_holder_that_slept_past_its_lease_proves_it_before_the_model_is_
 
 @pytest.mark.behaviour("runner.lease")
 async def test_a_holder_that_was_taken_over_while_it_slept_calls_no_model(loop: AgentLoop) -> None:
-    """Its attempt is over."""
     holder = await Holder().begin()
     await holder.take_over()
     holder.clock.now += 30

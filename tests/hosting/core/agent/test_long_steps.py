@@ -51,7 +51,6 @@ async def test_a_model_call_that_is_cut_off_is_made_again_with_all_of_an_attempt
 
 @pytest.mark.behaviour("run.long-steps")
 async def test_a_harmless_tool_that_is_cut_off_is_called_again() -> None:
-    """Under the same key."""
     long = cut_run({3: 1}, in_tool=True, harmless=True)
 
     end, _ = await end_of(long)

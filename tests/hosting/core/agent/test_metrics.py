@@ -179,7 +179,6 @@ async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -
 def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
     counted: Callable[[], Counter[str]], failed: str | None, cause: str
 ) -> None:
-    """Also where it breaks off."""
     again = claimed(2).model_copy(update={"failed": failed})
     run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), again), start=1))
     assert run is not None
@@ -199,7 +198,6 @@ def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
 
 @pytest.mark.behaviour("hosting.metrics")
 async def test_calls_of_the_store_are_counted_with_those_that_failed(counted: Callable[[], Counter[str]]) -> None:
-    """By reads and appends."""
 
     async def probe() -> None: ...
 

@@ -52,7 +52,6 @@ def test_a_missing_result_is_named_as_such() -> None:
 
 
 def test_results_without_a_call_and_messages_without_contents_are_left_out() -> None:
-    """A provider refuses both."""
     messages = [Message("tool", [result("a")]), Message("user", ["hi"]), Message("assistant", [])]
 
     assert shape(list(whole(messages))) == [("user", ["hi"])]

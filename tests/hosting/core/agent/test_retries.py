@@ -96,7 +96,6 @@ async def test_an_answer_that_is_not_as_wanted_is_asked_for_again(bench: Bench) 
 
 @pytest.mark.behaviour("retry.per-call-and-agent")
 async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
-    """Whatever door it came through."""
     bench = Bench(retry=Retry(attempts=4, first_pause_seconds=0))
     bench.agent.work = FailingFirst(3)
 
@@ -108,7 +107,6 @@ async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
 
 @pytest.mark.behaviour("retry.time-limit")
 async def test_no_attempt_begins_behind_the_run_s_time_limit(bench: Bench) -> None:
-    """The platform gives one delivery no more time."""
     bench.agent.work = FailingFirst(1)
     patient = {"attempts": 2, "first_pause_seconds": bench.settings.run_timeout_seconds}
 
@@ -146,7 +144,6 @@ async def test_a_crash_forgets_no_failure_and_no_failure_counts_as_a_crash(bench
 @pytest.mark.slow
 @pytest.mark.behaviour("retry.cancelled")
 async def test_a_cancel_ends_the_pause(bench: Bench) -> None:
-    """At once, and the agent is not run again."""
     bench.agent.work = FailingFirst(1)
     patient = order({"attempts": 2, "first_pause_seconds": 60})
     running = asyncio.ensure_future(bench.deliver(patient, signal=False))
@@ -182,7 +179,6 @@ class BusyOnce(PlannedClient):
 
 @pytest.mark.behaviour("retry.tools-once")
 async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question() -> None:
-    """What the attempt before recorded is given again."""
     notes: list[str] = []
     agent = planned_agent(notes.append, [("add",), "all done"])
     agent.client = BusyOnce()
@@ -212,7 +208,6 @@ async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question
     ],
 )
 def test_a_retry_that_is_none_is_refused(retry: Any, says: str) -> None:
-    """Where it is made, and where a request brings it."""
     with pytest.raises(InvalidFieldError) as refused:
         carried_request({"message": "hi", "retry": retry}, LIMITS)
 
@@ -221,7 +216,6 @@ def test_a_retry_that_is_none_is_refused(retry: Any, says: str) -> None:
 
 @pytest.mark.behaviour("retry.inside-the-run")
 def test_pauses_grow_by_their_factor_up_to_the_longest() -> None:
-    """And there is none behind the last attempt."""
     retry = Retry(attempts=5, first_pause_seconds=2, backoff=3, longest_pause_seconds=10)
 
     assert [retry.pause_seconds(failures) for failures in range(1, 6)] == [2, 6, 10, 10, None]

@@ -56,7 +56,6 @@ async def test_a_run_that_ends_has_its_one_line(bench: Bench, caplog: pytest.Log
 
 @pytest.mark.behaviour("hosting.one-line-per-run")
 async def test_a_run_that_failed_says_by_which_code(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """The code that the caller gets."""
     caplog.set_level(logging.INFO)
 
     await bench.run("fail")

@@ -247,7 +247,6 @@ class StoringClient(ScriptedClient):
 async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_chose(
     loop: AgentLoop, chosen: dict[str, Any], store: bool
 ) -> None:
-    """The conversation is kept once, by the entity."""
     client = StoringClient()
 
     await outcome_of(Agent(client, "Do as told.", name="Joker", default_options=chosen), loop, attempt())
@@ -303,7 +302,6 @@ async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.names-who-blocked")
 async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop) -> None:
-    """With the file, the line and how long."""
     reported: queue.Queue[str] = queue.Queue()
 
     class Reporting(logging.Handler):

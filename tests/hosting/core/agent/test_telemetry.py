@@ -77,7 +77,6 @@ async def test_a_run_is_a_span_below_its_caller_s_with_the_ids_of_the_run(direct
 async def test_the_framework_s_spans_of_agent_model_and_tool_stand_below_the_run_s(
     spans: Exported,
 ) -> None:
-    """Though they are made on a loop of their own."""
     bench = Bench(Agent(TracedClient(), name="Joker", tools=[thread_name]))
 
     await bench.run("tool thread_name")

@@ -28,7 +28,6 @@ def app_in(folder: Path, patch: pytest.MonkeyPatch, timeout: Any = None, **envir
 async def test_an_agent_with_a_limit_of_its_own_is_stopped_at_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent beside it goes on."""
     app = app_in(tmp_path, monkeypatch)
     app.add_agent(scripted_agent("hasty"), run_timeout_seconds=0.02)
     app.add_agent(scripted_agent("patient"))
@@ -63,7 +62,6 @@ async def test_an_agent_with_a_limit_of_its_own_is_stopped_at_it(
 def test_attempts_that_the_platform_would_cut_are_refused_at_start_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: str, environ: dict[str, str], refusal: str
 ) -> None:
-    """The sentence says what fits."""
     with pytest.raises(ConfigurationError) as refused:
         app_in(tmp_path, monkeypatch, timeout, **environ)
 

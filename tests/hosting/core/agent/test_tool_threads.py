@@ -101,7 +101,6 @@ async def test_eighty_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, g
 async def test_a_run_past_its_time_says_that_its_tool_still_works(
     loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The outcome does not wait for the tool."""
     outcome = await asyncio.wait_for(gated(gate, loop).run(attempt("tool gate"), 0.2), GUARD_SECONDS)
 
     assert isinstance(outcome, AgentFailure)

@@ -75,7 +75,6 @@ async def test_several_messages_of_one_call_are_one_request_of_the_conversation(
     ],
 )
 def test_a_result_that_is_no_run_s_end_is_told_as_refused(result: Any) -> None:
-    """Another package's entity may hold the name."""
     with pytest.raises(AgentRunError) as failed:
         read_answer(CALL, result)
 

@@ -44,7 +44,6 @@ def limits() -> Limits:
 
 
 def test_an_orchestration_carries_them_in_its_call() -> None:
-    """The entity reads what the proxy sent."""
     sent = DurableAgent("Clerk", "", Noting()).run(
         "hello", context=CONTEXT, metadata={"ticket": 7}, thread_metadata={"team": "red", "old": None}
     )
@@ -59,13 +58,11 @@ def test_an_orchestration_carries_them_in_its_call() -> None:
     "wrong", [{"context": {"a": object()}}, {"context": {"a": "x" * 20_000}}, {"metadata": {"a": []}}]
 )
 def test_a_wrong_one_is_refused_where_the_call_is_made(wrong: dict[str, Any]) -> None:
-    """Before anything is sent."""
     with pytest.raises(InvalidFieldError):
         DurableAgent("Clerk", "", Noting()).run("hello", **wrong)
 
 
 async def test_a_schedule_keeps_them_for_each_of_its_runs() -> None:
-    """As a request has them."""
     noted: list[str] = []
     app = OwnedApp(agent=context_reader(noted.append))
     body = {"cron": "0 0 1 1 *", "message": "call show 1", "context": CONTEXT, "metadata": {"ticket": 7}}
@@ -88,7 +85,6 @@ def _values(value: Any, name: str) -> list[Any]:
 
 
 async def test_the_executors_of_a_workflow_and_their_agents_read_it() -> None:
-    """A workflow's run has one as an agent's has."""
     noted: list[str] = []
     reader = context_reader(noted.append)
 

@@ -77,7 +77,6 @@ async def test_a_late_duplicate_finds_its_run_in_the_ledger(bench: Bench) -> Non
 
 @pytest.mark.behaviour("turn.claims")
 async def test_the_claim_stands_in_the_log_before_the_agent_runs(bench: Bench) -> None:
-    """With the attempt's number and its deadline."""
     run_id = await bench.open("hi")
     during: list[list[str]] = []
     here = asyncio.get_running_loop()
@@ -303,7 +302,6 @@ async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(b
 
 
 async def test_a_batch_of_several_operations_is_answered_in_its_order(bench: Bench) -> None:
-    """Each on the state that the one before left."""
     operations = [
         {"name": "run", "input": json.dumps(json.dumps({"message": word, "run_id": word})), "isSignal": False}
         for word in ("one", "two")
@@ -350,7 +348,6 @@ async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Ben
 
 @pytest.mark.behaviour("turn.store")
 async def test_a_document_that_is_ahead_of_its_log_is_not_stored_anew(bench: Bench) -> None:
-    """Nor one that nobody can read."""
     await bench.run("hi")
     other = Bench()
 

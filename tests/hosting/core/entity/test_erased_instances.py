@@ -54,7 +54,6 @@ async def test_an_orchestration_that_runs_is_listed_and_deleted_once_it_has_ende
 
 @pytest.mark.behaviour("erasure.instances")
 async def test_an_orchestration_that_this_hub_does_not_have_is_listed(instances: Instances) -> None:
-    """It was purged before, or is another owner's."""
     await instances.result("carry", {"thread_id": "t-purged", "text": "hi", "waits": False}, "purged")
     await instances.http.delete(f"{HOOKS}/instances/purged")
 

@@ -97,7 +97,6 @@ async def test_pages_go_through_the_archive_into_the_document_from_either_end(th
 
 @pytest.mark.behaviour("archive.one-conversation")
 async def test_windows_are_cut_by_position(thread: LongThread) -> None:
-    """Wherever the entries are."""
     windows: list[tuple[dict[str, object], list[int], bool]] = [
         ({"after": 3, "before": 7}, [4, 5, 6], False),
         ({"limit": 2, "before": 7}, [1, 2], True),
@@ -116,7 +115,6 @@ async def test_windows_are_cut_by_position(thread: LongThread) -> None:
 
 @pytest.mark.behaviour("archive.counts-all")
 async def test_a_thread_tells_the_counts_of_the_whole_conversation(thread: LongThread) -> None:
-    """And when it began."""
     received = (await thread.http.get(THREAD)).json()
     first = (await thread.page(limit=1))["entries"][0]
 

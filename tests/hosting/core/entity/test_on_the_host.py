@@ -42,7 +42,6 @@ async def test_what_settings_do_not_allow_is_refused_by_the_entity(instances: In
 
 @pytest.mark.behaviour("orchestrations.refused-at-the-call")
 async def test_an_agent_that_nobody_has_fails_the_orchestration_after_its_waits(instances: Instances) -> None:
-    """A call to a missing entity would never end."""
     status, output = await instances.result("call_nobody", None, "nobody")
 
     assert status == "Failed"

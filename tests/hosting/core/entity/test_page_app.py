@@ -22,7 +22,6 @@ async def test_runs_with_one_session_are_one_conversation(instances: Instances) 
 
 @pytest.mark.behaviour("orchestrations.fan-out")
 async def test_runs_yielded_together_are_asked_before_either_answers_and_answer_in_order(instances: Instances) -> None:
-    """As the orchestration's history tells it."""
     ended = await instances.result("ask_both", "what now?", "both")
 
     messages = [kind for kind in await instances.history("both") if kind in ("EventSent", "EventRaised")]
@@ -33,7 +32,6 @@ async def test_runs_yielded_together_are_asked_before_either_answers_and_answer_
 @pytest.mark.behaviour("orchestrations.structured")
 @pytest.mark.parametrize(("is_spam", "output"), [(True, "dropped: lottery"), (False, "echo: Answer this mail.")])
 async def test_the_value_of_an_answer_decides(instances: Instances, is_spam: bool, output: str) -> None:
-    """The critic's value is the model's instance."""
     mail = "say " + json.dumps({"is_spam": is_spam, "reason": "lottery"})
 
     assert await instances.result("judge_mail", mail, f"judge-{is_spam}") == ("Completed", output)
@@ -41,7 +39,6 @@ async def test_the_value_of_an_answer_decides(instances: Instances, is_spam: boo
 
 @pytest.mark.behaviour("orchestrations.structured")
 async def test_an_answer_that_does_not_fit_fails_the_orchestration(instances: Instances) -> None:
-    """The output names the agent and the code."""
     status, output = await instances.result("judge_mail", "say no json", "judge-unfit")
 
     assert status == "Failed"
@@ -63,7 +60,6 @@ async def test_a_persons_answer_ends_the_wait(instances: Instances, approved: bo
 
 @pytest.mark.behaviour("orchestrations.person")
 async def test_when_nobody_answers_the_timer_does(instances: Instances) -> None:
-    """A time-out of a fifth of a second."""
     order = {"topic": "news", "hours": 0.2 / 3600}
 
     assert await instances.result("publish", order, "publish-late") == ("Completed", "nobody answered")
@@ -71,7 +67,6 @@ async def test_when_nobody_answers_the_timer_does(instances: Instances) -> None:
 
 @pytest.mark.behaviour("orchestrations.failed-run")
 async def test_a_failed_run_can_be_caught(instances: Instances) -> None:
-    """By its own class, which names agent and code."""
     ended = await instances.result("with_a_substitute", "fail", "substitute")
 
     assert ended == ("Completed", "writer failed: run_failed")

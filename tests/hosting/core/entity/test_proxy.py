@@ -82,7 +82,6 @@ def test_the_entity_reads_the_messages_that_were_given(given: Any, messages: lis
     ],
 )
 def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str) -> None:
-    """By the entity, whoever carries them."""
     with pytest.raises(HostingError) as refused:
         carried_request({"message": "b", "earlier": earlier}, LIMITS)
 
@@ -173,7 +172,6 @@ def test_a_model_is_sent_as_its_schema_and_its_instance_comes_back() -> None:
 
 @pytest.mark.behaviour("orchestrations.structured")
 def test_a_value_that_the_model_refuses_is_a_failed_run() -> None:
-    """The place is named, the answer is not quoted."""
     agent, _ = noting_agent()
     noted = agent.run("hi", response_format=City)
 

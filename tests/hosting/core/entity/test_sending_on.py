@@ -59,7 +59,6 @@ async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_
 
 @pytest.mark.behaviour("service.lost-runs")
 async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(bench: Bench) -> None:
-    """By the operation that is told so."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 3600}))
     while "cancel_requested" not in await bench.kinds("r2"):
         await asyncio.wait((operation,), timeout=0.01)
@@ -72,7 +71,6 @@ async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(
 @pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("queued", [-1, math.nan, "3600"])
 async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queued: Any) -> None:
-    """Whoever may send signals may send such ones."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": queued}))
     await asyncio.sleep(0.01)
 
@@ -85,7 +83,6 @@ async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queu
 
 @pytest.mark.behaviour("service.leave")
 async def test_a_call_is_delivered_again_when_its_process_is_to_end(bench: Bench) -> None:
-    """Whoever called is answered by nobody else."""
     order = {"message": "hi", "correlationId": "r3"}
     operation = asyncio.ensure_future(answered(bench, order, is_signal=False))
     await asyncio.sleep(0.01)

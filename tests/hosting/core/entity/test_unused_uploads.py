@@ -74,7 +74,6 @@ async def test_what_the_log_or_the_document_refers_to_stays(bench: Bench) -> Non
 
 
 async def test_what_an_archived_entry_refers_to_stays(bench: Bench) -> None:
-    """Also when its run is trimmed from the log."""
     await show(bench)
     for number in range(12):
         await bench.run(f"{number} ".ljust(300, "x"))

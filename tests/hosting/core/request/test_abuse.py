@@ -58,7 +58,6 @@ async def test_a_forwarded_host_that_is_none_is_in_no_link(direct: Api) -> None:
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("opening", [b"[", b'{"message":', b'{"message":"hi","contents":['])
 async def test_ten_megabytes_of_nested_json_are_refused_by_their_size(direct: Api, opening: bytes) -> None:
-    """Before they are read; the app goes on."""
     body = opening * (10 * LARGEST // len(opening))
 
     answer = await direct.http.post(RUN, content=body, headers=JSON)
@@ -94,7 +93,6 @@ async def test_ten_thousand_unknown_fields_are_one_short_refusal(direct: Api) ->
     ids=["field", "thread", "role", "wait", "kind", "property", "reference", "type"],
 )
 async def test_a_refusal_does_not_repeat_what_is_long(direct: Api, body: dict[str, Any]) -> None:
-    """The sentence shows the beginning."""
     answer = await direct.http.post(RUN, json=body)
 
     assert (answer.status_code, len(answer.content) < 2_000) == (400, True)
@@ -216,7 +214,6 @@ async def test_this_process_reaches_for_no_address_of_a_caller(
 
 
 async def test_the_watch_sees_a_connection() -> None:
-    """What the test above relies on."""
     with WATCH.on() as reached:
         async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
             _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())

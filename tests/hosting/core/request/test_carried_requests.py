@@ -37,7 +37,6 @@ def bench() -> Iterator[Bench]:
 @pytest.mark.behaviour("http.carried-fields")
 @pytest.mark.parametrize("name", ["response_format", "responseFormat"])
 async def test_a_carried_request_may_ask_for_a_format_and_bring_contents(bench: Bench, name: str) -> None:
-    """As over HTTP; the caller gets the value."""
     answer = await bench.deliver({**PEERS, "message": "see", "contents": [picture()]}, signal=False)
     formatted = await bench.deliver(
         {"message": 'say {"a": 1}', "correlationId": "r-2", name: {"required": ["a"]}}, signal=False
@@ -64,7 +63,6 @@ async def test_nothing_that_a_model_answers_becomes_an_object_of_the_sdk(bench: 
 
 @pytest.mark.behaviour("http.carried-fields")
 async def test_a_carried_request_may_switch_tools_off(bench: Bench) -> None:
-    """The field of the other packages is read."""
     fields = {"message": "tool thread_name", "enable_tool_calls": False}
 
     assert (await bench.deliver(fields, signal=False))["response"] == "echo: tool thread_name"

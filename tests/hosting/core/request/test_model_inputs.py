@@ -38,7 +38,6 @@ def test_the_agent_goes_before_its_client_before_the_setting(agent: Any, setting
     [("application/pdf", PDF), ("application/*", PDF), ("*/*", PDF), ("image/*,hostedFile", FILE)],
 )
 def test_what_is_declared_is_taken(setting: str, content: dict[str, str]) -> None:
-    """By its name or a range that holds it."""
     limits = limits_of(None, read_settings({"AGENT_MODEL_INPUTS": setting}))
 
     assert [item["$type"] for item in read_contents([content], limits)] == [content["$type"]]
@@ -58,7 +57,6 @@ def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: d
 
 @pytest.mark.parametrize(("names", "wrong"), [("image/*", "image/*"), (["image/*", "pictures"], "pictures")])
 def test_a_declaration_that_is_none_is_refused_at_start_up(names: Any, wrong: str) -> None:
-    """A text instead of a list too."""
     with pytest.raises(ConfigurationError) as refused:
         AgentFunctionApp(agents=[agent_with(names)], environ={"AGENT_LOG": "memory"})
 

@@ -48,12 +48,10 @@ def test_accept_decides_the_form(accept: str, sent: Any, form: str) -> None:
     ],
 )
 def test_a_body_is_json_or_text(content_type: str, form: str) -> None:
-    """Everything that may be text is the message."""
     assert body_form(RawRequest({"content-type": content_type}, {}, b""), 1) == form
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "multipart/mixed", "text/plain; charset=latin-1"])
 def test_a_body_that_cannot_be_a_message_is_refused(content_type: str) -> None:
-    """By its type, before it is read."""
     with pytest.raises(UnsupportedMediaTypeError):
         body_form(RawRequest({"content-type": content_type}, {}, b""), 1)

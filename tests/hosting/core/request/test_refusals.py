@@ -32,7 +32,6 @@ async def test_a_bad_request_is_refused_in_our_words_and_stores_nothing(direct: 
 async def test_a_text_client_is_refused_by_the_sentence_alone(
     direct: Api, headers: dict[str, str], body: bytes
 ) -> None:
-    """The same detail that a JSON client gets."""
     answer = await direct.http.post(f"{RUN}?thread_id=..", content=body, headers=headers)
 
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (400, "text/plain")
@@ -59,7 +58,6 @@ async def test_a_problem_has_every_member_of_the_contract(direct: Api) -> None:
 @pytest.mark.behaviour("http.wrong-verb")
 @pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "PATCH"])
 async def test_another_verb_than_post_is_refused_with_the_right_one(direct: Api, verb: str) -> None:
-    """405 with `Allow`, and nothing stored."""
     before = await direct.stored()
 
     answer = await direct.http.request(verb, RUN)

@@ -34,7 +34,6 @@ def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = N
 )
 @pytest.mark.parametrize("name", ["wait_for_response", "waitForResponse"])
 def test_a_wait_is_written_in_many_ways(name: str, value: Any, waits: bool) -> None:
-    """True and false as JSON, as numbers and as texts."""
     assert call(**{name: value}).wait.answer is waits
 
 
@@ -47,7 +46,6 @@ def test_the_switch_of_tools_is_written_in_as_many_ways(value: Any, are_run: boo
 
 
 def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
-    """The order in which refusals are decided."""
     prefer, query = {"prefer": "respond-async"}, {"waitForResponse": "no"}
     header = {**prefer, "x-ms-wait-for-response": "yes"}
 

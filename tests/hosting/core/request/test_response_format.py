@@ -45,7 +45,6 @@ async def test_every_json_value_is_answered_as_it_is(direct: Api, value: Any) ->
 @pytest.mark.behaviour("http.value")
 @pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "text"}}, {"response_format": None}])
 async def test_without_a_format_there_is_no_value(direct: Api, fields: dict[str, Any]) -> None:
-    """Text is a format that needs none."""
     assert "value" not in (await direct.ask('say {"city": "Paris"}', **fields)).json()
 
 

@@ -50,7 +50,6 @@ def test_an_append_at_its_limits_is_taken() -> None:
 @pytest.mark.behaviour("log.limits")
 @pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a/b", "a_b", "ä", "a\n"])
 def test_a_row_of_a_name_that_some_store_cannot_keep_is_refused(name: str) -> None:
-    """Letters, digits and '-' are taken by each."""
     with pytest.raises(ValueError, match="must be 1 to 64 of the characters"):
         Row(name, 1, b"")
 

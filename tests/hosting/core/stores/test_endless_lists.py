@@ -45,7 +45,6 @@ async def environ() -> AsyncIterator[dict[str, str]]:
 
 
 async def test_of_tables(environ: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    """It is an outage, and the log says which."""
     store = TablesThreadStore(table_account(environ, "TEST"), "hub")
 
     with pytest.raises(LogUnavailableError):
@@ -56,7 +55,6 @@ async def test_of_tables(environ: dict[str, str], caplog: pytest.LogCaptureFixtu
 
 
 async def test_of_blobs(environ: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    """The same."""
     store = BlobObjects(blob_account(environ, "TEST"), "container", AttachmentsUnavailableError)
 
     with pytest.raises(AttachmentsUnavailableError):

@@ -48,7 +48,6 @@ def log() -> Log:
 
 @pytest.mark.behaviour("http.readiness")
 async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log) -> None:
-    """All at the same time, and again."""
     received = [*await asyncio.gather(*(log.is_ready() for _ in range(5))), await log.is_ready()]
 
     assert (received, log.reads) == ([True] * 6, 1)
@@ -59,7 +58,6 @@ async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log
 async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
     log: Log, verb: Verb, seconds: float
 ) -> None:
-    """However often somebody asks meanwhile."""
     log.readiness.failed(verb, "")
     log.now += seconds - 0.1
     early = [await log.is_ready() for _ in range(3)]
@@ -72,7 +70,6 @@ async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
 
 @pytest.mark.behaviour("http.readiness")
 async def test_a_log_that_stays_away_is_read_once_in_each_while(log: Log) -> None:
-    """The probe's own failure counts as one."""
     log.is_away = True
     received = []
     for _ in range(3):

@@ -16,7 +16,6 @@ GUARD_SECONDS = 5
 
 @pytest.mark.behaviour("log.watch")
 async def test_nobody_is_looked_for_whose_event_loop_is_closed() -> None:
-    """They will never leave by themselves."""
     watchers = Watchers()
     with watchers.watching(THREAD, 0) as watcher:
         closed = asyncio.new_event_loop()

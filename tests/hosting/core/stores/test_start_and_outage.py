@@ -105,7 +105,6 @@ def test_a_foreign_file_is_left_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 @pytest.mark.parametrize("setting", FILES)
 def test_a_folder_that_cannot_be_made_stops_the_app_at_start_up(setting: str, tmp_path: Path) -> None:
-    """A file is in the way."""
     (tmp_path / "taken").write_text("", encoding="utf-8")
 
     with pytest.raises(
@@ -117,7 +116,6 @@ def test_a_folder_that_cannot_be_made_stops_the_app_at_start_up(setting: str, tm
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_path: Path) -> None:
-    """It is there, and is one of ours."""
     start(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / ".agents" / "log.sqlite", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -139,7 +137,6 @@ def test_a_redis_server_that_is_not_there_stops_a_developers_app(tmp_path: Path)
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 def test_an_account_where_nobody_listens_stops_a_developers_app(tmp_path: Path) -> None:
-    """As without Azurite."""
     port = free_port()
     text = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:{port}/a;"
 
@@ -174,7 +171,6 @@ async def test_a_file_that_goes_bad_later_is_named_once_with_its_cause(
 
 @pytest.mark.behaviour("hosting.stores-outages-named")
 async def test_a_server_that_is_gone_is_named_without_its_password(caplog: pytest.LogCaptureFixture) -> None:
-    """Address and cause."""
     store = RedisThreadStore(f"redis://user:secret@127.0.0.1:{free_port()}/0", "hub")
     with pytest.raises(HostingError):
         await store.head(ADDRESS)

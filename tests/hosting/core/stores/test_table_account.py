@@ -54,7 +54,6 @@ async def test_the_tables_are_in_the_account_that_the_host_uses(environ: dict[st
     ],
 )
 def test_settings_that_lead_to_no_tables_are_refused_at_start_up(environ: dict[str, str], text: str) -> None:
-    """By a sentence that names the setting."""
     with pytest.raises(ConfigurationError, match=text):
         table_account(environ, "TEST")
 

@@ -68,7 +68,6 @@ def answering(status: str, body: bytes) -> Service:
 
 @pytest.mark.behaviour("log.tables-batch")
 async def test_each_part_of_an_answer_has_its_entitys_etag() -> None:
-    """A removed entity has none any more."""
     body = batch(f"{DONE}ETag: {FOUND}\r\n\r\n\r\n", f"{DONE}etag: {FOUND}\r\n\r\n\r\n", f"{DONE}\r\n\r\n")
     async with answering("202 Accepted", body).table() as table:
         assert await submit(table, CHANGES) == [FOUND, FOUND, ""]
@@ -89,7 +88,6 @@ async def test_each_part_of_an_answer_has_its_entitys_etag() -> None:
 async def test_an_answer_that_does_not_say_that_all_was_done_is_an_error(
     status: str, body: bytes, code: str, text: str
 ) -> None:
-    """By the service's code, where it says one."""
     async with answering(status, body).table() as table:
         with pytest.raises(BatchError, match=text) as met:
             await submit(table, CHANGES[:1])

@@ -67,7 +67,6 @@ def desk() -> Desk:
 
 @pytest.mark.behaviour("log.ask")
 async def test_a_turn_on_a_thread_that_this_process_knows_costs_two_calls(desk: Desk) -> None:
-    """However long the thread is."""
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.execute(ADDRESS, end("r1"))
     desk.store.calls.clear()
@@ -119,7 +118,6 @@ async def test_a_key_that_another_request_used_first_is_found(desk: Desk) -> Non
 
 @pytest.mark.behaviour("log.ask")
 async def test_requests_of_one_process_wait_for_each_other_and_never_conflict(desk: Desk) -> None:
-    """One append each, in whatever order."""
     await asyncio.gather(*(desk.log.execute(ADDRESS, accept(f"r{number}")) for number in range(10)))
 
     assert desk.store.calls == {"head": 1, "append": 10}
@@ -129,7 +127,6 @@ async def test_requests_of_one_process_wait_for_each_other_and_never_conflict(de
 @pytest.mark.behaviour("log.unknown")
 @pytest.mark.parametrize("failure", ["lost", "answer lost", "throttled"])
 async def test_an_append_whose_outcome_is_unknown_is_given_again_and_counts_once(desk: Desk, failure: str) -> None:
-    """Whether it had counted the first time or not."""
     desk.store.fails = [failure, failure]  # type: ignore[list-item]
 
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
@@ -196,7 +193,6 @@ async def test_a_store_that_stays_away_is_reported_and_nothing_is_believed_after
 
 @pytest.mark.behaviour("log.large")
 async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk: Desk) -> None:
-    """And is read as if it stood there."""
     words = "word " * 2_000_000
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.execute(ADDRESS, answered("r1", words))
@@ -209,7 +205,6 @@ async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk
 
 @pytest.mark.behaviour("log.large")
 async def test_many_events_that_are_too_large_together_stand_there_by_reference(desk: Desk) -> None:
-    """One append holds them all the same."""
     words = tuple(Delta(at=NOW, run_id="r1", offset=0, text=f"{number}" * 60_000) for number in range(60))
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.execute(ADDRESS, RecordSteps("token-r1", words))
@@ -236,7 +231,6 @@ async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_sin
 
 @pytest.mark.behaviour("log.large")
 async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None:
-    """The caller is told that the log cannot be read."""
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
     await desk.attachments.erase(StoreKey("hub.log", f"{ADDRESS.key}/0"))
@@ -247,7 +241,6 @@ async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None
 
 @pytest.mark.behaviour("thread.versions")
 async def test_a_thread_of_a_newer_version_is_left_as_it_is(desk: Desk) -> None:
-    """The newer process answers."""
     newer = head.encode(NEW.model_copy(update={"v": NEWEST_VERSION + 1, "position": 1}))
     await desk.store.append(ADDRESS, None, Append(StoredHead(1, "a", newer), (b"{}",)))
 
@@ -286,7 +279,6 @@ async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
 
 @pytest.mark.behaviour("http.readiness")
 async def test_a_log_that_takes_no_append_is_not_ready_although_it_is_read() -> None:
-    """As on a full disk, until an append counts."""
     desk = Desk(patience_seconds=0.01)
     desk.store.fails = ["lost"]
     with pytest.raises(LogUnavailableError):
@@ -301,7 +293,6 @@ async def test_a_log_that_takes_no_append_is_not_ready_although_it_is_read() -> 
 
 @pytest.mark.behaviour("http.retry-after")
 async def test_a_store_that_throttles_for_longer_than_anybody_waits_says_for_how_long() -> None:
-    """To whoever asked."""
     desk = Desk(patience_seconds=0.0)
     desk.store.fails = ["throttled"]
 
@@ -313,7 +304,6 @@ async def test_a_store_that_throttles_for_longer_than_anybody_waits_says_for_how
 
 @pytest.mark.behaviour("log.ask")
 async def test_events_that_a_process_appended_itself_are_not_read_again(desk: Desk) -> None:
-    """Behind the head that it has just read."""
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.execute(ADDRESS, end("r1"))
     desk.store.calls.clear()

@@ -29,7 +29,6 @@ def log_over(store: MemoryThreadStore | ArmedStore, **members: int) -> ThreadLog
 
 @pytest.mark.behaviour("log.ask")
 async def test_a_look_that_began_before_an_append_does_not_take_its_head_away() -> None:
-    """The next command still needs no look."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
     await log.execute(ADDRESS, accept("r1"), is_new=True)
@@ -80,7 +79,6 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
 
 @pytest.mark.behaviour("log.unknown")
 async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_again() -> None:
-    """Its row says that it is there."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=0.0)
     store.fails = ["answer lost"]
@@ -100,7 +98,6 @@ async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_ag
 @pytest.mark.behaviour("log.ask")
 @pytest.mark.parametrize(("call", "opened"), [("head", ["r1", "r3"]), ("append", ["r1", "r2", "r3"])])
 async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_thread(call: str, opened: list[str]) -> None:
-    """What came of it is read by the next one."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
     await log_over(store).execute(ADDRESS, accept("r1"), is_new=True)

@@ -96,7 +96,6 @@ def test_a_run_is_refused_and_the_thread_is_as_it_was(
 @pytest.mark.behaviour("thread.accept", "thread.keys", "thread.busy-rejects")
 @pytest.mark.parametrize(("before", "command"), FOUND.values(), ids=list(FOUND))
 def test_a_run_that_ended_is_found_again(before: tuple[Command, ...], command: Command) -> None:
-    """Nothing is promised that is not there."""
     assert after(*before).do(command) == Unchanged("r1")
 
 
@@ -112,7 +111,6 @@ def test_a_repeated_key_attaches_to_its_open_run() -> None:
 
 @pytest.mark.behaviour("thread.keys")
 def test_a_key_that_a_failed_signal_freed_begins_a_run() -> None:
-    """Its row is there and is replaced."""
     outcome = after().do(accept("r2", key="k", key_row=KeyRow(epoch=0, run_id=None, fingerprint="another")))
 
     assert isinstance(outcome, Change)

@@ -142,7 +142,6 @@ def test_an_answer_to_what_does_not_wait_is_refused() -> None:
 
 @pytest.mark.behaviour("thread.approvals")
 def test_approvals_that_a_run_asks_for_after_a_reset_wait_for_nobody() -> None:
-    """The run was accepted before it."""
     assert after(accept("r1", claimed=True), ResetThread(NOW), end("r1", "a1")).head.waiting is None
 
 
@@ -212,7 +211,6 @@ def test_more_approvals_than_one_append_holds_are_refused() -> None:
 
 @pytest.mark.behaviour("thread.approvals")
 def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
-    """As whoever meets that does."""
     thread = waiting("a1")
     thread.do(DeleteThread(NOW))
 
@@ -239,7 +237,6 @@ def test_the_same_value_again_is_known_by_its_digest() -> None:
 
 @pytest.mark.behaviour("workflows.asks")
 def test_the_run_that_asked_is_kept_while_the_one_that_goes_on_is_open() -> None:
-    """A workflow continues from its state."""
     thread = waiting("a1")
     answer(thread, Decision.of_value("a1", "well"), claimed=True)
 

@@ -151,7 +151,6 @@ def test_what_an_interrupted_run_said_stays_for_the_model() -> None:
 
 @pytest.mark.behaviour("thread.busy-interrupts")
 def test_an_answer_that_comes_before_the_holder_knows_is_the_runs_end() -> None:
-    """It said all of it."""
     thread = working()
     thread.do(busy("interrupt"))
 
@@ -190,7 +189,6 @@ def test_an_interrupted_run_whose_holder_is_lost_or_lets_go_is_claimed_to_be_end
 
 @pytest.mark.behaviour("thread.busy-interrupts")
 def test_an_interrupted_run_that_loses_three_holders_has_not_crashed() -> None:
-    """It ends as what it is, without its words."""
     thread = working()
     thread.do(busy("interrupt"))
     for number in range(3):

@@ -104,7 +104,6 @@ def test_a_proof_that_nothing_came_of_is_none_and_once_a_minute_is_often_enough(
 
 @pytest.mark.behaviour("thread.promises")
 def test_a_cancel_has_a_signal_of_its_own_where_nothing_came_of_the_first() -> None:
-    """Nobody else would end the run."""
     thread = after(HELD, STEP)
 
     outcomes = [thread.do(CancelRun(at, "r1")) for at in (NOW, DEADLINE + SIGNAL_SECONDS + 1)]
@@ -114,7 +113,6 @@ def test_a_cancel_has_a_signal_of_its_own_where_nothing_came_of_the_first() -> N
 
 @pytest.mark.behaviour("thread.failed-signals")
 def test_a_run_whose_signal_failed_is_cancelled_and_its_key_is_free() -> None:
-    """Nobody else was promised anything of it."""
     thread = after(accept("r1", claimed=True, key="k"))
 
     outcome = thread.do(SignalFailed(NOW, "r1", "token-r1", "k", "f"))
@@ -128,7 +126,6 @@ def test_a_run_whose_signal_failed_is_cancelled_and_its_key_is_free() -> None:
 
 @pytest.mark.behaviour("thread.failed-signals")
 def test_a_queued_run_whose_signal_failed_gets_its_end_in_its_turn() -> None:
-    """And is claimed by nobody before."""
     thread = after(HELD, accept("r2"), SignalFailed(NOW, "r2"), end("r1"))
 
     assert thread.last(3) == [("cancel_requested", "r2"), ("completed", "r1"), ("cancelled", "r2")]

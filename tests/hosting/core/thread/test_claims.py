@@ -220,7 +220,6 @@ def test_another_try_after_a_failure_is_a_claim_of_its_own() -> None:
 
 @pytest.mark.behaviour("thread.claims")
 def test_a_lease_is_renewed_by_an_append_without_events() -> None:
-    """It replaces the head, and a watcher sees that."""
     thread = after(HELD)
 
     outcome = thread.do(RecordSteps("token-r1"))

@@ -136,7 +136,6 @@ def test_a_document_that_somebody_else_emptied_is_a_reset() -> None:
 
 @pytest.mark.behaviour("thread.document")
 def test_a_document_behind_what_was_trimmed_is_to_be_read_again() -> None:
-    """Nothing is trimmed before a newer one is stored."""
     thread = spoken("r1")
     old = stored(thread)
     thread.do(accept("r2", claimed=True))
@@ -150,7 +149,6 @@ def test_a_document_behind_what_was_trimmed_is_to_be_read_again() -> None:
 
 @pytest.mark.behaviour("thread.document")
 def test_a_document_ahead_of_its_log_is_named() -> None:
-    """One of the two was restored without the other."""
     thread = spoken("r1")
     thread.do(accept("r2", claimed=True))
 
@@ -193,7 +191,6 @@ def test_what_is_no_turn_of_a_conversation_has_no_place() -> None:
 
 @pytest.mark.behaviour("thread.conversation")
 def test_a_request_keeps_the_form_that_was_asked_for() -> None:
-    """And by whom."""
     wanted = ResponseFormat(json_schema={"type": "object"})
     request = RunRequest(message="Hello", response_format=wanted, orchestration_id="o1")
     thread = after(AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")))

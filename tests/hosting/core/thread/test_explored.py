@@ -202,7 +202,6 @@ def test_the_worlds_see_every_kind_of_event() -> None:
 @pytest.mark.behaviour("thread.explored")
 @pytest.mark.parametrize("sentence", WHOLE)
 def test_no_interleaving_of_more_requests_and_faults_breaks_a_promise(sentence: str, record_property: Any) -> None:
-    """Up to three runs, and several faults together."""
     check(sentence, WHOLE[sentence], record_property)
 
 

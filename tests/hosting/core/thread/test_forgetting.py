@@ -157,7 +157,6 @@ def test_whoever_meets_a_deletion_signals_too() -> None:
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
-    """Its end begins the time anew."""
     thread = after(HELD)
 
     assert thread.do(DeleteThread(NOW, "expired")) == Unchanged()
@@ -169,7 +168,6 @@ def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
 
 @pytest.mark.behaviour("thread.delete")
 def test_what_became_of_instances_stands_behind_the_tombstone_and_moves_nothing_else() -> None:
-    """Of a later life of the thread it says nothing."""
     thread = tombstone()
     before = thread.head
     instances = (InstanceOutcome(id="o1", outcome="deleted"),)

@@ -56,7 +56,6 @@ def test_pausing_and_resuming_again_changes_nothing() -> None:
 
 
 def test_a_run_that_ends_or_has_ended_is_not_paused() -> None:
-    """Its end stands."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(CancelRun(NOW, "r1"))
@@ -108,7 +107,6 @@ def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signal
 
 
 def test_an_interrupted_run_that_was_paused_is_claimed_once_more_to_end_with_its_text() -> None:
-    """The later request ends the pause with the run."""
     thread = paused_thread()
     thread.do(accept("r2", at=NOW + 1))
     thread.do(CancelRun(NOW + 1, "r1", "interrupt"))
@@ -125,7 +123,6 @@ def test_a_reader_of_a_paused_run_needs_no_signal() -> None:
 
 
 def test_a_paused_message_joins_no_run() -> None:
-    """It waits for its own turn."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2", steers=True))

@@ -118,7 +118,6 @@ TEMPORARY = accept("r1", claimed=True, temporary=True)
 def test_nothing_is_written_into_a_thread_that_is_not_idle(
     before: tuple[Command, ...], reason: type[HostingError]
 ) -> None:
-    """Neither messages nor a session."""
     thread = after(*before)
     kinds = thread.kinds()
 
@@ -129,7 +128,6 @@ def test_nothing_is_written_into_a_thread_that_is_not_idle(
 
 
 def test_calls_that_wait_keep_messages_out_until_their_time_has_passed() -> None:
-    """A session may be written meanwhile."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(replace(end("r1"), terminal=end("r1", "a1").terminal.model_copy(update={"expires_at": NOW + 10})))
@@ -182,7 +180,6 @@ def test_a_run_that_goes_on_from_before_messages_takes_them_back() -> None:
 
 
 def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() -> None:
-    """The title too is of the life that goes on."""
     thread = Thread()
     thread.do(put())
     title = thread.head.title
@@ -201,7 +198,6 @@ def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() ->
 
 
 def test_messages_of_the_agent_alone_are_taken_and_make_no_title() -> None:
-    """The next run's message is the title."""
     thread = Thread()
     message = UserMessage(message="Welcome", role="assistant")
     thread.do(PutMessages(MessagesPut(at=NOW, id="p1", messages=(message,)), "f"))

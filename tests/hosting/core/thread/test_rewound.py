@@ -123,7 +123,6 @@ def test_a_thread_that_waits_goes_on_from_before_the_run_that_asked() -> None:
 
 
 def test_the_title_goes_with_the_message_that_it_is_of() -> None:
-    """And stays with one that was not taken back."""
     kept, gone = spoken("r1", "r2"), spoken("r1", "r2")
 
     kept.do(rewinding(kept, first_of(kept, "r2"), 2))
@@ -133,7 +132,6 @@ def test_the_title_goes_with_the_message_that_it_is_of() -> None:
 
 
 def test_what_providers_left_is_what_they_had_left_before() -> None:
-    """With whatever of it a compaction had kept."""
     thread = Thread()
     for run_id in ("r1", "r2", "r3"):
         thread.do(accept(run_id, claimed=True))

@@ -17,7 +17,6 @@ def words(offset: int, text: str) -> Delta:
 
 @pytest.mark.behaviour("thread.run")
 def test_words_stand_where_their_offset_says() -> None:
-    """What stands behind it is void."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
@@ -27,7 +26,6 @@ def test_words_stand_where_their_offset_says() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
-    """It says the others anew."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
@@ -81,7 +79,6 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
-    """Answers to its approvals change no stream of it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     begun = run_of(thread)
@@ -108,7 +105,6 @@ def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
-    """Events of other runs are not its own."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
@@ -141,7 +137,6 @@ def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_run_whose_thread_is_deleted_is_over() -> None:
-    """It has no end of its own."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(DeleteThread(NOW))

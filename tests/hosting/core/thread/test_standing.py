@@ -76,7 +76,6 @@ def withdraw(thread: Thread, number: int) -> None:
 
 
 def test_what_is_withdrawn_goes_and_the_rest_of_the_session_stays() -> None:
-    """The other rules too, also that of the same tool."""
     thread = thread_with("pay", "pay 5", "send")
     pay, pay_five, send = standing(thread)
 
@@ -95,7 +94,6 @@ def test_what_is_withdrawn_goes_and_the_rest_of_the_session_stays() -> None:
     ids=["works", "released", "tried-again"],
 )
 def test_a_run_that_began_keeps_its_rules_in_each_attempt(then: tuple[Command, ...]) -> None:
-    """Also between two of them, when nobody holds it."""
     thread = thread_with("pay")
     for command in (accept("r2", claimed=True), *then):
         thread.do(command)
@@ -107,7 +105,6 @@ def test_a_run_that_began_keeps_its_rules_in_each_attempt(then: tuple[Command, .
 
 
 def test_a_run_that_was_not_claimed_yet_begins_without_the_rule() -> None:
-    """It is ordered behind the withdrawal."""
     thread = thread_with("pay")
     thread.do(accept("r2"))
 
@@ -184,7 +181,6 @@ def test_the_list_says_who_gave_it_and_when(always: Any, rule: str) -> None:
 
 
 def test_what_the_agents_code_allows_has_nobody_who_gave_it() -> None:
-    """Nor has what was given for other arguments."""
     thread = Thread()
 
     given(thread, "tool_with_arguments", "pay 5", amount="7")
@@ -238,7 +234,6 @@ def test_what_is_given_again_stands_whatever_was_withdrawn_before() -> None:
 
 
 def test_the_command_that_accepts_a_run_with_decisions_records_who_gave_it() -> None:
-    """As orchestrations and other protocols answer."""
     thread = Thread()
     decision = Decision(id=asking(thread, "r1", "1"), approved=True, always="tool")
     thread.do(AcceptRun(accepted("r2", decisions=(decision,), principal=ADA), 32, terms("token-r2")))
