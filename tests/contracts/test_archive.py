@@ -86,19 +86,6 @@ async def test_an_entry_that_is_not_there_is_named(
         await archive.read(VOLUME, first, last)
 
 
-async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:
-    """Beyond what one segment holds, by count and by bytes."""
-    many = entries(1, 2500)
-    large = [json.dumps({"text": "x" * 400_000, "n": number}) for number in range(4)]
-    archive = open_archive()
-
-    await archive.put(VOLUME, 1, many)
-    await archive.put(VOLUME, 2501, large)
-
-    assert await archive.read(VOLUME, 990, 1010) == many[989:1010]
-    assert await archive.read(VOLUME, 2500, 2504) == [many[-1], *large]
-
-
 @pytest.mark.behaviour("archive.erases")
 async def test_an_erased_thread_has_no_entry_left_and_others_have_theirs(open_archive: OpenArchive) -> None:
     """All generations of it, told as a count; to erase what is not there is no error."""
@@ -247,15 +234,3 @@ async def test_only_a_segment_that_stands_says_what_is_before_it(open_archive: O
     await archive.put(VOLUME, 7, entries(7, 9, "new"), lambda _: '"new 6"')
 
     assert [await said(archive, at, 12) for at in (1, 2, 5, 8, 9)] == ['"new 0"', '"new 6"', '"new 6"', None, None]
-
-
-@pytest.mark.behaviour("archive.counts-all")
-async def test_what_is_before_borrowed_entries_say_its_lenders(open_archive: OpenArchive) -> None:
-    archive, fork = open_archive(), Volume(StoreKey("joker", "fork"), 7)
-    for first in (1, 4, 7):
-        await archive.put(VOLUME, first, entries(first, first + 2), lambda _, first=first: f'"origin {first}"')
-    await archive.put(fork, 6, entries(6, 8), lambda _: '"fork 6"')
-    lent = Lent(VOLUME, 5)
-
-    assert [await said(archive, at, 9, lent, volume=fork) for at in (2, 5, 7)] == ['"fork 6"', '"fork 6"', None]
-    assert [await said(archive, at, 5, lent, volume=fork) for at in (2, 5)] == ['"origin 4"', None]

@@ -50,26 +50,6 @@ async def test_what_was_put_is_read_by_any_process(open_store: OpenObjects) -> N
     assert await open_store().read(PLACE, []) == {}
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}\n{}', '{"a":12345678901234567890.5}', ""]
-)
-async def test_texts_come_back_as_they_were(open_store: OpenObjects, text: str) -> None:
-    """Letters of every plane, several lines, and numbers that some stores would round."""
-    body = text.encode()
-    await open_store().put(PLACE, {"text": body, "half": body + b"\xed\xa0\xbd"})
-
-    assert await open_store().read(PLACE, ["text", "half"]) == {"text": body, "half": body + b"\xed\xa0\xbd"}
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_what_is_put_again_is_kept_once(open_store: OpenObjects) -> None:
-    stores = [open_store() for _ in range(4)]
-
-    await asyncio.gather(*(store.put(PLACE, ONE) for store in stores for _ in range(4)))
-
-    assert [*await stores[0].names(PLACE)] == [*ONE]
-
-
 @pytest.mark.behaviour("archive.put-again")
 async def test_names_come_in_the_order_of_their_last_put(open_store: OpenObjects) -> None:
     """With its time; some stores tell moments in whole seconds."""
@@ -175,15 +155,6 @@ async def test_the_epochs_of_a_thread_that_have_objects_are_told(open_store: Ope
     await store.erase(epoch_store_key("hub", Address("joker", "a"), 10))
     assert await store.epochs(thread) == [1, 11]
     assert await store.epochs(store_key("hub", Address("joker", "b"))) == []
-
-
-async def test_a_closed_store_may_be_used_again(open_store: OpenObjects) -> None:
-    """Closing lets go of files and threads; what is kept stays."""
-    store = open_store()
-    await store.put(PLACE, TWO)
-    await store.close()
-
-    assert await store.read(PLACE, [*TWO]) == TWO
 
 
 async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:

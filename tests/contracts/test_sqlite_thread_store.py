@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,13 +15,11 @@ import pytest
 
 from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
-from hosting.core.stores.sqlite_file import BEGIN_RECLAIM
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 
 ROOT = Path(__file__).resolve().parents[2]
-GUARD_SECONDS = 5
 CANARY = b"canary-9f27 "
 
 
@@ -38,15 +35,6 @@ async def store(path: Path) -> AsyncIterator[SqliteThreadStore]:
     store = SqliteThreadStore(path, "hub", busy_seconds=0.05)
     yield store
     await store.close()
-
-
-async def test_nothing_is_made_before_the_first_use(store: SqliteThreadStore, path: Path) -> None:
-    """An app that is only listed leaves no file behind."""
-    assert not path.parent.exists()
-
-    await store.head(ADDRESS)
-
-    assert path.exists()
 
 
 @pytest.mark.behaviour("log.away")
@@ -184,22 +172,6 @@ async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
     assert path.stat().st_size < 200 * 3000 / 1.5
 
 
-async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: SqliteThreadStore, path: Path) -> None:
-    """By the next trim or erasure of any thread: the process died after its first step, which moved what is there."""
-    await write(store, None, *(bytes(3000) for _ in range(100)))
-    await store.trim(ADDRESS, 100, 0)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(BEGIN_RECLAIM)
-
-        await store.erase(ELSEWHERE, 1)
-
-        pages = (
-            "SELECT looked_at_pages, page_count, freelist_count FROM space, pragma_page_count, pragma_freelist_count"
-        )
-        looked_at, used, free = connection.execute(pages).fetchone()
-    assert (looked_at, free) == (used, 0)
-
-
 @pytest.mark.behaviour("log.erase")
 async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(
     store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
@@ -220,14 +192,6 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
     assert CANARY not in bytes_of(path)
 
 
-@pytest.mark.behaviour("log.watch")
-async def test_nobody_looks_at_the_file_when_nobody_watches(store: SqliteThreadStore) -> None:
-    """The thread that looks ends with the last watch, and begins with the next."""
-    for _ in range(2):
-        assert not await store.watch(ADDRESS, 0, 0.05)
-        await until_nobody_looks()
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("log.away")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process's files cannot be limited there")
@@ -243,14 +207,6 @@ async def test_a_disk_that_is_full_leaves_an_append_unknown_until_there_is_room(
     store = SqliteThreadStore(path, "hub")
     assert [position for position, _ in await texts(store)] == list(range(1, 42))
     await store.close()
-
-
-async def until_nobody_looks() -> None:
-    """Return when the thread that looks at the file has ended."""
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while any(thread.name == "watch of threads" for thread in threading.enumerate()):
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.to_thread(lambda: None)
 
 
 def canary(address: Address) -> bytes:

@@ -32,19 +32,6 @@ NOBODY_CAME = 30.0
 
 
 @pytest.mark.behaviour("log.compare-and-append")
-async def test_the_first_append_knows_no_head(threads: Threads) -> None:
-    """The head is returned as every view has it from then on."""
-    append = behind(None, b"one", rows=(Row("run-1", 1, b"r"),), payload=b"{}")
-
-    outcome = await threads.open().append(ADDRESS, None, append)
-
-    head = await threads.open().head(ADDRESS)
-    assert head is not None
-    assert outcome == Appended(head)
-    assert (head.position, head.append_id, head.payload) == (1, append.head.append_id, b"{}")
-
-
-@pytest.mark.behaviour("log.compare-and-append")
 async def test_an_append_behind_another_head_than_the_threads_is_refused(threads: Threads) -> None:
     """An older one, none, or one that never was; the answer has the head as it stands, and nothing is written."""
     store = threads.open()
@@ -160,18 +147,6 @@ async def test_an_append_that_is_repeated_after_its_answer_was_lost_counts_once(
 
 
 @pytest.mark.behaviour("log.repeated-append")
-async def test_a_repeated_append_without_events_is_done_while_its_head_stands(threads: Threads) -> None:
-    first = await write(threads.open(), None, b"one")
-    renewal = behind(first, payload=b"renewed")
-    done = await threads.open().append(ADDRESS, first, renewal)
-
-    again = await threads.open().append(ADDRESS, first, renewal)
-
-    assert again == done
-    assert isinstance(again, Appended)
-
-
-@pytest.mark.behaviour("log.repeated-append")
 async def test_an_append_that_is_given_twice_at_once_counts_once(threads: Threads) -> None:
     append = behind(None, b"one", rows=(Row("run-1", 1, b"r"),))
 
@@ -239,18 +214,6 @@ async def test_a_writer_that_is_ahead_of_the_thread_is_refused(threads: Threads)
 
     assert await store.append(ADDRESS, head, row_and_event(head)) == Conflict(again)
     assert await whole(store, ["run-9"]) == (again, [(1, b"first of another")], [None])
-
-
-@pytest.mark.behaviour("log.rows")
-async def test_a_row_is_found_by_its_name(threads: Threads) -> None:
-    """With its position, in any view; letter case counts, and each thread has its own."""
-    rows = (Row("key-a", 1, b"lower"), Row("key-A", 2, b"upper"), Row("z" * 64, 1, b"longest"))
-    await write(threads.open(), None, b"one", b"two", rows=rows)
-
-    store = threads.open()
-    assert [await store.row(ADDRESS, row.name) for row in rows] == list(rows)
-    assert await store.row(ADDRESS, "key-b") is None
-    assert await store.row(ELSEWHERE, "key-a") is None
 
 
 @pytest.mark.behaviour("log.rows")
@@ -323,19 +286,6 @@ async def test_an_erasure_that_comes_late_takes_nothing_of_a_later_life(threads:
 
     rows = [Row("key-1", 1, b""), Row("key-2", 3, b"r")]
     assert await whole(store, ["key-1", "key-2"]) == (alive, [(3, b"new life")], rows)
-
-
-@pytest.mark.behaviour("log.erase")
-async def test_an_erasure_within_an_append_takes_what_stands_before(threads: Threads) -> None:
-    """To the event: a record that is shared is written anew."""
-    store = threads.open()
-    head = await write(store, None, b"1", b"2", b"3")
-
-    await store.erase(ADDRESS, 2)
-
-    assert await whole(store) == (head, [(3, b"3")], [])
-    await write(store, head, b"4")
-    assert await texts(threads.open()) == [(3, b"3"), (4, b"4")]
 
 
 @pytest.mark.behaviour("log.broken-off")

@@ -72,20 +72,6 @@ async def test_a_change_whose_answer_was_lost_is_made_once(store: ArmedStore, re
     assert await other.read(tally) == value
 
 
-async def test_a_removal_that_another_change_came_before_is_decided_again(store: ArmedStore) -> None:
-    one, other, seen = cells_of(store), cells_of(store), list[str | None]()
-    await one.change(A, lambda _: "first")
-    store.before_forget = lambda: other.change(A, lambda note: f"{note}, second")
-
-    def removed(note: str | None) -> None:
-        seen.append(note)
-
-    left = await one.change(A, removed)
-
-    assert (left, seen) == (None, ["first", "first, second"])
-    assert await store.head(A.address) is None
-
-
 async def test_a_new_cell_costs_one_append_and_one_that_is_there_is_left(store: ArmedStore) -> None:
     """It need not be read; whoever comes second gets what is there."""
     one = cells_of(store)

@@ -61,22 +61,6 @@ async def test_the_first_delta_is_logged_at_once_and_the_next_ones_together() ->
     assert [(one.offset, one.text) for one in await streaming.writer.close("Good morning")] == [(5, "morning")]
 
 
-@pytest.mark.behaviour("streams.batched")
-async def test_many_answers_at_once_are_logged_less_often() -> None:
-    """Each of them, as long as the others are written; one alone waits as it was set."""
-    one, other = await Streaming().begin(), await Streaming().begin()
-    other.writer = DeltaWriter(other.held, one.pace, lambda at, text, attempt: None)
-    paces = []
-    for writing in (one, other):
-        await writing.write("Good ")
-        paces.append(one.pace.writing)
-    await one.writer.close("Good ")
-    await other.writer.close("Good ")
-
-    assert (paces, one.pace.writing) == ([1, 2], 0)
-    assert [BatchPace(0.1, 1000, writing).pause for writing in (1, 26, 101)] == [0.1, 0.1, 0.4]
-
-
 @pytest.mark.behaviour("runner.words")
 @pytest.mark.behaviour("streams.mended")
 async def test_an_answer_that_differs_from_what_was_streamed_replaces_it() -> None:
@@ -98,16 +82,6 @@ async def test_an_answer_that_was_logged_whole_is_not_logged_again() -> None:
     shorter = await Streaming().begin()
     await shorter.write("Good night")
     assert [(one.offset, one.text) for one in await shorter.writer.close("Good")] == [(4, "")]
-
-
-@pytest.mark.behaviour("runner.words")
-async def test_the_text_of_a_recorded_model_answer_is_neither_passed_on_nor_logged_again() -> None:
-    streaming = await Streaming().begin()
-    await streaming.write("Let me see. ", is_known=True)
-    await streaming.write("Rain")
-
-    assert streaming.streamed == [(12, "Rain")]
-    assert await streaming.deltas() == [(12, "Rain")]
 
 
 @pytest.mark.behaviour("runner.words")

@@ -1,7 +1,7 @@
 """The thread as the history of the framework's own session: what an agent's parts see and change of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +9,6 @@ from agent_framework import (
     Agent,
     AgentLoopMiddleware,
     BaseChatClient,
-    ChatContext,
-    ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
@@ -27,7 +25,7 @@ from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt
 from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import ConfigurationError
-from tests.support.bench import Bench, CountingAgent
+from tests.support.bench import Bench
 
 GUARD_SECONDS = 5.0
 HISTORY = ("one", "two")
@@ -66,17 +64,6 @@ class Model(BaseChatClient[Any]):
 
 class Client(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Model):
     """The model with the framework's layers."""
-
-
-class Seeing(ChatMiddleware):
-    """Notes how many messages each call has."""
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        self.seen.append(len(context.messages))
-        await call_next()
 
 
 @pytest.fixture
@@ -119,46 +106,6 @@ async def test_each_model_call_of_a_run_is_sent_the_history_once(
     assert client.sent == [["one", "two", "look"], ["one", "two", "look", "function_call", "function_result"]]
     assert [message.role for message in answer.added] == ["user", "assistant", "tool", "assistant"]
     assert answer.session is None
-
-
-async def test_a_middleware_of_the_author_sees_the_history(loop: AgentLoop) -> None:
-    seeing = Seeing()
-
-    await run(Agent(client=Client(), name="a", middleware=[seeing]), loop, "hi")
-    await run(Agent(client=Client(middleware=[seeing]), name="a"), loop, "hi")
-
-    assert seeing.seen == [3, 3]
-
-
-async def test_each_pass_of_a_loop_sees_the_passes_before_it(loop: AgentLoop) -> None:
-    """The question and each answer are part of what the run added, in their order."""
-    client = Client()
-    looping = AgentLoopMiddleware(
-        lambda iteration, **_: iteration < 2, next_message=lambda **_: "go on", inject_progress=False
-    )
-
-    answer = await run(Agent(client=client, name="a", middleware=[looping]), loop, "hi")
-
-    assert client.sent == [["one", "two", "hi"], ["one", "two", "hi", "done", "go on"]]
-    assert [message.text for message in answer.added] == ["hi", "done", "go on", "done"]
-
-
-async def test_a_service_that_keeps_the_conversation_is_sent_the_history_once(loop: AgentLoop) -> None:
-    client = Client()
-    client.conversation_id = "kept-by-the-service"
-
-    await run(Agent(client=client, name="a", tools=[look]), loop, "look")
-
-    assert client.sent == [["one", "two", "look"], ["function_result"]]
-
-
-async def test_an_agent_without_context_providers_is_given_the_thread_with_the_message(loop: AgentLoop) -> None:
-    agent = CountingAgent()
-
-    answer = await run(agent, loop, "hi")
-
-    assert agent.seen == [["one", "two", "hi"]]
-    assert answer.added == ()
 
 
 class Elsewhere(HistoryProvider):

@@ -47,17 +47,6 @@ class Holding:
 
 
 @pytest.mark.behaviour("runner.steps")
-async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
-    """And nothing that it recorded itself: that is new."""
-    steps = (model_result(), tool_started(), tool_result())
-    held = (await Holding().begin(*steps)).held
-    await held.append_on_loop(model_result(number=2))
-
-    assert (held.models["", 1], held.started["1.call"], held.results["1.call"]) == steps
-    assert (len(held.models), len(held.started), len(held.results)) == (1, 1, 1)
-
-
-@pytest.mark.behaviour("runner.steps")
 @pytest.mark.behaviour("streams.words-before-steps")
 async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only_once() -> None:
     holding = await Holding().begin(*[model_result()] * 3)
@@ -68,20 +57,6 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
 
     assert (await holding.kinds(), holding.store.calls["append"]) == (["delta", "model_result"], before + 1)
     assert holding.held.unlogged == ()
-
-
-@pytest.mark.behaviour("runner.steps")
-async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
-    holding = await Holding().begin(*[model_result()] * 3)
-    waiting = [(DELTA,)]
-    holding.held.take_deltas = lambda: waiting.pop() if waiting else ()
-    holding.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await holding.held.append_on_loop()
-    holding.store.is_away = False
-    await holding.held.append_on_loop(model_result(number=2))
-
-    assert await holding.kinds() == ["delta", "model_result"]
 
 
 @pytest.mark.behaviour("runner.steps")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from typing import Any
 
 import pytest
 from agent_framework import Agent
 
-from hosting.core.broadcast import LoggedEvent
 from hosting.core.thread.events import ModelResult, ToolStarted
-from hosting.http.streams import Frames
-from tests.support.bench import ADDRESS, Bench
+from tests.support.bench import Bench
 from tests.support.halted_runs import GUARD_SECONDS, counting, killed_and_finished
 from tests.support.planned import Note, Plan, planned_agent, planned_client
 
@@ -71,25 +68,6 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     assert keys == {f"{place}-0/1.call-0-0", f"{place}-1/1.call-0-0"}
     started = [step for step in (await bench.find_run(run_id)).steps if isinstance(step, ToolStarted)]
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
-
-
-async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
-    """By ids of their own, beside the call of the agent."""
-    bench = Bench(asks_a_helper(lambda _: None, inner=(("add", "look"), "seven")))
-    run = await bench.find_run(await asyncio.wait_for(bench.run("go"), GUARD_SECONDS))
-    bench.loop.close()
-
-    frames, events = Frames(run, 0, time.time), await bench.services.log.events(ADDRESS, 0)
-    fields_of_frames = [frame.fields for at, event in events for frame in frames.next(LoggedEvent(at, event))]
-
-    calls = {
-        fields["id"]: (fields["tool"], fields["arguments"]) for fields in fields_of_frames if "arguments" in fields
-    }
-    assert calls == {
-        "1.call-0-0": ("helper", {"n": "0"}),
-        "1.call-0-0/1.call-0-0": ("add", {"n": "0"}),
-        "1.call-0-0/1.call-0-1": ("look", {"n": "1"}),
-    }
 
 
 async def test_an_agent_that_was_a_tool_has_runs_of_its_own_as_before() -> None:

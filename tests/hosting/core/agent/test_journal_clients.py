@@ -11,7 +11,7 @@ from agent_framework import Agent, ChatResponse, FunctionInvocationLayer, Messag
 
 from hosting.core.thread.events import Event, ToolStarted
 from hosting.names import new_id
-from tests.support.halted_runs import AFTER_A_BEGIN, AFTER_TWO_TOOLS, counting, killed_and_finished
+from tests.support.halted_runs import AFTER_TWO_TOOLS, counting, killed_and_finished
 from tests.support.planned import Note, Plan, PlannedModel, planned_agent
 
 pytestmark = pytest.mark.behaviour("journal.clients-without-middleware")
@@ -50,19 +50,6 @@ async def test_what_its_tools_did_is_not_done_again() -> None:
 
     assert ended.terminal["kind"] == "completed"
     assert ended.done_after == Counter({"model 1": 1, "model 2": 1, "model 3": 1})
-
-
-async def test_a_tool_of_it_that_was_cut_short_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    """As one over any other client. The log has a sentence: what killed the process is nothing to look for here."""
-    counted, note = counting()
-
-    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_A_BEGIN)
-
-    assert (ended.terminal["code"], ended.done_after) == ("run_interrupted", Counter({"model 1": 1}))
-    assert ended.interrupted == ["0.1"]
-    (line,) = [record for record in caplog.records if record.name == "hosting.core.agent.agent_runner"]
-    assert line.getMessage().endswith("ends: " + ended.terminal["detail"])
-    assert (line.levelname, line.exc_info) == ("WARNING", None)
 
 
 async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> None:

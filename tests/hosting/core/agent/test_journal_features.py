@@ -16,19 +16,6 @@ from tests.support.tool_server import ToolServer
 LAST_MODEL_CALL = Counter({"model 3": 1})
 
 
-class Counting(ContextProvider):
-    """Adds to the model's instructions, and counts its runs in what the session keeps."""
-
-    def __init__(self) -> None:
-        super().__init__("counting")
-
-    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        context.extend_instructions(self.source_id, "Be brief.")
-
-    async def after_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        state["runs"] = state.get("runs", 0) + 1
-
-
 class Restless(ContextProvider):
     """Adds how often the model was called in all."""
 
@@ -39,19 +26,6 @@ class Restless(ContextProvider):
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
         self._runs += 1
         context.extend_messages(self.source_id, [Message("user", [f"This is run {self._runs}."])])
-
-
-@pytest.mark.behaviour("journal.nothing-twice")
-async def test_a_context_provider_runs_again_and_its_state_is_of_one_run() -> None:
-    """What it put into the session is kept by the attempt that ended the run."""
-    counted, note = counting()
-    agent = planned_agent(note, plan=(("add",), ("add",), "all done"))
-    agent.context_providers.append(Counting())
-
-    ended = await killed_and_finished(agent, counted)
-
-    assert (ended.terminal["kind"], ended.done_after) == ("completed", LAST_MODEL_CALL)
-    assert ended.terminal["session"]["state"]["counting"] == {"runs": 1}
 
 
 @pytest.mark.behaviour("journal.diverged")

@@ -12,17 +12,13 @@ from agent_framework import (
     ChatContext,
     ChatMiddleware,
     FunctionInvocationContext,
-    LocalEvaluator,
     MCPStreamableHTTPTool,
     MCPTaskOptions,
     Message,
     MessageInjectionMiddleware,
-    evaluate_agent,
-    keyword_check,
     tool,
 )
 
-from hosting.offline.model import OfflineChatClient
 from tests.support.halted_runs import AFTER_A_TOOL, AFTER_TWO_TOOLS, counting, killed_and_finished
 from tests.support.owned_app import OwnedApp
 from tests.support.planned import planned_agent, planned_client
@@ -109,19 +105,3 @@ def test_the_framework_ignores_the_task_options_of_a_server() -> None:
     """`MCPTaskOptions`: so they have no effect hosted either."""
     with pytest.warns(DeprecationWarning, match="task_options.* is deprecated and ignored"):
         MCPStreamableHTTPTool("shop", "http://127.0.0.1:9", task_options=MCPTaskOptions())
-
-
-@pytest.mark.behaviour("journal.parts")
-async def test_an_agent_that_an_app_hosts_can_be_evaluated() -> None:
-    """`evaluate_agent` runs it plain: no thread has its queries."""
-    agent = Agent(OfflineChatClient(), name="Clerk")
-    owned = OwnedApp(agent=agent)
-    first = await owned.say("ada", "hello")
-
-    results = await evaluate_agent(
-        agent=agent, queries=["hello there"], evaluators=LocalEvaluator(keyword_check("hello"))
-    )
-    second = await owned.say("ada", "hello again")
-
-    assert (results[0].passed, results[0].total) == (1, 1)
-    assert (first["message_count"], second["message_count"]) == (2, 4)

@@ -115,17 +115,6 @@ def run_count(args: Any) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("skills.scripts")
-async def test_a_script_that_was_cut_off_is_not_run_again() -> None:
-    counted = Counted()
-
-    ended = await killed(
-        provider_of(counted.inline()), "run_skill_script", run_count({"word": "four"}), appends=AFTER_A_BEGIN
-    )
-
-    assert (ended.terminal["code"], counted.calls) == ("run_interrupted", Counter())
-
-
-@pytest.mark.behaviour("skills.scripts")
 async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path) -> None:
     counted = Counted()
 
@@ -154,18 +143,6 @@ async def test_a_script_that_is_declared_idempotent_is_run_again(declared: str, 
     assert list(counted.calls.values()) == [1]
     assert all(key.startswith("r-1-1.") for key in counted.calls)
     assert ("ran count.py" if is_file else "4") in json.dumps(ended.terminal["entry"])
-
-
-@pytest.mark.behaviour("skills.scripts")
-async def test_a_script_s_result_is_recorded_and_given_again() -> None:
-    """A process that goes on with the run does not run the script."""
-    counted = Counted()
-
-    ended = await killed(
-        provider_of(counted.inline()), "run_skill_script", run_count({"word": "four"}), appends=AFTER_A_TOOL
-    )
-
-    assert (ended.terminal["kind"], list(counted.calls.values())) == ("completed", [1])
 
 
 @pytest.mark.behaviour("skills.read-again")

@@ -13,7 +13,6 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
 
 from hosting.app import Budget, Price
-from hosting.core.stores.connection import StoreReadiness
 from hosting.core.telemetry import QueuedRuns, run_span
 from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import fold_run
@@ -92,26 +91,6 @@ async def test_a_run_is_counted_once_from_its_request_to_its_end(
     }
     assert counts[f"agent.log.calls agent.log.call=append,{JOKER}"] >= 2
     assert CANARY not in str(counts)
-
-
-@pytest.mark.behaviour("hosting.metrics")
-async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
-    direct: Api, counted: Callable[[], Counter[str]]
-) -> None:
-    """So what waits is what they differ by. One that was cancelled in the queue has no duration."""
-    thread = f"t-{uuid.uuid4().hex[:12]}"
-    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
-    for run in reversed(runs):
-        await direct.http.post(f"{run.headers['location']}/cancel")
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while any([(await direct.http.get(run.headers["location"])).status_code == 202 for run in runs]):
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.02)
-
-    counts = runs_of(counted())
-    ended = f"agent.run.outcome=cancelled,error.type=run_cancelled,{JOKER}"
-    assert [counts[f"agent.run.requests {JOKER}"], counts[f"agent.run.ended {ended}"]] == [2, 2]
-    assert counts[f"agent.run.duration {ended}"] <= 1
 
 
 @pytest.mark.slow
@@ -194,18 +173,3 @@ def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
 
     assert active == [1]
     assert runs_of(counted()) == {f"agent.run.attempts agent.run.attempt.cause={cause},{JOKER}": 1}
-
-
-@pytest.mark.behaviour("hosting.metrics")
-async def test_calls_of_the_store_are_counted_with_those_that_failed(counted: Callable[[], Counter[str]]) -> None:
-
-    async def probe() -> None: ...
-
-    readiness = StoreReadiness(probe)
-    readiness.worked("read", "")
-    readiness.failed("append", "Joker")
-
-    assert counted() == {
-        "agent.log.calls agent.log.call=read": 1,
-        f"agent.log.calls agent.log.call=append,error.type=log_unavailable,{JOKER}": 1,
-    }

@@ -35,22 +35,6 @@ def shape(messages: list[Message]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_a_missing_result_is_named_as_such() -> None:
-    """A tool that is only declared, a person who never answered: the model reads that there is no result."""
-    missing = "This call has no result: it was not made, or its outcome was not recorded."
-    messages = [Message("user", ["hi"]), Message("assistant", [call("a"), call("b")]), Message("tool", [result("a")])]
-
-    made = whole([*messages, Message("user", ["go on"])])
-
-    assert shape(list(made)) == [
-        ("user", ["hi"]),
-        ("assistant", ["a: function_call", "b: function_call"]),
-        ("tool", ["a: seen", f"b: {missing}"]),
-        ("user", ["go on"]),
-    ]
-    assert len(messages[1].contents) == 2  # what is stored stays as it is
-
-
 def test_results_without_a_call_and_messages_without_contents_are_left_out() -> None:
     messages = [Message("tool", [result("a")]), Message("user", ["hi"]), Message("assistant", [])]
 

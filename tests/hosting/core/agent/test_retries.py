@@ -80,20 +80,6 @@ async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry:
     assert len(bench.agent.seen) == runs
 
 
-@pytest.mark.behaviour("retry.inside-the-run")
-async def test_an_answer_that_is_not_as_wanted_is_asked_for_again(bench: Bench) -> None:
-    """A model may do better; with the same request and nothing else."""
-    answers = iter(["no json", "3"])
-
-    async def work(_: str) -> AgentResponse[Any]:
-        return AgentResponse(messages=[Message("assistant", [next(answers)])])
-
-    bench.agent.work = work
-    result = await bench.deliver(order(TWICE, response_format={"type": "integer"}), signal=False)
-
-    assert result["value"] == 3
-
-
 @pytest.mark.behaviour("retry.per-call-and-agent")
 async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
     bench = Bench(retry=Retry(attempts=4, first_pause_seconds=0))

@@ -21,7 +21,7 @@ from hosting import __name__ as HOSTING
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import ResponseFormat, RunRequest
+from hosting.core.thread.run_request import RunRequest
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench, CountingAgent
 
@@ -61,28 +61,6 @@ def text_of(outcome: AgentAnswer | AgentFailure) -> str:
     """Return the text of an answer."""
     assert isinstance(outcome, AgentAnswer), outcome
     return str(outcome.response.text)
-
-
-async def test_an_attempt_past_its_time_is_stopped(loop: AgentLoop) -> None:
-    """The agent is cancelled and the outcome names the limit."""
-    stopped = threading.Event()
-
-    class Slow(CountingAgent):
-        async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-            raise AssertionError("unreachable")
-
-    outcome = await outcome_of(Slow(), loop, attempt(), seconds=0.05)
-
-    assert isinstance(outcome, AgentFailure)
-    assert (outcome.error.code, outcome.error.detail) == (
-        "run_timed_out",
-        "Agent 'Joker' ran longer than its 0.05 s and was stopped.",
-    )
-    assert stopped.is_set()
 
 
 class Raising(CountingAgent):
@@ -252,51 +230,6 @@ async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_
     await outcome_of(Agent(client, "Do as told.", name="Joker", default_options=chosen), loop, attempt())
 
     assert client.store is store
-
-
-class Saying(CountingAgent):
-    """An agent of no framework class that says these texts, and thinks aloud after them."""
-
-    def __init__(self, *texts: str) -> None:
-        super().__init__()
-        self.texts = texts
-
-    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
-        answers = [Message("assistant", [text]) for text in self.texts]
-        return AgentResponse(messages=[*answers, Message("tool", ["no JSON"])], response_id="r", finish_reason="stop")
-
-
-def formatted(schema: dict[str, Any]) -> Attempt:
-    """Return an attempt whose answer must fit a schema."""
-    request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
-    return Attempt(
-        run_id="r-1",
-        session_id="t",
-        request=request,
-        messages=request_messages(request),
-        history=[],
-        session=None,
-    )
-
-
-async def test_the_value_is_that_of_the_last_text_of_any_agent(loop: AgentLoop) -> None:
-    """Text before a tool call is talk; everything else of the response stays."""
-    outcome = await outcome_of(Saying("Let me look.", '{"a": 1}', " "), loop, formatted({"required": ["a"]}))
-
-    assert isinstance(outcome, AgentAnswer)
-    assert outcome.response.value == {"a": 1}
-    assert (outcome.response.response_id, outcome.response.finish_reason) == ("r", "stop")
-    assert [message.text for message in outcome.response.messages] == ["Let me look.", '{"a": 1}', " ", "no JSON"]
-
-
-async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the_runs_time(loop: AgentLoop) -> None:
-    """On the loop, nobody would see the time pass. This check takes a second on a slow machine."""
-    twice = {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
-
-    outcome = await outcome_of(Saying('{"a":' * 14 + "1" + "}" * 14), loop, formatted(twice), seconds=0.05)
-
-    assert isinstance(outcome, AgentFailure)
-    assert outcome.error.code == "run_timed_out"
 
 
 @pytest.mark.slow

@@ -98,21 +98,6 @@ async def test_a_run_ends_at_its_limit_over_all_attempts() -> None:
 
 
 @pytest.mark.behaviour("run.attempts")
-async def test_the_time_in_which_no_process_has_a_run_does_not_count() -> None:
-    """An app that was away for a day goes on where the run stood."""
-    long = LongRun(20, TimeLimit(HOUR, 1800.0), step_seconds=100.0)
-    run_id = await long.accept()
-
-    while await long.operate(run_id):
-        long.clock.now += 24 * HOUR
-    run = await long.read(run_id)
-    long.loop.close()
-
-    assert ended(long, run) == ("completed", 20, {1})
-    assert run.attempts == 3
-
-
-@pytest.mark.behaviour("run.attempts")
 async def test_an_orchestration_that_calls_an_agent_is_answered_by_a_later_attempt() -> None:
     """The operation that it waits for is delivered again, and goes on where the run stands."""
     long = LongRun(20, HALF_HOUR, step_seconds=100.0)

@@ -31,23 +31,6 @@ async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins
     assert [count for what, count in world.counted.items()] == [1] * (len(PLAN) + 5)
 
 
-@pytest.mark.behaviour("journal.records-steps")
-@pytest.mark.parametrize("kills", [1, 2])
-async def test_each_attempt_that_calls_a_tool_records_its_begin(kills: int) -> None:
-    """An idempotent one is called again: each begin stands behind the claim of its attempt."""
-    world = World(plan=(("add",), "all done"), harmless=True)
-    run_id = await world.killed_at(2, "after")
-    if kills == 2:  # its claim and its begin are two appends more
-        await world.killed_again_at(run_id, 4, "after")
-
-    await world.finished(run_id)
-
-    begun = ["claimed", "tool_started"]
-    first = ["accepted", "claimed", "model_result", "tool_started"]
-    assert await world.bench.kinds(run_id) == [*first, *begun * kills, "tool_result", "completed"]
-    assert world.counted[f"add {run_id}-1.call-0-0"] == 1
-
-
 @pytest.mark.behaviour("hosting.raising-tool-logged")
 async def test_a_tool_that_raises_leaves_its_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """With its name and the run; the framework says no more than the error's class, and the run goes on."""

@@ -15,16 +15,12 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from hosting.app import Budget, Price
 from hosting.core.telemetry import carried_traceparent
 from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.bench import Bench, answer
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.exported_spans import Exported
-from tests.support.made_app import app_of, served
-from tests.support.made_app import ask as ask_joker
 from tests.support.running_host import RunningHost
-from tests.support.spender import priced, spender
 from tests.support.whole_lines import whole_lines
 
 CANARY = "canary-5d21"
@@ -102,19 +98,6 @@ async def test_spans_hold_no_text(direct: Api, spans: Exported) -> None:
     assert (failed.attributes or {})["error.type"] == "run_failed"
     exported = "".join(span.to_json() for span in spans.get_finished_spans())
     assert (CANARY in exported, "a secret of the model" in exported) == (False, False)
-
-
-@pytest.mark.behaviour("hosting.spans")
-async def test_the_span_with_a_run_s_outcome_says_what_the_run_cost(spans: Exported) -> None:
-    """By the prices of the agent's budget: here of two model calls, after which none is left."""
-    budget = Budget(cost=10, prices={"small": Price(input=100_000, output="200000.10")})
-    async with served(app_of(spender(client=priced("small")), budget=budget)) as (_, http):
-        refused = (await ask_joker(http, "5")).json()["budget"]
-
-    run = await spans.named("run Joker")
-    told = dict(run.attributes or {})
-    assert (told["agent.run.cost"], refused["used_cost"]) == (10.000002, "10.000002")
-    assert told["error.type"] == "budget_exceeded"
 
 
 @pytest.mark.behaviour("hosting.spans")

@@ -62,28 +62,6 @@ def test_a_wrong_one_is_refused_where_the_call_is_made(wrong: dict[str, Any]) ->
         DurableAgent("Clerk", "", Noting()).run("hello", **wrong)
 
 
-async def test_a_schedule_keeps_them_for_each_of_its_runs() -> None:
-    noted: list[str] = []
-    app = OwnedApp(agent=context_reader(noted.append))
-    body = {"cron": "0 0 1 1 *", "message": "call show 1", "context": CONTEXT, "metadata": {"ticket": 7}}
-    async with app.http:
-        made = await app.ask("ada", "POST", "/api/agents/Clerk/schedules", json=body)
-        assert made.status_code == 201, made.text
-        export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
-        assert CONTEXT in _values(export["schedules"], "context")
-        assert {"ticket": 7} in _values(export["schedules"], "metadata")
-
-
-def _values(value: Any, name: str) -> list[Any]:
-    """Return the values of all members of that name."""
-    if isinstance(value, list):
-        return [found for item in value for found in _values(item, name)]
-    if isinstance(value, dict):
-        own = [value[name]] if name in value else []
-        return own + [found for item in value.values() for found in _values(item, name)]
-    return []
-
-
 async def test_the_executors_of_a_workflow_and_their_agents_read_it() -> None:
     noted: list[str] = []
     reader = context_reader(noted.append)

@@ -301,20 +301,6 @@ async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(b
     assert bench.entries()[1]["messages"][0]["contents"][0]["text"] == text[:-1] + "\ufffd"
 
 
-async def test_a_batch_of_several_operations_is_answered_in_its_order(bench: Bench) -> None:
-    operations = [
-        {"name": "run", "input": json.dumps(json.dumps({"message": word, "run_id": word})), "isSignal": False}
-        for word in ("one", "two")
-    ]
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": operations}
-
-    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
-
-    results = [json.loads(result["result"]) for result in answered["results"]]
-    assert [json.loads(result)["response"] for result in results] == ["echo: one", "echo: two"]
-    assert bench.agent.seen == [["one"], ["one", "echo: one", "two"]]
-
-
 @pytest.mark.behaviour("service.versions")
 async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench) -> None:
     """The delivery is given back, until it comes to a process of that version."""

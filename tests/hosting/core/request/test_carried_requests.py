@@ -129,18 +129,3 @@ async def test_a_call_that_is_delivered_again_after_a_deployment_with_other_boun
     assert json.loads(first["response"]) == {"temperature": 1.5, "seed": 3}
     assert (again["response"], again["ignored"]) == (first["response"], ["options.top_p"])
     assert other == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}
-
-
-@pytest.mark.behaviour("options.doors")
-async def test_a_call_without_an_orchestration_is_refused_by_the_bounds_of_now() -> None:
-    """Its id may be of another request, so nothing of that one is answered."""
-    bench = Bench(obedient(), model_options={"temperature": (0, 2)})
-    call = {"message": "hello", "correlationId": "r-1", "options": {"temperature": 1.5}}
-
-    await bench.deliver(call, signal=False)
-    bench.model_options = {"temperature": (0, 1)}
-    bench.restart()
-    again = await bench.deliver(call, signal=False)
-    bench.loop.close()
-
-    assert again == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}

@@ -10,7 +10,6 @@ from hosting.core.request.contents import NOT_BLANK
 from tests.hosting.core.request.bad_contents import PICTURE, picture
 from tests.support.carriers import Api
 
-RUN = "/api/agents/Joker/run"
 REFERENCE = {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png"}
 TEXT = {"$type": "text", "text": "and this?"}
 
@@ -23,15 +22,6 @@ async def test_a_message_with_contents_reaches_the_model_as_one_message_text_fir
     assert answer["message"] == "see"
     assert answer["response"] == f"user text:see data:a b.png:{PICTURE} text:and this? uri:https://example.com/a.png"
     assert answer["message_count"] == 2
-
-
-@pytest.mark.behaviour("http.contents")
-async def test_contents_alone_are_a_message(direct: Api) -> None:
-    """Several texts are one message of several contents."""
-    answer = await direct.http.post(RUN, json={"contents": [{"$type": "text", "text": "see"}, picture(), TEXT]})
-
-    assert (answer.status_code, answer.json()["message"]) == (200, "")
-    assert answer.json()["response"] == f"user text:see data:{PICTURE} text:and this?"
 
 
 @pytest.mark.behaviour("http.contents")

@@ -89,14 +89,6 @@ async def test_a_run_is_not_found_under_another_agent(direct: Api) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")
 
 
-async def test_a_body_of_the_largest_size_is_taken(direct: Api) -> None:
-    """The limit is the last size that is allowed; white space counts."""
-    body = b'{"message": "hi"}'.ljust(1_048_576)
-    answer = await direct.http.post(RUN, content=body, headers={"content-type": "application/json"})
-
-    assert answer.status_code == 200
-
-
 @pytest.mark.parametrize("message", ["None", "null", '{"a": 1}', "\u0000", "\ufeffx", "a\u2028b", "😀", "ü" * 5000])
 async def test_a_message_reaches_the_model_as_it_was_sent(direct: Api, message: str) -> None:
     """No text is special, and none is changed on the way into the conversation and back."""

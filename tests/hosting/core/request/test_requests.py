@@ -137,11 +137,3 @@ def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
         *(call(response_format={"const": schema}) for schema in schemas),
     ]
     assert len({plain, fingerprint(call(), "other"), *map(fingerprint, others)}) == 10
-
-
-def test_a_format_of_plain_text_and_a_spelling_are_no_other_request() -> None:
-    """The record has the request, whatever its fields were called."""
-    wanted = {"type": "json_object"}
-
-    assert call(response_format={"type": "text"}).request == call().request
-    assert call(responseFormat=wanted).request == call(response_format=wanted, responseFormat=wanted).request

@@ -76,21 +76,6 @@ async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(d
     assert answered["agentFramework"]["value"] == {"city": "Paris"}
 
 
-@pytest.mark.behaviour("http.format-is-recorded")
-async def test_a_replayed_run_gives_its_value_again_and_another_format_is_another_request(direct: Api) -> None:
-    """The format is part of what makes two requests the same."""
-    key = {"idempotency-key": "a-format"}
-    body = {"message": 'say {"city": "Paris"}', "response_format": CITY}
-
-    first = await direct.http.post("/api/agents/Joker/run", json=body, headers=key)
-    again = await direct.http.post("/api/agents/Joker/run", json=body, headers=key)
-    other = await direct.http.post("/api/agents/Joker/run", json={**body, "response_format": WRAPPED}, headers=key)
-
-    assert again.json() == first.json()
-    assert (again.headers["idempotency-replayed"], again.json()["value"]) == ("true", {"city": "Paris"})
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
 @pytest.mark.behaviour("http.invalid-output")
 @pytest.mark.parametrize(
     ("text", "wanted", "why"),

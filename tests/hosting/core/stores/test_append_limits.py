@@ -52,16 +52,3 @@ def test_an_append_at_its_limits_is_taken() -> None:
 def test_a_row_of_a_name_that_some_store_cannot_keep_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="must be 1 to 64 of the characters"):
         Row(name, 1, b"")
-
-
-@pytest.mark.behaviour("log.limits")
-@pytest.mark.parametrize(("known", "events", "first"), [(None, 1, 1), (None, 0, 1), (HEAD, 0, 2), (HEAD, 3, 2)])
-def test_the_first_event_of_an_append_goes_behind_the_known_head(
-    known: StoredHead | None, events: int, first: int
-) -> None:
-    """The new head stands at the last of them; any other position is a mistake of the caller."""
-    position = first - 1 + events
-
-    assert Append(StoredHead(position, "b", b""), (b"",) * events).first_position(known) == first
-    with pytest.raises(ValueError, match="does not follow"):
-        Append(StoredHead(position + 1, "b", b""), (b"",) * events).first_position(known)

@@ -14,9 +14,7 @@ from hosting.core.thread.commands import (
     AttachToRun,
     Change,
     Command,
-    RecordSteps,
 )
-from hosting.core.thread.events import Delta
 from hosting.core.thread.head import NEW, Head
 from hosting.core.thread.rows import KeyRow, RunRow
 from hosting.core.thread.versions import NEWEST_VERSION
@@ -203,15 +201,6 @@ async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk
     assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/0")))) == 1
 
 
-@pytest.mark.behaviour("log.large")
-async def test_many_events_that_are_too_large_together_stand_there_by_reference(desk: Desk) -> None:
-    words = tuple(Delta(at=NOW, run_id="r1", offset=0, text=f"{number}" * 60_000) for number in range(60))
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, RecordSteps("token-r1", words))
-
-    assert [event for _, event in await desk.other.events(ADDRESS, 2)] == list(words)
-
-
 @pytest.mark.behaviour("erasure.unused-uploads")
 async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(desk: Desk) -> None:
     """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
@@ -253,16 +242,6 @@ async def test_a_thread_of_a_newer_version_is_left_as_it_is(desk: Desk) -> None:
 
 
 @pytest.mark.behaviour("log.ask")
-async def test_a_run_is_found_by_its_row(desk: Desk) -> None:
-    """With the positions of its first event and of its last."""
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    ended = await desk.log.execute(ADDRESS, end("r1"))
-
-    assert await desk.log.row(ADDRESS, RunRow, "r1", ended.head) == RunRow(epoch=0, first=1, last=3)
-    assert await desk.log.row(ADDRESS, RunRow, "r2", ended.head) is None
-
-
-@pytest.mark.behaviour("log.ask")
 async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
     """The threads that were asked longest ago are read again."""
     desk = Desk(cached_bytes=4 * 6000)
@@ -275,20 +254,6 @@ async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
         await desk.log.execute(address, accept("r2"))
 
     assert 0 < desk.store.calls["head"] < 10
-
-
-@pytest.mark.behaviour("http.readiness")
-async def test_a_log_that_takes_no_append_is_not_ready_although_it_is_read() -> None:
-    desk = Desk(patience_seconds=0.01)
-    desk.store.fails = ["lost"]
-    with pytest.raises(LogUnavailableError):
-        await desk.log.execute(ADDRESS, accept("r1"))
-    await desk.log.head(ADDRESS)
-
-    with pytest.raises(LogUnavailableError):
-        await desk.log.readiness.check()
-    await desk.log.execute(ADDRESS, accept("r1"))
-    await desk.log.readiness.check()
 
 
 @pytest.mark.behaviour("http.retry-after")
@@ -312,18 +277,6 @@ async def test_events_that_a_process_appended_itself_are_not_read_again(desk: De
 
     assert desk.store.calls == {"head": 1}
     assert events == await desk.other.events(ADDRESS, 1)
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_events_that_another_process_appended_are_read(desk: Desk) -> None:
-    """And so are all before them that were appended here."""
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.other.execute(ADDRESS, end("r1"))
-
-    events = await desk.log.events(ADDRESS, 0, await desk.log.head(ADDRESS))
-
-    assert [event.kind for _, event in events] == ["accepted", "claimed", "completed"]
-    assert desk.store.calls["events"] == 1
 
 
 @pytest.mark.behaviour("log.ask")

@@ -27,22 +27,6 @@ def log_over(store: MemoryThreadStore | ArmedStore, **members: int) -> ThreadLog
     return ThreadLog(store, MemoryObjects(), "hub", **members)
 
 
-@pytest.mark.behaviour("log.ask")
-async def test_a_look_that_began_before_an_append_does_not_take_its_head_away() -> None:
-    store = ArmedStore(MemoryThreadStore("hub"))
-    log = log_over(store)
-    await log.execute(ADDRESS, accept("r1"), is_new=True)
-
-    looking = asyncio.ensure_future(log.head(ADDRESS))
-    async with store.holding("head"):
-        await log.execute(ADDRESS, accept("r2"), is_new=True)
-    await looking
-    store.calls.clear()
-
-    await log.execute(ADDRESS, accept("r3"))
-    assert store.calls == {"append": 1}
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("log.ask")
 async def test_what_a_process_remembers_takes_no_more_memory_than_is_counted() -> None:

@@ -128,13 +128,3 @@ async def test_the_write_ahead_log_does_not_grow_with_what_the_loop_commits(file
         await writer.do(note("x" * 20_000), is_small=True)
 
     assert file.with_name("file-wal").stat().st_size < 6_000_000
-
-
-async def test_a_read_does_not_wait_for_who_writes(file: Path, writer: StoreFile) -> None:
-    """Of this process or another: it sees what was committed last."""
-    with contextlib.closing(connect(file)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        other.execute("INSERT INTO noted VALUES ('not committed')")
-        counted = writer.read(lambda connection: connection.execute("SELECT count(*) FROM noted").fetchone())
-
-        assert await asyncio.wait_for(counted, GUARD_SECONDS) == (1,)

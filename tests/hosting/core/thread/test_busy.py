@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
     AcceptRun,
-    CancelRun,
     Change,
     ClaimRun,
     EndRun,
@@ -116,20 +115,6 @@ def test_a_full_queue_takes_a_request_that_ends_what_is_queued(policy: Busy) -> 
     assert len(outcome.rows) == MOST_ROWS
     assert [run.id for run in thread.head.runs][-1] == "r2"
     assert refusal(thread.do(accept("r3", queue_limit=1))) is TooManyRunsError
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-@pytest.mark.parametrize("policy", TAKING_OVER)
-def test_the_first_wish_stands(policy: Busy) -> None:
-    """A run that its caller cancelled is cancelled, whatever comes after: somebody was told so."""
-    thread = working()
-    thread.do(accept("queued"))
-    thread.do(CancelRun(NOW, "queued"))
-
-    thread.do(busy(policy))
-    thread.do(answered("r1", "Done"))
-
-    assert code_of(thread, "queued") == "run_cancelled"
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
@@ -302,26 +287,6 @@ def test_a_run_that_brought_decisions_is_rolled_back_and_its_calls_are_closed_by
     assert calls(thread)[1:] == [
         ("function_call", "call"),
         ("function_result", "call"),
-        ("text", "Hello from r2"),
-        ("text", "Yes"),
-    ]
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-def test_a_run_that_brought_decisions_and_is_interrupted_closes_its_calls_itself() -> None:
-    """No model takes a call without its result, and what the run said stands behind both."""
-    thread, _ = going_on()
-    speak(thread, "Paying")
-
-    thread.do(busy("interrupt"))
-    thread.do(EndRun("token-r1", superseded("r1", NOW, text_so_far(run_of(thread))), callers={"r2": terms("token-r2")}))
-    thread.do(answered("r2", "Yes"))
-
-    assert host_of(stored(thread)).pause is None
-    assert calls(thread)[1:] == [
-        ("function_call", "call"),
-        ("function_result", "call"),
-        ("text", "Paying"),
         ("text", "Hello from r2"),
         ("text", "Yes"),
     ]

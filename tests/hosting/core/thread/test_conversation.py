@@ -220,28 +220,6 @@ def test_what_a_run_leaves_behind_is_left_by_its_answer_alone() -> None:
     assert sessions == [{"of": "r2"}, {"of": "r2"}, {"of": "r4"}]
 
 
-@pytest.mark.behaviour("thread.conversation")
-def test_a_conversation_that_is_followed_event_by_event_is_the_same() -> None:
-    """Whoever reads a log as it grows has what one has who reads it at once."""
-    thread = spoken("r1")
-    for run_id in ("r2", "r3"):
-        thread.do(accept(run_id, claimed=True))
-    thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
-    thread.do(ResetThread(NOW))
-    thread.do(accept("r4"))
-    thread.do(answered("r3", "Three", callers={"r4": terms("token-r4")}))
-    thread.do(answered("r4", "Four"))
-    begun = resume(None, thread.head)
-    assert isinstance(begun, Snapshot)
-
-    grown = begun
-    for event in numbered(thread):
-        grown = grown.apply([event])
-
-    assert write(grown.document(0)) == write(begun.apply(numbered(thread)).document(0))
-    assert turns(grown.conversation) == ["r4"]
-
-
 @pytest.mark.behaviour("thread.approvals")
 def test_the_conversation_waits_as_the_thread_does() -> None:
     """No more once a run went on; one that brought decisions and has no answer leaves calls that are closed."""

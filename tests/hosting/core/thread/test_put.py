@@ -18,7 +18,6 @@ from hosting.core.thread.commands import (
     Unchanged,
     WriteSession,
 )
-from hosting.core.thread.conversation import Snapshot, resume
 from hosting.core.thread.rows import DeletedRow, KeyRow
 from hosting.core.thread.run_request import UserMessage
 from hosting.core.thread.thread_events import MessagesPut, Rewound
@@ -34,9 +33,8 @@ from hosting.errors import (
 )
 from hosting.principal import Principal
 from state.conversation import session_state
-from state.extension import host_of
 from state.put import Put, put_of
-from tests.hosting.core.thread.played import after, conversations, numbered, spoken, texts
+from tests.hosting.core.thread.played import after, conversations, spoken, texts
 from tests.support.threads import NOW, Thread, accept, answered, completed, end, refusal
 
 pytestmark = pytest.mark.behaviour("thread.put")
@@ -72,19 +70,6 @@ def test_messages_stand_between_the_runs_to_every_reader() -> None:
     marks = [put_of(entry) for entry in conversations(thread)[0].data.conversation_history]
     by_ada = Put("p1", {"issuer": ADA.issuer, "id": "ada", "name": "Ada"})
     assert marks == [None, None, by_ada, by_ada, None, None]
-
-
-def test_a_document_of_another_program_gets_them_once() -> None:
-    """One that dropped the position names the messages that it holds."""
-    thread = spoken("r1")
-    thread.do(put())
-    stored = conversations(thread)[0]
-    begun = resume(stored, thread.head)
-
-    assert host_of(stored).log_mark is None
-    assert isinstance(begun, Snapshot)
-    assert begun.merges
-    assert begun.apply(numbered(thread)).conversation.data.conversation_history == stored.data.conversation_history
 
 
 def test_a_key_finds_its_messages() -> None:
@@ -195,15 +180,3 @@ def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() ->
     assert isinstance(begun, Change)
     assert (thread.head.epoch, thread.head.state, thread.head.title) == (2, "open", "p2 asks")
     assert texts(thread) == ["p2 asks", "p2 answers"]
-
-
-def test_messages_of_the_agent_alone_are_taken_and_make_no_title() -> None:
-    thread = Thread()
-    message = UserMessage(message="Welcome", role="assistant")
-    thread.do(PutMessages(MessagesPut(at=NOW, id="p1", messages=(message,)), "f"))
-    before = thread.head.title
-    thread.do(accept("r1", claimed=True))
-
-    assert before == ""
-    assert thread.head.title == "Hello from r1"
-    assert texts(thread) == ["Welcome"]

@@ -122,15 +122,6 @@ def test_a_thread_that_waits_goes_on_from_before_the_run_that_asked() -> None:
     assert refusal(thread.do(decided)) is ApprovalExpiredError
 
 
-def test_the_title_goes_with_the_message_that_it_is_of() -> None:
-    kept, gone = spoken("r1", "r2"), spoken("r1", "r2")
-
-    kept.do(rewinding(kept, first_of(kept, "r2"), 2))
-    gone.do(rewinding(gone, first_of(gone, "r1"), 0))
-
-    assert (kept.head.title, gone.head.title) == ("Hello from r1", "Hello from new")
-
-
 def test_what_providers_left_is_what_they_had_left_before() -> None:
     thread = Thread()
     for run_id in ("r1", "r2", "r3"):

@@ -78,18 +78,6 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 
 @pytest.mark.behaviour("thread.run")
-def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    begun = run_of(thread)
-    thread.do(end("r1", "a1"))
-    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
-
-    assert (begun.end_position, begun.streamed_through) == (0, 2)
-    assert (run_of(thread).last, run_of(thread).end_position, run_of(thread).streamed_through) == (4, 3, 3)
-
-
-@pytest.mark.behaviour("thread.run")
 def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
     """In the order of the model; one that has not completed asked for nothing."""
     thread = Thread()

@@ -9,7 +9,6 @@ from agent_framework import AgentResponse, Content, Message
 from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
-    AcceptRun,
     AnswerApproval,
     Change,
     ClaimRun,
@@ -180,14 +179,6 @@ def test_the_list_says_who_gave_it_and_when(always: Any, rule: str) -> None:
     assert approval.at == "2027-01-15T08:01:00.000000+00:00"
 
 
-def test_what_the_agents_code_allows_has_nobody_who_gave_it() -> None:
-    thread = Thread()
-
-    given(thread, "tool_with_arguments", "pay 5", amount="7")
-
-    assert [(approval.by, approval.at) for approval in standing(thread)] == [(None, None)]
-
-
 @pytest.mark.parametrize("end_of_it", [ResetThread(NOW), None])
 def test_who_gave_it_goes_with_it(end_of_it: ResetThread | None) -> None:
     """When it is withdrawn, and when the thread is reset."""
@@ -231,12 +222,3 @@ def test_what_is_given_again_stands_whatever_was_withdrawn_before() -> None:
     thread.do(replace(end("r3"), terminal=completed("r3", session=session_of("pay"))))
 
     assert [approval.tool for approval in standing(thread)] == ["pay"]
-
-
-def test_the_command_that_accepts_a_run_with_decisions_records_who_gave_it() -> None:
-    thread = Thread()
-    decision = Decision(id=asking(thread, "r1", "1"), approved=True, always="tool")
-    thread.do(AcceptRun(accepted("r2", decisions=(decision,), principal=ADA), 32, terms("token-r2")))
-    thread.do(replace(end("r2"), terminal=completed("r2", session=session_of("pay"))))
-
-    assert [approval.by and approval.by["id"] for approval in standing(thread)] == ["ada"]
