@@ -20,9 +20,15 @@ from azure.data.tables import TableClient, TableServiceClient, TableTransactionE
 from azure.data.tables.aio import TableClient as AsyncTableClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
+from redis import ConnectionError as BrokenError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
+from tests.support.redis_faults import RedisFaultProxy
+from tests.support.redis_server import RedisServer
 
 GUARD_SECONDS = 5.0
 LARGE = bytes(range(256)) * 16_384
@@ -386,3 +392,47 @@ async def test_async_clients_and_large_bodies_pass(
 
 async def _content(blob: Any) -> bytes:
     return bytes(await (await blob.download_blob()).readall())
+
+
+def client(url: str, protocol: int = 2) -> Redis:
+    """A client that asks once."""
+    return Redis.from_url(url, protocol=protocol, retry=Retry(NoBackoff(), 0))
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.redis-proxy")
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_every_command_of_a_pipeline_and_every_kind_of_answer_passes(redis_server: RedisServer, protocol: int) -> None:
+    """Numbers, texts, errors, nothing, lists in lists and maps, large and empty ones."""
+    redis_server.empty()
+
+    def asked(url: str) -> list[object]:
+        with client(url, protocol) as redis, redis.pipeline(transaction=False) as pipeline:
+            pipeline.set("large", b"\r\n$1\r\n" * 300_000).get("large").get("absent").incr("large")
+            pipeline.delete("stream").xadd("stream", {"a": "", "b": "\r\n"}, id="1-0").xrange("stream")
+            pipeline.xread({"stream": "0-0"}).xread({"stream": "1-0"}, block=1).hset("hash", "a", "1").hgetall("hash")
+            return [str(one) if isinstance(one, Exception) else one for one in pipeline.execute(raise_on_error=False)]
+
+    with RedisFaultProxy(redis_server.url) as proxy:
+        passed = asked(proxy.url)
+    redis_server.empty()
+
+    assert passed == asked(redis_server.url)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.redis-proxy")
+@pytest.mark.parametrize(("fault", "was_done"), [("request lost", None), ("answer dropped", b"1")])
+def test_a_command_whose_connection_breaks_was_done_or_not(
+    redis_server: RedisServer, fault: str, was_done: bytes | None
+) -> None:
+    """As the fault's name says; commands of other keys pass, and so do the first that are skipped."""
+    redis_server.empty()
+    with RedisFaultProxy(redis_server.url) as proxy, client(proxy.url) as redis:
+        proxy.set(fault, text="mine", skip=1)
+        redis.get("mine")
+        redis.set("other", 1)
+        with pytest.raises(BrokenError):
+            redis.set("mine", 1)
+
+        assert redis.get("mine") == was_done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -24,12 +24,12 @@ from agent_framework.exceptions import ChatClientException
 from pydantic import BaseModel
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, AttemptOutcome
 from hosting.core.agent.format_fallback import refusal_of_schemas
-from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.errors import InvalidOutputError
 from hosting.names import new_id
+from tests.hosting.core.agent.attempts import attempt
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
 from tests.support.made_app import app_of, ask, served
 
@@ -110,24 +110,14 @@ def llama(*said: str, says_of_schemas: str = OF_LLAMA_CPP, **options: Any) -> tu
     return Agent(client, "Be brief.", name="Joker", **options), client
 
 
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
 def request_of(schema: dict[str, Any] | None) -> RunRequest:
     """Return a request for a value of the schema."""
     return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema) if schema else None)
 
 
-async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AgentAnswer | AgentFailure:
+async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AttemptOutcome:
     """Run one attempt."""
-    request = request_of(schema)
-    attempt = Attempt(new_id(), "t", request, request_messages(request), [], None)
-    return await runner.run(attempt, 5.0)
+    return await runner.run(attempt(request=request_of(schema), run_id=new_id()), 5.0)
 
 
 async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(loop: AgentLoop) -> None:

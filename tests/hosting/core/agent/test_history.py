@@ -1,7 +1,8 @@
 """The thread as the history of the framework's own session: what an agent's parts see and change of it."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,21 +15,28 @@ from agent_framework import (
     ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
+    FunctionTool,
     HistoryProvider,
     InMemoryHistoryProvider,
+    MCPStreamableHTTPTool,
     Message,
     ResponseStream,
+    WorkflowCheckpoint,
+    WorkflowEvent,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt
-from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import RunRequest
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
+from hosting.core.agent.framework import refuses_arguments, server_of_tool
+from hosting.core.agent.framework_graphs import checkpoint_text, read_checkpoint
+from hosting.core.agent.pairs import whole, whole_before_open
 from hosting.errors import ConfigurationError
+from tests.hosting.core.agent.attempts import attempt, outcome_of
 from tests.support.bench import Bench
-
-GUARD_SECONDS = 5.0
-HISTORY = ("one", "two")
+from tests.support.seeds import repeated
+from tests.support.tool_server import ToolServer
 
 
 def look() -> str:
@@ -66,22 +74,9 @@ class Client(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Model):
     """The model with the framework's layers."""
 
 
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
-async def run(agent: Any, loop: AgentLoop, message: str, history: Sequence[str] = HISTORY) -> AgentAnswer:
-    """Return the answer of the agent to one message behind that history."""
-    request = RunRequest(message=message)
-    before = [Message("user", [text]) for text in history]
-    for number, past in enumerate(before):
-        past.additional_properties["_thread_position"] = (number + 1, 0)
-    attempt = Attempt("r-1", "t", request, request_messages(request), before, session=None)
-    outcome = await asyncio.wait_for(AgentRunner(agent, "a", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)
+async def run(agent: Any, loop: AgentLoop, message: str) -> AgentAnswer:
+    """Return the answer of the agent to one message behind others."""
+    outcome = await outcome_of(agent, loop, attempt(message, history=("one", "two")))
     assert isinstance(outcome, AgentAnswer), outcome
     return outcome
 
@@ -158,3 +153,128 @@ async def test_what_a_loop_added_is_what_the_next_turn_is_sent() -> None:
         bench.loop.close()
 
     assert client.sent[2] == ["hi", "done", "go on", "done", "more"]
+
+
+def call(call_id: str | None, name: str = "look") -> Content:
+    """Return a call of a tool."""
+    content = Content.from_function_call("x", name, arguments={})
+    content.call_id = call_id
+    return content
+
+
+def result(call_id: str | None, text: str = "seen") -> Content:
+    """Return the result of a call."""
+    content = Content.from_function_result("x", result=text)
+    content.call_id = call_id
+    return content
+
+
+def shape(messages: list[Message]) -> list[tuple[str, list[str]]]:
+    """Return the roles, and each content as its id and text."""
+    return [
+        (
+            message.role,
+            [content.text or f"{content.call_id}: {content.result or content.type}" for content in message.contents],
+        )
+        for message in messages
+    ]
+
+
+def test_results_without_a_call_and_messages_without_contents_are_left_out() -> None:
+    messages = [Message("tool", [result("a")]), Message("user", ["hi"]), Message("assistant", [])]
+
+    assert shape(list(whole(messages))) == [("user", ["hi"])]
+
+
+def test_ids_that_are_empty_or_there_twice_are_made_whole_with_their_results_in_order() -> None:
+    """Some servers of models give none, others count anew in each turn."""
+    messages = [
+        Message("assistant", [call(""), call(None)]),
+        Message("tool", [result("", "one"), result(None, "two")]),
+        Message("assistant", [call("c1")]),
+        Message("tool", [result("c1", "three")]),
+        Message("assistant", [call("c1")]),
+        Message("tool", [result("c1", "four")]),
+    ]
+
+    assert shape(list(whole(messages))) == [
+        ("assistant", ["call_0_0: function_call", "call_0_1: function_call"]),
+        ("tool", ["call_0_0: one", "call_0_1: two"]),
+        ("assistant", ["c1: function_call"]),
+        ("tool", ["c1: three"]),
+        ("assistant", ["call_4_0: function_call"]),
+        ("tool", ["call_4_0: four"]),
+    ]
+
+
+def test_a_result_stands_right_behind_its_call() -> None:
+    """Also where a message of the user came between them."""
+    messages = [Message("assistant", [call("a")]), Message("user", ["wait"]), Message("tool", [result("a")])]
+
+    assert [message.role for message in whole(messages)] == ["assistant", "tool", "user"]
+
+
+def test_the_calls_of_the_newest_turn_stay_open_where_they_are_decided_on() -> None:
+    """The framework makes them, and puts their results in."""
+    turn = [Message("user", ["hi"]), Message("assistant", [call("a")])]
+
+    made = whole_before_open([*turn, Message("user", ["again"]), Message("assistant", [call("b")])])
+
+    assert [message.role for message in made] == ["user", "assistant", "tool", "user", "assistant"]
+
+
+CONTENTS = st.one_of(
+    st.builds(call, st.sampled_from(["a", "b", "", None])),
+    st.builds(result, st.sampled_from(["a", "b", "", None])),
+    st.just("text").map(Content.from_text),
+)
+MESSAGES = st.lists(
+    st.builds(Message, st.sampled_from(["user", "assistant", "tool"]), st.lists(CONTENTS, max_size=3)), max_size=6
+)
+
+
+@settings(max_examples=repeated(40, exploring=1000))
+@given(MESSAGES)
+def test_whatever_was_stored_is_sent_in_pairs(messages: list[Message]) -> None:
+    """Each call has one result, right behind it; what is whole once is whole for good."""
+    made = whole(messages)
+
+    calls = [content.call_id for message in made for content in message.contents if content.type == "function_call"]
+    results = [content.call_id for message in made for content in message.contents if content.type == "function_result"]
+    assert all(calls)
+    assert len(set(calls)) == len(calls)
+    assert sorted(map(str, calls)) == sorted(map(str, results))
+    assert whole(made) is made
+
+
+async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_functions() -> None:
+    with ToolServer() as running:
+        async with MCPStreamableHTTPTool("cities", running.url) as server:
+            assert [server_of_tool(tool) for tool in server.functions] == [server] * len(server.functions)
+            assert server.functions
+
+
+async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own() -> None:
+    """Before the tool's code begins: such a call did nothing. A tool's own error is none of that kind."""
+
+    def halve(number: int) -> float:
+        raise TypeError("of the tool")
+
+    tool = FunctionTool(name="halve", description="Halve a number.", func=halve)
+    refused: list[bool] = []
+    for arguments in ({"number": "many"}, {"number": 2}):
+        with pytest.raises(TypeError) as raised:
+            await tool.invoke(arguments=arguments)
+        refused.append(refuses_arguments(raised.value))
+
+    assert refused == [True, False]
+
+
+def test_a_checkpoint_has_the_type_of_an_answer_that_is_asked_for() -> None:
+    """Also where it is that of a list, as a hand-over asks for."""
+    asked = WorkflowEvent.request_info("1", "desk", "Which city?", list[Message])
+    checkpoint = WorkflowCheckpoint("Handoff", "graph", pending_request_info_events={"1": asked})
+
+    read = read_checkpoint(checkpoint_text(checkpoint, frozenset()), frozenset())
+
+    assert read.pending_request_info_events["1"].response_type == list[Message]

@@ -9,7 +9,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -19,45 +18,15 @@ from agent_framework.exceptions import ChatClientException
 
 from hosting import __name__ as HOSTING
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import RunRequest
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AttemptOutcome
+from tests.hosting.core.agent.attempts import attempt, outcome_of
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench, CountingAgent
 
 GUARD_SECONDS = 5.0
 
 
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
-def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool = True) -> Attempt:
-    """Return what one attempt needs."""
-    request = RunRequest(message=message, enable_tool_calls=tools)
-    before = [Message("user", [text]) for text in history]
-    return Attempt(
-        run_id="r-1",
-        session_id="t",
-        request=request,
-        messages=request_messages(request),
-        history=before,
-        session=None,
-    )
-
-
-async def outcome_of(
-    agent: Any, loop: AgentLoop, attempt: Attempt, seconds: float = GUARD_SECONDS
-) -> AgentAnswer | AgentFailure:
-    """Run one attempt of an agent under the guard."""
-    return await asyncio.wait_for(AgentRunner(agent, "Joker", loop).run(attempt, seconds), GUARD_SECONDS)
-
-
-def text_of(outcome: AgentAnswer | AgentFailure) -> str:
+def text_of(outcome: AttemptOutcome) -> str:
     """Return the text of an answer."""
     assert isinstance(outcome, AgentAnswer), outcome
     return str(outcome.response.text)
