@@ -146,32 +146,30 @@ async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
     assert seen + rest == (await frames(log)).decode()
 
 
-@pytest.mark.behaviour("streams.reader")
-async def test_a_run_is_printed_as_json_lines_behind_an_id(
+@pytest.mark.behaviour("streams.reader", "streams.reader-refused")
+@pytest.mark.parametrize("log_settings", [_sqlite], indirect=True)
+async def test_a_run_is_printed_as_json_lines_behind_an_id_and_refused_where_it_is_not_there(
     log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
 ) -> None:
+    """For programs that read no event streams. By one sentence, before the thread has the run and once it is gone."""
+    await log.execute(ADDRESS, accept("another", claimed=True))
+    absent = Reader(tmp_path, log_settings, *RUN)
+    assert await absent.end() == (1, "", "There is no run 'r1' on this thread.")
+    await log.execute(ADDRESS, end("another"))
     await log.execute(ADDRESS, accept(claimed=True))
     await say(log, SAID)
     await log.execute(ADDRESS, end())
 
-    reader = Reader(tmp_path, log_settings, *RUN, "--after", "2", "--json")
+    reader = Reader(tmp_path, log_settings, *RUN, "--after", "5", "--json")
     code, printed, _ = await reader.end()
 
     output, ended = map(json.loads, printed.splitlines())
-    assert (code, output["id"], output["event"], output["data"]["text"]) == (0, "3", "delta", SAID.text)
-    assert (ended["id"], ended["event"]) == ("4", "completed")
+    assert (code, output["id"], output["event"], output["data"]["text"]) == (0, "6", "delta", SAID.text)
+    assert (ended["id"], ended["event"]) == ("7", "completed")
 
 
 @pytest.mark.behaviour("streams.reader-refused")
-async def test_a_run_that_is_not_there_is_refused(log: ThreadLog, log_settings: dict[str, str], tmp_path: Path) -> None:
-    await log.execute(ADDRESS, accept("another"))
-
-    reader = Reader(tmp_path, log_settings, *RUN)
-
-    assert await reader.end() == (1, "", "There is no run 'r1' on this thread.")
-
-
-@pytest.mark.behaviour("streams.reader-refused")
+@pytest.mark.parametrize("log_settings", [_sqlite], indirect=True)
 async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
 ) -> None:
