@@ -64,15 +64,6 @@ async def test_what_is_put_again_stands_once(open_archive: OpenArchive) -> None:
     assert await archive.read(VOLUME, 1, 10) == entries(1, 10)
 
 
-@pytest.mark.behaviour("archive.put-again")
-async def test_the_newer_entry_of_a_position_stands(open_archive: OpenArchive) -> None:
-    """As after a backup of the documents was restored and the conversation went another way."""
-    await open_archive().put(VOLUME, 1, entries(1, 4, "old"))
-    await open_archive().put(VOLUME, 1, entries(1, 4, "new"))
-
-    assert await open_archive().read(VOLUME, 1, 4) == entries(1, 4, "new")
-
-
 @pytest.mark.behaviour("archive.tells-what-is-missing")
 @pytest.mark.parametrize(("first", "last", "missing"), [(1, 5, 4), (4, 4, 4), (9, 12, 11)])
 async def test_an_entry_that_is_not_there_is_named(

@@ -47,7 +47,8 @@ def reading(folder: Path, *statements: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.behaviour("archive.erases", "erasure.nothing-is-left")
+@pytest.mark.behaviour("archive.erases")
+@pytest.mark.behaviour("erasure.nothing-is-left")
 @pytest.mark.parametrize("seed", range(2))
 async def test_what_was_erased_is_in_no_file(open_file: OpenFile, tmp_path: Path, seed: int) -> None:
     """One thread after another, among others with objects of any size, some put twice; a reader has the file open."""
@@ -67,7 +68,8 @@ async def test_what_was_erased_is_in_no_file(open_file: OpenFile, tmp_path: Path
     await store.close()
 
 
-@pytest.mark.behaviour("archive.erases", "erasure.nothing-is-left")
+@pytest.mark.behaviour("archive.erases")
+@pytest.mark.behaviour("erasure.nothing-is-left")
 async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(
     open_file: OpenFile, tmp_path: Path
 ) -> None:

@@ -128,7 +128,8 @@ async def test_an_append_without_an_answer_is_unknown_and_given_again_is_written
     assert await whole(there, ["key-1"]) == (newest, [(1, b"one"), (2, b"two"), (3, b"three")], [row])
 
 
-@pytest.mark.behaviour("log.away", "http.retry-after")
+@pytest.mark.behaviour("log.away")
+@pytest.mark.behaviour("http.retry-after")
 async def test_a_busy_account_says_when_to_come_again(here: TablesThreadStore, fault_proxy: FaultProxy) -> None:
     """It is asked once to append: whoever appends tries again in its own time."""
     await here.head(ADDRESS)

@@ -146,7 +146,8 @@ async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
     assert seen + rest == (await frames(log)).decode()
 
 
-@pytest.mark.behaviour("streams.reader", "streams.reader-refused")
+@pytest.mark.behaviour("streams.reader")
+@pytest.mark.behaviour("streams.reader-refused")
 @pytest.mark.parametrize("log_settings", [_sqlite], indirect=True)
 async def test_a_run_is_printed_as_json_lines_behind_an_id_and_refused_where_it_is_not_there(
     log: ThreadLog, log_settings: dict[str, str], tmp_path: Path

@@ -117,7 +117,8 @@ LIMITS: dict[str, tuple[tuple[bytes, ...], tuple[Row, ...]]] = {
 }
 
 
-@pytest.mark.behaviour("log.gapless", "log.limits")
+@pytest.mark.behaviour("log.gapless")
+@pytest.mark.behaviour("log.limits")
 @pytest.mark.parametrize("name", LIMITS)
 async def test_an_append_at_the_limits_is_written_whole(threads: Threads, name: str) -> None:
     """To tables by a proxy that refuses what Azure does: 1 MiB an entity, 4 MiB and 100 entities a batch."""
@@ -549,7 +550,8 @@ async def test_a_thread_is_listed_as_it_stands_until_it_is_forgotten(threads: Th
     assert await whole(store, address=address) == (again, [(1, b"one")], [])
 
 
-@pytest.mark.behaviour("owners.lists", "log.compare-and-append")
+@pytest.mark.behaviour("owners.lists")
+@pytest.mark.behaviour("log.compare-and-append")
 async def test_a_head_alone_is_changed_listed_and_forgotten(threads: Threads) -> None:
     """Without an event ever: of two that begin it one does, each append knows the head before, and then it is gone."""
     store, owner = threads.open(), "nobody"

@@ -22,8 +22,6 @@ from agent_framework import (
     tool,
 )
 
-from hosting.core.agent.room import estimated_tokens
-from hosting.settings import read_settings
 from state.codec import read
 from tests.support.bench import Bench
 from tests.support.state_documents import history_messages
@@ -211,16 +209,3 @@ async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[
     first, *_, last = client.sent[-3:]
     assert [text[:3] for _, text in first] == ["m0 "]
     assert [role for role, _ in last] == ["user", "assistant", "tool", "assistant", "tool"]
-
-
-async def test_estimates_know_what_is_no_english_text() -> None:
-    """A character of Chinese is about a token; a document and a sound count by their size."""
-    english, chinese = (estimated_tokens([Message("user", [text * 1000])]) for text in ("long", "久久久久"))
-    sizes = [
-        estimated_tokens([Message("user", [Content.from_data(b"x" * size, kind)])])
-        for size, kind in ((170_000, "image/png"), (40_000, "application/pdf"), (4_000, "text/plain"))
-    ]
-
-    assert (english, chinese) == (1050, 4050)
-    assert [1000 < size < 4000 for size in sizes] == [True] * 3
-    assert read_settings({}).context_tokens == 100_000

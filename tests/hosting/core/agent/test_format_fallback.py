@@ -159,17 +159,6 @@ async def test_an_answer_that_does_not_fit_fails_the_run(loop: AgentLoop) -> Non
     assert isinstance(ended.error, InvalidOutputError)
 
 
-async def test_what_is_no_object_is_asked_for_in_the_instructions_alone(loop: AgentLoop) -> None:
-    """`json_object` would have the model answer with an object."""
-    agent, server = llama("[1, 2]")
-
-    ended = await outcome(AgentRunner(agent, "Joker", loop), {"type": "array", "items": {"type": "integer"}})
-
-    assert isinstance(ended, AgentAnswer)
-    assert ended.response.value == [1, 2]
-    assert "response_format" not in server.asked[1]
-
-
 @pytest.mark.parametrize(
     ("message", "status", "is_refusal"),
     [

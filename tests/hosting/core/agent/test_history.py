@@ -179,27 +179,6 @@ def test_results_without_a_call_and_messages_without_contents_are_left_out() -> 
     assert shape(list(whole(messages))) == [("user", ["hi"])]
 
 
-def test_ids_that_are_empty_or_there_twice_are_made_whole_with_their_results_in_order() -> None:
-    """Some servers of models give none, others count anew in each turn."""
-    messages = [
-        Message("assistant", [call(""), call(None)]),
-        Message("tool", [result("", "one"), result(None, "two")]),
-        Message("assistant", [call("c1")]),
-        Message("tool", [result("c1", "three")]),
-        Message("assistant", [call("c1")]),
-        Message("tool", [result("c1", "four")]),
-    ]
-
-    assert shape(list(whole(messages))) == [
-        ("assistant", ["call_0_0: function_call", "call_0_1: function_call"]),
-        ("tool", ["call_0_0: one", "call_0_1: two"]),
-        ("assistant", ["c1: function_call"]),
-        ("tool", ["c1: three"]),
-        ("assistant", ["call_4_0: function_call"]),
-        ("tool", ["call_4_0: four"]),
-    ]
-
-
 def test_a_result_stands_right_behind_its_call() -> None:
     """Also where a message of the user came between them."""
     messages = [Message("assistant", [call("a")]), Message("user", ["wait"]), Message("tool", [result("a")])]

@@ -11,13 +11,13 @@ from agent_framework import Agent, AgentResponseUpdate, Content, FunctionInvocat
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AttemptOutcome
 from hosting.core.agent.deltas import BatchPace, DeltaWriter
-from hosting.core.agent.held_run import DrainingError, StaleTokenError
+from hosting.core.agent.held_run import StaleTokenError
 from hosting.core.agent.recorded import digest
 from hosting.core.agent.step_recorder import StepRecorder
 from hosting.core.agent.steps import AgentSteps
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread.commands import CancelRun, ClaimRun, RecordSteps
-from hosting.core.thread.events import Delta, Step, ToolResult, ToolStarted
+from hosting.core.thread.events import Delta, Step, ToolStarted
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
@@ -26,15 +26,10 @@ from tests.hosting.core.agent.attempts import attempt, outcome_of
 from tests.support.clock import Clock
 from tests.support.planned import PlannedModel, planned_agent
 from tests.support.thread_stores import ArmedStore
-from tests.support.threads import NOW, accept, held_run, model_result, terms, tool_started
+from tests.support.threads import NOW, accept, held_run, model_result, terms
 
 ADDRESS = Address.of("Helper", "t1")
 DELTA = Delta(at=NOW, run_id="r1", offset=0, text="Good")
-
-
-def tool_result(key: str = "1.call") -> ToolResult:
-    """Return the event of a tool that answered."""
-    return ToolResult(at=NOW, run_id="r1", key=key, text="sunny")
 
 
 class Holding:
@@ -69,18 +64,6 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
 
     assert (await holding.kinds(), holding.store.calls["append"]) == (["delta", "model_result"], before + 1)
     assert holding.held.unlogged == ()
-
-
-@pytest.mark.behaviour("runner.steps")
-async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished() -> None:
-    """What the tool answered is recorded, and so is what the model says before."""
-    holding = await Holding().begin(model_result(), *[tool_started()] * 2)
-    holding.held.is_draining = True
-    await holding.held.append_on_loop(model_result(number=2))
-    with pytest.raises(DrainingError):
-        await holding.held.append_on_loop(tool_result())
-
-    assert await holding.kinds() == ["model_result", "tool_result"]
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -126,23 +109,6 @@ class Holder:
         agent = agent or planned_agent(self.noted.append, plan=("all done",))
         steps = AgentSteps(agent, StepRecorder(self.held, reports_unknown_outcomes=False))
         return await outcome_of(agent, loop, attempt("go", run_id="r1", steps=steps))
-
-
-@pytest.mark.behaviour("runner.lease")
-async def test_a_lease_counts_from_before_the_append_that_renewed_it() -> None:
-    holder = await Holder().begin()
-
-    async def take_long() -> None:
-        holder.clock.now += 9
-
-    holder.clock.now += 10
-    holder.store.before_append = take_long
-    await holder.held.renew()
-    holder.clock.now += 10.9
-
-    assert holder.held.has_lease
-    holder.clock.now += 0.2
-    assert not holder.held.has_lease
 
 
 @pytest.mark.behaviour("runner.lease")

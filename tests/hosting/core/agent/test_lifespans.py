@@ -45,19 +45,6 @@ class OpenedAgent(CountingAgent):
 
 
 @pytest.mark.behaviour("hosting.opened-once")
-async def test_an_agent_is_opened_once_for_all_its_runs_and_closed_with_the_loop(loop: AgentLoop) -> None:
-    """By one task of the agent loop, in which both happen, and in the context of no run."""
-    agent = OpenedAgent()
-
-    await asyncio.gather(*(outcome_of(agent, loop) for _ in range(5)))
-    await asyncio.to_thread(loop.close)
-
-    (opened, on, task), (closed, _, same) = agent.noted
-    assert (opened, closed, on, task is same) == ("opened", "closed", "agent-loop", True)
-    assert agent.opened_for is None
-
-
-@pytest.mark.behaviour("hosting.opened-once")
 async def test_an_agent_that_cannot_be_opened_fails_the_run_and_is_tried_again_by_the_next(loop: AgentLoop) -> None:
     """The caller gets our sentence; the next finds it open."""
     agent = OpenedAgent(failures=1)

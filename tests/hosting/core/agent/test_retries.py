@@ -55,20 +55,6 @@ def order(retry: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("retry.inside-the-run")
-async def test_a_failed_attempt_is_made_again_inside_the_run(bench: Bench) -> None:
-    """One run, one answer, one turn in the conversation; the log says why there was another attempt."""
-    bench.agent.work = FailingFirst(1)
-
-    result = await bench.deliver(order(TWICE), signal=False)
-
-    restarted = (await bench.find_run("run-1")).claim
-    assert (result["response"], bench.places()) == ("echo: hi", ["run-1"])
-    assert await bench.kinds("run-1") == ["accepted", "claimed", "claimed", "completed"]
-    assert restarted is not None
-    assert (restarted.attempt, restarted.failed) == (2, "run_failed")
-
-
-@pytest.mark.behaviour("retry.inside-the-run")
 @pytest.mark.parametrize(("retry", "runs"), [(None, 1), ({**TWICE, "attempts": 5}, 5)])
 async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry: dict[str, Any], runs: int) -> None:
     """More attempts than crashes are forgiven count no crash."""

@@ -101,24 +101,6 @@ async def test_a_context_that_is_too_much_is_refused(reading: Reading, context: 
     assert reading.noted == []
 
 
-@pytest.mark.parametrize("other", [{"context": {"tenant": "b"}}, {"metadata": {"a": 2}}])
-async def test_a_key_stands_for_one_context_and_metadata(reading: Reading, other: dict[str, Any]) -> None:
-    """The same request is the same run; with another context or metadata it is another request."""
-    body = {
-        "message": "hello",
-        "thread_id": "t",
-        "context": {"tenant": "a"},
-        "metadata": {"a": 1},
-        "thread_metadata": {"a": 1},
-    }
-    key = {"idempotency-key": "k"}
-    first, again = [(await reading.ask("ada", "POST", RUN, json=body, headers=key)).json() for _ in range(2)]
-    differs = await reading.ask("ada", "POST", RUN, json={**body, **other}, headers=key)
-
-    assert first["run_id"] == again["run_id"]
-    assert (differs.status_code, differs.json()["code"]) == (409, "idempotency_key_reused"), differs.text
-
-
 async def test_outside_of_a_tool_there_is_a_run_and_no_key_of_a_call() -> None:
     from hosting.tools import AT_WORK, RunAtWork, current
 

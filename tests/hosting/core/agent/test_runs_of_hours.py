@@ -69,21 +69,6 @@ async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deploy
 
 
 @pytest.mark.behaviour("run.attempts")
-async def test_an_attempt_ends_between_two_steps_before_the_functions_time_is_up() -> None:
-    """By half of what the platform leaves it, and the next one has all of its time again."""
-    long = LongRun(20, HALF_HOUR, step_seconds=100.0)
-
-    run = await long.run()
-    events = await long.events()
-    long.loop.close()
-
-    released = [event for event in events if isinstance(event, Released)]
-    assert ended(long, run) == ("completed", 20, {1})
-    assert [event.worked for event in released] == [900, 1800]
-    assert all(isinstance(events[events.index(event) - 1], ToolResult) for event in released)
-
-
-@pytest.mark.behaviour("run.attempts")
 async def test_a_run_ends_at_its_limit_over_all_attempts() -> None:
     """An hour is an hour, in however many attempts; what it has done until then is in its log."""
     long = LongRun(500, TimeLimit(HOUR, 1800.0), step_seconds=100.0)
@@ -95,18 +80,6 @@ async def test_a_run_ends_at_its_limit_over_all_attempts() -> None:
     assert run.end.detail == "Agent 'Joker' ran longer than its 3600 s and was stopped."
     assert len(long.made) == 36
     assert run.attempts == 5
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_an_orchestration_that_calls_an_agent_is_answered_by_a_later_attempt() -> None:
-    """The operation that it waits for is delivered again, and goes on where the run stands."""
-    long = LongRun(20, HALF_HOUR, step_seconds=100.0)
-
-    answer = json.loads(await long.call())
-    long.loop.close()
-
-    assert (answer["status"], answer["response"]) == ("success", "all done")
-    assert (set(long.made.values()), long.operations) == ({1}, 3)
 
 
 class NoTasks:

@@ -101,14 +101,6 @@ def test_a_run_may_take_days_whatever_the_platform_leaves_a_function(
     app.add_agent(scripted_agent("Joker"), run_timeout_seconds=864_000)
 
 
-@pytest.mark.parametrize("seconds", [0, 2_592_000.125, float("nan")])
-def test_what_is_no_limit_is_refused(seconds: float) -> None:
-    """Above 0 and at most thirty days; the value is quoted as it was given."""
-    sentence = f" is {seconds} s: it must be above 0 and at most 2592000 \\(30 days\\)"
-    with pytest.raises(ConfigurationError, match=sentence):
-        TimeLimit(300, None).of("Joker", seconds)
-
-
 SHORT = AttemptTimes(work_seconds=3600.0, longest_seconds=0.3)
 TOO_LONG_SECONDS = 3.0
 HELP = "that takes longer than an attempt of a run may. Have a tool begin such work as an orchestration or a background"
@@ -149,17 +141,6 @@ async def test_a_model_call_that_is_cut_off_is_made_again_with_all_of_an_attempt
 
 
 @pytest.mark.behaviour("run.long-steps")
-async def test_a_harmless_tool_that_is_cut_off_is_called_again() -> None:
-    long = cut_run({3: 1}, in_tool=True, harmless=True)
-
-    end, _ = await end_of(long)
-
-    assert isinstance(end, Completed)
-    assert list(long.made.values()) == [1, 1, 2, 1, 1]
-    assert len(long.keys) == 5
-
-
-@pytest.mark.behaviour("run.long-steps")
 async def test_a_tool_that_is_called_once_and_takes_too_long_ends_its_run_by_name() -> None:
     """It is not called a second time, and the sentence says what to do."""
     long = cut_run({3: 1}, in_tool=True)
@@ -169,18 +150,6 @@ async def test_a_tool_that_is_called_once_and_takes_too_long_ends_its_run_by_nam
     assert isinstance(end, TimedOut)
     assert end.detail.startswith(f"Agent 'Joker' was stopped in a call of tool 'step' {HELP}")
     assert list(long.made.values()) == [1] * 3
-
-
-@pytest.mark.behaviour("run.long-steps")
-async def test_a_step_that_takes_longer_than_any_attempt_ends_its_run() -> None:
-    """The second attempt begins with it and has no progress, so there is no third one."""
-    long = cut_run({3: 9}, in_tool=True, harmless=True)
-
-    end, events = await end_of(long)
-
-    assert isinstance(end, TimedOut)
-    assert HELP in end.detail
-    assert sum(isinstance(event, Released) for event in events) == 1
 
 
 @pytest.mark.behaviour("run.long-steps")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.core.agent.agent_loop import AgentLoop, Stop
+from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner
 from tests.hosting.core.agent.attempts import GUARD_SECONDS, attempt
 from tests.support.app.scripted import ScriptedClient
@@ -98,26 +98,6 @@ async def test_a_run_past_its_time_says_that_its_tool_still_works(
         "Run r-1 of agent Joker was stopped, and 1 of its synchronous tools still run: threads cannot be stopped. "
         "Their results are dropped."
     ]
-
-
-@pytest.mark.behaviour("hosting.late-tools-told")
-async def test_a_cancelled_run_says_the_same_of_its_own_tools_only(
-    loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Another run's tool at the same gate is not counted."""
-    runner, stop = gated(gate, loop), Stop()
-    other = asyncio.create_task(runner.run(attempt("tool gate", run_id="r-2"), 60))
-    stopped = asyncio.create_task(runner.run(attempt("tool gate", stop=stop), 60))
-    assert await asyncio.to_thread(gate.wait_for, 2)
-
-    stop.request()
-    outcome = await asyncio.wait_for(stopped, GUARD_SECONDS)
-    gate.opened.set()
-
-    assert isinstance(outcome, AgentFailure)
-    assert outcome.error.code == "run_cancelled"
-    assert isinstance(await other, AgentAnswer)
-    assert ["1 of its" in warning for warning in warnings(caplog)] == [True]
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

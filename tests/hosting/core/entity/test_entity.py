@@ -13,7 +13,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from hosting.core.stores.contract import Append, StoredHead
-from hosting.core.thread.commands import ClaimRun, ClaimTerms, DeleteThread, DescribeThread
+from hosting.core.thread.commands import ClaimRun, ClaimTerms, DescribeThread
 from hosting.core.thread.events import Completed, Failed
 from hosting.errors import LogUnavailableError, NewerVersionError
 from state.codec import read
@@ -57,22 +57,6 @@ async def test_an_answer_recorded_before_a_crash_is_applied_by_the_next_delivery
     assert len(bench.agent.seen) == 1
     assert bench.places() == [run_id]
     assert await bench.kinds(run_id) == ["accepted", "claimed", "completed"]
-
-
-@pytest.mark.behaviour("turn.applied-once")
-async def test_a_late_duplicate_finds_its_run_in_the_ledger(bench: Bench) -> None:
-    """Delivered again after other turns, also when its entries were trimmed: nothing is written twice."""
-    first = await bench.run("one")
-    second = await bench.run("two")
-    assert bench.state is not None
-    document = json.loads(bench.state)
-    document["data"]["conversationHistory"] = document["data"]["conversationHistory"][2:]
-    bench.state = json.dumps(document)
-
-    await bench.signal(first)
-
-    assert bench.places() == [second]
-    assert len(bench.agent.seen) == 2
 
 
 @pytest.mark.behaviour("turn.claims")
@@ -369,21 +353,3 @@ async def test_a_run_that_the_log_does_not_have_is_warned_of(
     assert len(bench.agent.seen) == asked
     if has_thread:
         assert bench.state == state
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_that_the_log_has_is_warned_of_in_no_state(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Delivered again, after a later one, after it failed, after a reset and after the thread was deleted."""
-    first = await bench.run("hi")
-    failed = await bench.run("fail")
-    for run_id in (first, failed):
-        await bench.signal(run_id)
-    await bench.reset()
-    await bench.signal(first)
-    await bench.signal(failed)
-    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
-    await bench.signal(first)
-    await bench.deliver({"logged": True}, name="delete")
-    await bench.signal(first)
-
-    assert warned(caplog) == []

@@ -168,16 +168,6 @@ def test_a_wrong_call_is_refused_and_nothing_is_sent(given: dict[str, Any], says
     assert orchestration.calls == []
 
 
-@pytest.mark.behaviour("orchestrations.refused-at-the-call")
-@pytest.mark.parametrize("thread_id", ["a/b", "x" * 513, "..", "a\n"])
-def test_a_session_of_an_id_that_no_thread_has_is_refused(thread_id: str) -> None:
-    """Neither one of ours nor one of another package's; whether that stands there, its entity knows."""
-    agent, _ = noting_agent()
-
-    with pytest.raises(HostingError, match="is not valid"):
-        agent.get_session(thread_id)
-
-
 @pytest.mark.behaviour("orchestrations.structured")
 def test_a_model_is_sent_as_its_schema_and_its_instance_comes_back() -> None:
     """Whether it is given by its own name or among the options."""

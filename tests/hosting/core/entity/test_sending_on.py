@@ -10,14 +10,11 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.time_limits import TimeLimit
 from hosting.core.entity.batch import Batch, Done, Operation
 from hosting.core.entity.thread_entity import UnfinishedError
 from hosting.core.hooks import Signal
 from hosting.core.thread.commands import ClaimRun, ClaimTerms
-from hosting.core.thread.events import Completed
 from tests.support.bench import ADDRESS, Bench
-from tests.support.long_run import LongRun
 
 GUARD_SECONDS = 5.0
 
@@ -106,16 +103,3 @@ async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> No
 
     assert [signal.value["run_id"] for signal in done.signals] == [run_id]
     assert bench.agent.seen == []
-
-
-@pytest.mark.behaviour("hosting.run-limit-per-agent")
-@pytest.mark.parametrize("seconds", [375, 86_400])
-async def test_the_longest_attempt_that_is_allowed_is_begun_by_an_entity(seconds: int) -> None:
-    """Between its limit and the function's there is time to read its thread, too."""
-    long = LongRun(1, TimeLimit(seconds, 400))
-
-    run = await long.run()
-    long.loop.close()
-
-    assert (run.attempts, long.operations) == (1, 1)
-    assert isinstance(run.end, Completed)

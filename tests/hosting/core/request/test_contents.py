@@ -1,15 +1,13 @@
 """Pictures and files in a request: `contents` over HTTP."""
 
 import base64
-import re
 from types import SimpleNamespace
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.core.request.contents import NOT_BLANK, limits_of, model_inputs, read_contents
+from hosting.core.request.contents import limits_of, model_inputs, read_contents
 from hosting.errors import ConfigurationError, UnsupportedContentError
 from hosting.offline.model import OfflineChatClient
 from hosting.settings import read_settings
@@ -56,15 +54,6 @@ async def test_a_picture_of_the_largest_size_is_taken(direct: Api) -> None:
     answer = await direct.ask("look", contents=[picture(uri=largest)])
 
     assert (answer.status_code, len(largest) > 262_140) == (200, True)
-
-
-def test_the_schema_takes_a_text_for_blank_where_python_does() -> None:
-    """In every language: a schema's patterns are ECMAScript's, and readers have their own."""
-    compiled, in_python = jsonschema_rs.validator_for(NOT_BLANK), re.compile(NOT_BLANK["pattern"])
-    characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
-
-    assert [one for one in characters if compiled.is_valid(one) != bool(one.strip())] == []
-    assert [one for one in characters if bool(in_python.search(one)) != bool(one.strip())] == []
 
 
 PDF = {"$type": "data", "uri": "data:application/pdf;base64,aGk="}

@@ -8,8 +8,7 @@ import tracemalloc
 import pytest
 
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.core.thread.commands import Change, Command, RecordSteps
-from hosting.core.thread.events import Delta
+from hosting.core.thread.commands import Change, Command
 from hosting.core.thread.head import Head
 from hosting.core.thread.rows import RunRow
 from hosting.core.thread_log import ThreadLog
@@ -17,7 +16,7 @@ from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from tests.support.bench import ArmedAttachments
 from tests.support.thread_stores import ArmedStore
-from tests.support.threads import NOW, accept, answered, end
+from tests.support.threads import accept, answered
 
 ADDRESS = Address.of("Helper", "t1")
 
@@ -94,20 +93,6 @@ async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_threa
 
     decided = await log.execute(ADDRESS, accept("r3"))
     assert [run.id for run in decided.head.runs] == opened
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
-    """Whoever asked is told; the run is still theirs to end."""
-    store = ArmedStore(MemoryThreadStore("hub"))
-    log = log_over(store)
-    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-
-    with pytest.raises(ValueError, match="surrogates not allowed"):
-        await log.execute(ADDRESS, RecordSteps("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
-    await log.execute(ADDRESS, end("r1"))
-
-    assert store.calls == {"append": 2}
 
 
 @pytest.mark.behaviour("log.large")

@@ -54,7 +54,8 @@ FOUND: dict[str, tuple[tuple[Command, ...], Command]] = {
 }
 
 
-@pytest.mark.behaviour("thread.accept", "thread.keys")
+@pytest.mark.behaviour("thread.accept")
+@pytest.mark.behaviour("thread.keys")
 def test_a_run_whose_caller_waits_is_accepted_and_claimed_with_its_key_in_one_append() -> None:
     thread = after()
 
@@ -77,7 +78,11 @@ def test_a_run_behind_another_is_accepted_and_not_claimed() -> None:
     assert thread.head.is_held_by("token-r1")
 
 
-@pytest.mark.behaviour("thread.accept", "thread.keys", "thread.delete", "thread.approvals", "thread.busy-rejects")
+@pytest.mark.behaviour("thread.accept")
+@pytest.mark.behaviour("thread.keys")
+@pytest.mark.behaviour("thread.delete")
+@pytest.mark.behaviour("thread.approvals")
+@pytest.mark.behaviour("thread.busy-rejects")
 @pytest.mark.parametrize(("before", "command", "error"), REFUSED.values(), ids=list(REFUSED))
 def test_a_run_is_refused_and_the_thread_is_as_it_was(
     before: tuple[Command, ...], command: Command, error: type[HostingError]
@@ -93,7 +98,9 @@ def test_a_run_is_refused_and_the_thread_is_as_it_was(
     assert outcome.signal == (error is ThreadDeletingError)  # whoever meets a deletion has it go on
 
 
-@pytest.mark.behaviour("thread.accept", "thread.keys", "thread.busy-rejects")
+@pytest.mark.behaviour("thread.accept")
+@pytest.mark.behaviour("thread.keys")
+@pytest.mark.behaviour("thread.busy-rejects")
 @pytest.mark.parametrize(("before", "command"), FOUND.values(), ids=list(FOUND))
 def test_a_run_that_ended_is_found_again(before: tuple[Command, ...], command: Command) -> None:
     assert after(*before).do(command) == Unchanged("r1")

@@ -78,7 +78,8 @@ PROOFS: dict[str, tuple[tuple[Command, ...], bool]] = {
 }
 
 
-@pytest.mark.behaviour("thread.promises", "thread.failed-signals")
+@pytest.mark.behaviour("thread.promises")
+@pytest.mark.behaviour("thread.failed-signals")
 @pytest.mark.parametrize(("before", "signal"), PROOFS.values(), ids=list(PROOFS))
 def test_whoever_attaches_signals_unless_it_is_proved_that_somebody_did(
     before: tuple[Command, ...], signal: bool

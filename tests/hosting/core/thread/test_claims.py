@@ -163,7 +163,8 @@ def test_a_cancelled_run_that_lost_three_processes_was_cancelled() -> None:
     assert thread.last(2) == [("cancelled", "r1"), ("cancelled", "r2")]
 
 
-@pytest.mark.behaviour("thread.lost-holders", "thread.order")
+@pytest.mark.behaviour("thread.lost-holders")
+@pytest.mark.behaviour("thread.order")
 def test_a_run_past_its_deadline_whose_holder_is_gone_is_lost() -> None:
     """Whoever reads it may end it: nothing waits for ever. A cancelled run behind it ends with it."""
     thread = after(HELD, accept("r2"), accept("r3"), CancelRun(NOW, "r2"))

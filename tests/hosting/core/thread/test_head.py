@@ -385,7 +385,11 @@ KNOWN_SINCE: dict[str, tuple[tuple[Command, ...], int]] = {
 }
 
 
-@pytest.mark.behaviour("thread.versions", "thread.busy-interrupts", "workflows.asks", "groups.versions", "runs.pause")
+@pytest.mark.behaviour("thread.versions")
+@pytest.mark.behaviour("thread.busy-interrupts")
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.behaviour("groups.versions")
+@pytest.mark.behaviour("runs.pause")
 @pytest.mark.parametrize(("commands", "version"), KNOWN_SINCE.values(), ids=list(KNOWN_SINCE))
 def test_a_thread_is_kept_from_releases_that_do_not_know_what_happened_on_it(
     commands: tuple[Command, ...], version: int
