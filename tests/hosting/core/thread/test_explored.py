@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.hosting.core.thread.decisions import Decide, Decisions
 from tests.hosting.core.thread.explorer import explored
 from tests.hosting.core.thread.history import EVENTS
 from tests.hosting.core.thread.scenarios import ONE, QUICK, TOOL, WHOLE, a, b, waits
+from tests.hosting.core.thread.search import Searched
 from tests.hosting.core.thread.world import Faults, World
 
 STUCK = "what was promised cannot come about any more"
@@ -100,9 +102,18 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
 }
 
 
-def check(sentence: str, world: World, record_property: Any) -> None:
+WORLDS = {**QUICK, **WHOLE}
+
+
+@cache
+def searched_world(sentence: str) -> Searched:
+    """Return what is found in that world, for all tests that look at it."""
+    return explored(WORLDS[sentence])
+
+
+def check(sentence: str, record_property: Any) -> None:
     """Explore, and record how far."""
-    searched = explored(world)
+    searched = searched_world(sentence)
 
     record_property("measured", f"explored: {sentence}: {searched}")
     assert searched.broken is None, str(searched)
@@ -113,7 +124,7 @@ def check(sentence: str, world: World, record_property: Any) -> None:
 @pytest.mark.parametrize("sentence", QUICK)
 def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:
     """Each of them in a small world, so that every run of the tests sees it."""
-    check(sentence, QUICK[sentence], record_property)
+    check(sentence, record_property)
 
 
 @pytest.mark.slow
@@ -121,8 +132,8 @@ def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -
 def test_the_worlds_see_every_kind_of_event() -> None:
     """But for words and model results, which are steps as a tool's are, and trims."""
     kinds = set()
-    for world in QUICK.values():
-        explored(world)
+    for sentence, world in QUICK.items():
+        searched_world(sentence)
         kinds |= world.decide.appended()
 
     assert kinds == set(EVENTS)
@@ -133,7 +144,7 @@ def test_the_worlds_see_every_kind_of_event() -> None:
 @pytest.mark.behaviour("thread.explored")
 @pytest.mark.parametrize("sentence", WHOLE)
 def test_no_interleaving_of_more_requests_and_faults_breaks_a_promise(sentence: str, record_property: Any) -> None:
-    check(sentence, WHOLE[sentence], record_property)
+    check(sentence, record_property)
 
 
 @pytest.mark.behaviour("thread.explored")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hosting.core.stores.contract import MOST_HEAD_BYTES
@@ -16,41 +13,28 @@ from hosting.core.thread import events, head, rows, thread_events, versions
 from hosting.core.thread.commands import (
     AcceptRun,
     AnswerApproval,
-    AttachToRun,
     CancelRun,
     Change,
     ClaimRun,
     Command,
-    DeleteThread,
     DescribeThread,
     EndRun,
-    ExpireRun,
-    FinishDelete,
     PauseRun,
     PutMessages,
     RecordSteps,
-    ReleaseRun,
-    ResetThread,
-    RetryRun,
     SetReceiver,
-    SignalFailed,
-    TrimThread,
 )
 from hosting.core.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
-from hosting.core.thread.draft import Draft
-from hosting.core.thread.head import NEW, Head, fold
+from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import LONGEST_NAME, OF_TASK, Decision, PendingApproval, RunRequest, UserMessage
 from hosting.core.thread.thread_rules import MOST_GRANTS
 from hosting.core.thread.usage import NOTHING, TokenTotals
 from hosting.errors import NewerVersionError, RunFailedError
-from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
 from tests.hosting.core.thread.played import after
-from tests.support.seeds import repeated
 from tests.support.threads import (
-    DEADLINE,
     NOW,
     Thread,
     accept,
@@ -59,146 +43,9 @@ from tests.support.threads import (
     end,
     model_result,
     terms,
-    tool_started,
 )
 
 DELETED = [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]
-RUNS = st.sampled_from([f"r{number}" for number in range(6)])
-TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
-UNRECORDED = st.sampled_from([{}, {"input_tokens": 3, "total_tokens": 5, "cost": 7}])
-APPROVALS = st.sampled_from(["a1", "a2"])
-TIMES = st.sampled_from([NOW, NOW + 60, DEADLINE + 1])
-POSITIONS = st.integers(0, 30)
-
-
-Asked = Callable[[Head], Command]
-"""What is asked of the head that stands there by then."""
-
-
-def asked(ask: Callable[..., Command], *given: st.SearchStrategy[Any]) -> st.SearchStrategy[Asked]:
-    """Return commands that `ask` makes of a head and of what is drawn: built once, for building takes the most time."""
-    return st.tuples(*given).map(lambda drawn: lambda state: ask(state, *drawn))
-
-
-def seen(state: Head, is_known: bool) -> str:
-    """Return the append that somebody saw last."""
-    return state.append_id if is_known else "another"
-
-
-def answered(state: Head, at: float, decided: Decision, run: str) -> Command:
-    """Return the answer to an approval of the run that waits."""
-    asked_by = state.waiting.run_id if state.waiting else "r0"
-    row = ApprovalRow(epoch=state.epoch, asked_by=asked_by)
-    return AnswerApproval(at, decided, row, accepted(run, decisions=(decided,)))
-
-
-def held(state: Head, token: str) -> tuple[events.Step, ...]:
-    """Return steps of the run that this token would hold."""
-    run = state.claim.run_id if state.claim else token
-    return (model_result(run), tool_started(run))
-
-
-def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[str, Any]) -> Command:
-    """Return the command that ends the run that this token would hold."""
-    run = state.claim.run_id if state.claim else token
-    return end(run, *asks, token=token, at=at, callers=callers)
-
-
-DECISIONS = st.builds(Decision, id=APPROVALS, approved=st.booleans())
-COMMANDS = st.one_of(
-    asked(lambda _, run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
-    asked(
-        lambda _, run, claimed, busy: replace(accept(run, claimed=claimed), busy=busy),
-        RUNS,
-        st.booleans(),
-        st.sampled_from(BUSY_POLICIES),
-    ),
-    asked(lambda _, run, decided: accept(run, decisions=(decided,)), RUNS, DECISIONS),
-    asked(lambda _, at, run: AttachToRun(at, run), TIMES, RUNS),
-    asked(
-        lambda state, at, token, is_known, began: ClaimRun(
-            at, terms(token, "entity"), idle_append=seen(state, is_known), since=began
-        ),
-        TIMES,
-        TOKENS,
-        st.booleans(),
-        POSITIONS,
-    ),
-    asked(lambda _, at, token, run: ClaimRun(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
-    asked(
-        lambda _, at, token, new_token, used: RetryRun(at, token, new_token, "run_failed", used),
-        TIMES,
-        TOKENS,
-        TOKENS,
-        UNRECORDED,
-    ),
-    asked(lambda state, token: RecordSteps(token, held(state, token)), TOKENS),
-    asked(
-        lambda _, at, token, signalled, used: ReleaseRun(at, token, signalled, used),
-        TIMES,
-        TOKENS,
-        st.booleans(),
-        UNRECORDED,
-    ),
-    asked(
-        ending,
-        TOKENS,
-        st.lists(APPROVALS, unique=True),
-        TIMES,
-        st.dictionaries(RUNS, st.builds(terms, TOKENS)),
-    ),
-    asked(lambda _, at, run, why: CancelRun(at, run, why), TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
-    asked(lambda state, at, run, is_known: ExpireRun(at, run, seen(state, is_known)), TIMES, RUNS, st.booleans()),
-    asked(
-        lambda _, at, run, token, key: SignalFailed(at, run, token, key),
-        TIMES,
-        RUNS,
-        st.none() | TOKENS,
-        st.none() | st.just("k"),
-    ),
-    asked(answered, TIMES, DECISIONS, RUNS),
-    asked(lambda _, at: ResetThread(at), TIMES),
-    asked(lambda _, at, why: DeleteThread(at, why), TIMES, st.sampled_from(["asked", "expired"])),
-    asked(lambda _, at: FinishDelete(at, {}), TIMES),
-    asked(lambda _, at, position: TrimThread(at, position), TIMES, POSITIONS),
-)
-"""Whatever may be asked of a thread, by those who know its head and by those who do not."""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.fold")
-@given(st.data())
-@settings(max_examples=repeated(150, exploring=1500))
-def test_whatever_is_asked_the_head_is_the_fold_of_the_events(data: st.DataObject) -> None:
-    """No command raises, none leaves a head that its events do not make, and the order of runs holds."""
-    thread = Thread()
-    ended: list[str] = []
-    for _ in range(data.draw(st.integers(1, 40))):
-        before = thread.head
-        command = data.draw(COMMANDS)(before)
-        if isinstance(getattr(command, "accepted", None), events.Accepted) and _is_known(thread, command):
-            continue  # ids of runs are ours, and new
-        outcome = thread.do(command)
-        if not isinstance(outcome, Change):
-            assert thread.head == before
-            continue
-        order = [run.id for run in before.runs]
-        ends = [event.run_id for event in outcome.events if isinstance(event, events.TERMINALS)]
-        folded = fold(before, outcome.events)
-        assert outcome.head in (folded, Draft(folded).renew(getattr(command, "worked", 0)).head)
-        assert ends == order[: len(ends)]
-        assert thread.head.position == len(thread.events)
-        assert thread.head.claim is None or thread.head.claim.run_id == thread.head.runs[0].id
-        assert (thread.head.epoch % 2 == 1) == (thread.head.state == "deleted")
-        ended += ends
-    assert len(ended) == len(set(ended))
-    assert head.decode(head.encode(thread.head)) == thread.head
-    assert [events.decode(events.encode(event)) for event in thread.events] == thread.events
-
-
-def _is_known(thread: Thread, command: Any) -> bool:
-    run_id = command.accepted.run_id
-    return any(isinstance(event, events.Accepted) and event.run_id == run_id for event in thread.events)
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -361,7 +208,6 @@ ASKED = ApprovalRow(epoch=0, asked_by="r1")
 VALUE = Decision.of_value("a1", "well")
 ASKS = PendingApproval(id="a1", tool="reviewer", arguments={}, kind="ask", answer_schema={"type": "string"})
 HELD = accept("r1", claimed=True)
-ADA = Principal("https://login.example", "ada")
 MESSAGES = (UserMessage(message="Hello"),)
 
 KNOWN_SINCE: dict[str, tuple[tuple[Command, ...], int]] = {
