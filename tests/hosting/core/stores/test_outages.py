@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -73,15 +74,14 @@ def have_an_empty_page(file: Path) -> None:
 
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
-@pytest.mark.parametrize("setting", FILES)
 @pytest.mark.parametrize(
-    ("spoil", "cause"),
+    ("setting", "spoil", "cause"),
     [
-        (damage, "cannot be opened: file is not a database. Set"),
-        (be_a_folder, "cannot be opened: unable to open database file. Set"),
-        (belong_to_another_program, "is a database of another program, not the"),
-        (be_cut_off, "cannot be opened: "),
-        (have_an_empty_page, "cannot be opened: it is damaged ("),
+        ("AGENT_LOG", damage, "cannot be opened: file is not a database. Set"),
+        ("AGENT_ARCHIVE", be_a_folder, "cannot be opened: unable to open database file. Set"),
+        ("AGENT_ATTACHMENTS", belong_to_another_program, "is a database of another program, not the"),
+        ("AGENT_LOG", be_cut_off, "cannot be opened: "),
+        ("AGENT_ARCHIVE", have_an_empty_page, "cannot be opened: it is damaged ("),
     ],
 )
 def test_a_file_that_cannot_be_used_stops_the_app_at_start_up(
@@ -99,27 +99,19 @@ def test_a_file_that_cannot_be_used_stops_the_app_at_start_up(
 
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
-def test_a_foreign_file_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_foreign_file_is_left_as_it_was_and_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """Not a byte of another program's database is changed."""
     file = tmp_path / "log.sqlite"
     belong_to_another_program(file)
     before = file.read_bytes()
-
     with pytest.raises(ConfigurationError):
         start(tmp_path, {"AGENT_LOG": "sqlite:log.sqlite"})
-
     assert file.read_bytes() == before
 
-
-@pytest.mark.behaviour("hosting.stores-checked-at-start")
-@pytest.mark.parametrize("setting", FILES)
-def test_a_folder_that_cannot_be_made_stops_the_app_at_start_up(setting: str, tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("", encoding="utf-8")
-
     with pytest.raises(
-        ConfigurationError, match=rf"{tmp_path}/taken/new/x\.sqlite cannot be opened: .*Not a directory"
+        ConfigurationError, match=rf"{tmp_path}/log\.sqlite/new/x\.sqlite cannot be opened: .*Not a directory"
     ):
-        start(tmp_path, {setting: "sqlite:taken/new/x.sqlite"})
+        start(tmp_path, {"AGENT_ARCHIVE": "sqlite:log.sqlite/new/x.sqlite"})
 
 
 @pytest.mark.slow
@@ -132,28 +124,22 @@ def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_pa
 
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
-def test_a_redis_server_that_is_not_there_stops_a_developers_app(tmp_path: Path) -> None:
-    """Without the password in the sentence; in production the app starts and waits for it."""
+def test_a_server_that_is_not_there_stops_a_developers_app(tmp_path: Path) -> None:
+    """Without its password in the sentence; in production the app starts and waits for it."""
     port = free_port()
-    address = {"AGENT_LOG": f"redis://:secret@127.0.0.1:{port}/0"}
-
-    with pytest.raises(ConfigurationError, match=rf"AGENT_LOG is redis://127\.0\.0\.1:{port}/0, which cannot") as met:
-        start(tmp_path, address)
-    assert "secret" not in met.value.detail
-
-    start(tmp_path, {**address, "WEBSITE_SITE_NAME": "a", "AzureWebJobsStorage": "UseDevelopmentStorage=true"})
-
-
-@pytest.mark.behaviour("hosting.stores-checked-at-start")
-def test_an_account_where_nobody_listens_stops_a_developers_app(tmp_path: Path) -> None:
-    port = free_port()
+    redis = {"AGENT_LOG": f"redis://:secret@127.0.0.1:{port}/0"}
     text = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:{port}/a;"
+    account = {"AGENT_LOG": "tables", "AzureWebJobsStorage": text}
+    says = [
+        f"AGENT_LOG is redis://127.0.0.1:{port}/0, which cannot",
+        f"AzureWebJobsStorage names 127.0.0.1:{port}, which",
+    ]
 
-    with pytest.raises(
-        ConfigurationError, match=rf"AzureWebJobsStorage names 127\.0\.0\.1:{port}, which cannot"
-    ) as met:
-        start(tmp_path, {"AGENT_LOG": "tables", "AzureWebJobsStorage": text})
-    assert "c2VjcmV0" not in met.value.detail
+    for environ, sentence in zip((redis, account), says, strict=True):
+        with pytest.raises(ConfigurationError, match=re.escape(sentence)) as met:
+            start(tmp_path, environ)
+        assert not any(secret in met.value.detail for secret in ("secret", "c2VjcmV0"))
+    start(tmp_path, {**redis, "WEBSITE_SITE_NAME": "a", "AzureWebJobsStorage": "UseDevelopmentStorage=true"})
 
 
 @pytest.mark.behaviour("hosting.stores-outages-named")
@@ -313,22 +299,18 @@ async def environ() -> AsyncIterator[dict[str, str]]:
 
 
 @pytest.mark.behaviour("http.lists-end")
-async def test_of_tables(environ: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    store = TablesThreadStore(table_account(environ, "TEST"), "hub")
+async def test_a_list_that_leads_to_the_same_page_again_is_an_outage(
+    environ: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the log says which: of the threads' log in tables, and of attachments in blobs."""
+    tables = TablesThreadStore(table_account(environ, "TEST"), "hub")
+    blobs = BlobObjects(blob_account(environ, "TEST"), "container", AttachmentsUnavailableError)
 
     with pytest.raises(LogUnavailableError):
-        await asyncio.wait_for(store.events(Address.of("Joker", "t"), 0), GUARD_SECONDS)
-
-    await store.close()
-    assert "cannot be used: its list repeats a page and would never end." in caplog.text
-
-
-@pytest.mark.behaviour("http.lists-end")
-async def test_of_blobs(environ: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    store = BlobObjects(blob_account(environ, "TEST"), "container", AttachmentsUnavailableError)
-
+        await asyncio.wait_for(tables.events(Address.of("Joker", "t"), 0), GUARD_SECONDS)
     with pytest.raises(AttachmentsUnavailableError):
-        await asyncio.wait_for(store.put_between("joker", 0.0, 1.0), GUARD_SECONDS)
+        await asyncio.wait_for(blobs.put_between("joker", 0.0, 1.0), GUARD_SECONDS)
 
-    await store.close()
-    assert "cannot be used: its list repeats a page and would never end." in caplog.text
+    await tables.close()
+    await blobs.close()
+    assert caplog.text.count("cannot be used: its list repeats a page and would never end.") == 2
