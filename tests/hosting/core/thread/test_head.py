@@ -198,9 +198,9 @@ def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
             read()
 
 
-def hooked(webhook: str) -> Command:
-    """Return the command that begins a run whose request has that webhook."""
-    request = accepted("r1").request.model_copy(update={"webhook": webhook})
+def asking(**members: Any) -> Command:
+    """Return the command that begins a run whose request has these members."""
+    request = accepted("r1").request.model_copy(update=members)
     return AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1"))
 
 
@@ -212,16 +212,20 @@ MESSAGES = (UserMessage(message="Hello"),)
 
 KNOWN_SINCE: dict[str, tuple[tuple[Command, ...], int]] = {
     "runs, keys, approvals and cancels": ((HELD, CancelRun(NOW, "r1"), end("r1", "a1")), 1),
-    "a task without a receiver": ((hooked(OF_TASK),), 1),
+    "a task without a receiver": ((asking(webhook=OF_TASK),), 1),
     "metadata": ((DescribeThread(NOW, 0, {"for": "a test"}),), 4),
     "a run that another request ends": ((HELD, replace(accept("r2"), busy="interrupt")), 4),
-    "a webhook": ((hooked("https://example.com/"),), 7),
-    "a receiver of tasks": ((hooked(OF_TASK), SetReceiver(NOW, 0)), 7),
+    "a webhook": ((asking(webhook="https://example.com/"),), 7),
+    "a receiver of tasks": ((asking(webhook=OF_TASK), SetReceiver(NOW, 0)), 7),
     "a question": ((HELD, EndRun("token-r1", completed("r1").model_copy(update={"approvals": (ASKS,)}))), 10),
     "the answer of a question": (
         (HELD, end("r1", "a1"), AnswerApproval(NOW, VALUE, ASKED, accepted("r2", decisions=(VALUE,)))),
         10,
     ),
+    "options of the model": ((asking(options={"seed": 1}),), 10),
+    "tools of the caller": ((asking(client_tools=({"name": "where"},)),), 10),
+    "a context": ((asking(context={"tenant": "a"}),), 12),
+    "metadata that are no texts": ((DescribeThread(NOW, 0, {"pinned": True}),), 12),
     "a run of several attempts": (
         (accept("r1"), ClaimRun(NOW, replace(terms("e1", "entity"), v=versions.NEWEST_VERSION))),
         12,
