@@ -52,23 +52,6 @@ async def test_entries_are_read_as_they_were_put_by_any_process(open_archive: Op
     assert await other.read(VOLUME, 9, 9) == entries(9, 9)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}', '{"a":" "}', '{"a":12345678901234567890.5}']
-)
-async def test_an_entry_comes_back_as_the_text_it_was(open_archive: OpenArchive, text: str) -> None:
-    """Letters of every plane, halves of them, and numbers that some stores would round."""
-    await open_archive().put(VOLUME, 1, [text, "{}"])
-
-    assert await open_archive().read(VOLUME, 1, 2) == [text, "{}"]
-
-
-async def test_an_entry_that_is_laid_out_in_lines_comes_back_as_the_value_it_was(open_archive: OpenArchive) -> None:
-    """Another program may have written it."""
-    await open_archive().put(VOLUME, 1, ['{\n  "a": 1\r\n}', "{}"])
-
-    assert [json.loads(entry) for entry in await open_archive().read(VOLUME, 1, 2)] == [{"a": 1}, {}]
-
-
 @pytest.mark.behaviour("archive.put-again")
 async def test_what_is_put_again_stands_once(open_archive: OpenArchive) -> None:
     """A move that was broken off is done again, cut at another place: nothing is lost or doubled."""
@@ -81,69 +64,17 @@ async def test_what_is_put_again_stands_once(open_archive: OpenArchive) -> None:
     assert await archive.read(VOLUME, 1, 10) == entries(1, 10)
 
 
-@pytest.mark.behaviour("archive.put-again")
-async def test_the_newer_entry_of_a_position_stands(open_archive: OpenArchive) -> None:
-    """As after a backup of the documents was restored and the conversation went another way."""
-    await open_archive().put(VOLUME, 1, entries(1, 4, "old"))
-    await open_archive().put(VOLUME, 1, entries(1, 4, "new"))
-
-    assert await open_archive().read(VOLUME, 1, 4) == entries(1, 4, "new")
-
-
-@pytest.mark.behaviour("archive.put-again")
-async def test_a_late_writer_takes_nothing_away(open_archive: OpenArchive) -> None:
-    """A process that was thought dead puts what others have long put, and less of it."""
-    archive = open_archive()
-    await archive.put(VOLUME, 1, entries(1, 8))
-
-    await open_archive().put(VOLUME, 1, entries(1, 3))
-
-    assert await archive.read(VOLUME, 1, 8) == entries(1, 8)
-
-
 @pytest.mark.behaviour("archive.tells-what-is-missing")
 @pytest.mark.parametrize(("first", "last", "missing"), [(1, 5, 4), (4, 4, 4), (9, 12, 11)])
 async def test_an_entry_that_is_not_there_is_named(
     open_archive: OpenArchive, first: int, last: int, missing: int
 ) -> None:
-    """Never a shorter list without a word."""
     archive = open_archive()
     await archive.put(VOLUME, 1, entries(1, 3))
     await archive.put(VOLUME, 5, entries(5, 10))
 
     with pytest.raises(ArchiveIncompleteError, match=f"lacks entry {missing} of"):
         await archive.read(VOLUME, first, last)
-
-
-async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
-    """Other agents, threads whose ids begin alike, and the same thread after a reset."""
-    archive = open_archive()
-    volumes = [
-        VOLUME,
-        Volume(PLACE, 1),
-        Volume(StoreKey("joker", "thread-2"), 0),
-        Volume(StoreKey("poet", "thread"), 0),
-    ]
-
-    for number, volume in enumerate(volumes):
-        await archive.put(volume, 1, entries(1, 2, f"of {number}"))
-
-    assert [await archive.read(volume, 1, 2) for volume in volumes] == [
-        entries(1, 2, f"of {number}") for number in range(4)
-    ]
-
-
-async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:
-    """Beyond what one segment holds, by count and by bytes."""
-    many = entries(1, 2500)
-    large = [json.dumps({"text": "x" * 400_000, "n": number}) for number in range(4)]
-    archive = open_archive()
-
-    await archive.put(VOLUME, 1, many)
-    await archive.put(VOLUME, 2501, large)
-
-    assert await archive.read(VOLUME, 990, 1010) == many[989:1010]
-    assert await archive.read(VOLUME, 2500, 2504) == [many[-1], *large]
 
 
 @pytest.mark.behaviour("archive.erases")
@@ -165,7 +96,6 @@ async def test_an_erased_thread_has_no_entry_left_and_others_have_theirs(open_ar
 
 @pytest.mark.behaviour("archive.erases")
 async def test_the_volumes_before_a_reset_are_erased_alone(open_archive: OpenArchive) -> None:
-    """The conversation since then stays."""
     archive = open_archive()
     for generation in (0, 9, 10):
         await archive.put(Volume(PLACE, generation), 1, entries(1, 2))
@@ -223,7 +153,6 @@ async def test_whoever_erases_what_is_lent_is_told_first(open_archive: OpenArchi
 
 @pytest.mark.behaviour("fork.alone")
 async def test_what_is_lent_is_not_erased_by_somebody_who_does_not_settle(open_archive: OpenArchive) -> None:
-    """Nothing of it."""
     archive = open_archive()
     await archive.put(VOLUME, 1, entries(1, 9))
     await archive.lend(LOAN)
@@ -252,7 +181,6 @@ class GivingObjects(MemoryObjects):
 
 @pytest.mark.behaviour("fork.whole")
 async def test_what_is_given_back_while_it_is_read_is_read_all_the_same() -> None:
-    """First the borrower had its own."""
     archive = Archive(GivingObjects())
     await archive.put(VOLUME, 1, entries(1, 6))
 
@@ -280,7 +208,6 @@ async def test_what_is_before_a_segment_is_said_with_it(open_archive: OpenArchiv
 
 @pytest.mark.behaviour("archive.counts-all")
 async def test_each_segment_of_a_move_says_what_is_before_it(open_archive: OpenArchive) -> None:
-    """One move may be several."""
     archive = open_archive()
     await archive.put(VOLUME, 11, entries(11, 10 + 2 * MOST_ENTRIES), lambda before: f'"{10 + before}"')
 
@@ -298,16 +225,3 @@ async def test_only_a_segment_that_stands_says_what_is_before_it(open_archive: O
     await archive.put(VOLUME, 7, entries(7, 9, "new"), lambda _: '"new 6"')
 
     assert [await said(archive, at, 12) for at in (1, 2, 5, 8, 9)] == ['"new 0"', '"new 6"', '"new 6"', None, None]
-
-
-@pytest.mark.behaviour("archive.counts-all")
-async def test_what_is_before_borrowed_entries_say_its_lenders(open_archive: OpenArchive) -> None:
-    """Up to what they lend."""
-    archive, fork = open_archive(), Volume(StoreKey("joker", "fork"), 7)
-    for first in (1, 4, 7):
-        await archive.put(VOLUME, first, entries(first, first + 2), lambda _, first=first: f'"origin {first}"')
-    await archive.put(fork, 6, entries(6, 8), lambda _: '"fork 6"')
-    lent = Lent(VOLUME, 5)
-
-    assert [await said(archive, at, 9, lent, volume=fork) for at in (2, 5, 7)] == ['"fork 6"', '"fork 6"', None]
-    assert [await said(archive, at, 5, lent, volume=fork) for at in (2, 5)] == ['"origin 4"', None]

@@ -5,7 +5,8 @@ The cases are those that the library hands to whoever writes an index (`hosting.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -24,28 +25,19 @@ async def indexes(request: pytest.FixtureRequest) -> AsyncIterator[OpenedIndexes
         await index.close()
 
 
-@pytest.mark.behaviour("file-index.finds")
-async def test_a_chunk_is_found_by_its_meaning_and_by_its_words(indexes: OpenedIndexes) -> None:
-    """With its file and its place, by any process; each of both is enough."""
-    await cases.finds_by_meaning_and_words(indexes.open)
+CASES = [
+    pytest.param(cases.finds_by_meaning_and_words, marks=pytest.mark.behaviour("file-index.finds")),
+    pytest.param(cases.searches_chosen_files_alone, marks=pytest.mark.behaviour("file-index.finds")),
+    pytest.param(cases.replaces_a_file, marks=pytest.mark.behaviour("file-index.once")),
+    pytest.param(cases.takes_files_at_once, marks=pytest.mark.behaviour("file-index.once")),
+    pytest.param(cases.refuses_vectors, marks=pytest.mark.behaviour("file-index.refuses")),
+]
 
 
-@pytest.mark.behaviour("file-index.finds")
-async def test_only_the_chosen_files_are_searched(indexes: OpenedIndexes) -> None:
-    """Also if others fit better, and none if none is chosen."""
-    await cases.searches_chosen_files_alone(indexes.open)
-
-
-@pytest.mark.behaviour("file-index.once")
-async def test_a_file_that_is_added_again_replaces_what_was_there(indexes: OpenedIndexes) -> None:
-    """Never doubled, shorter or longer than before, and gone where it has no text any more."""
-    await cases.replaces_a_file(indexes.open)
-
-
-@pytest.mark.behaviour("file-index.once")
-async def test_files_that_processes_add_at_once_are_all_there(indexes: OpenedIndexes) -> None:
-    """Each once, however they meet."""
-    await cases.takes_files_at_once(indexes.open)
+@pytest.mark.parametrize("case", CASES)
+async def test_an_index_keeps_its_contract(indexes: OpenedIndexes, case: Callable[[Any], Awaitable[None]]) -> None:
+    """Each case says what it is about."""
+    await case(indexes.open)
 
 
 @pytest.mark.behaviour("file-index.erased")
@@ -78,16 +70,9 @@ async def test_spaces_do_not_meet(indexes: OpenedIndexes, other: IndexSpace) -> 
 
 @pytest.mark.behaviour("file-index.erased")
 async def test_a_file_and_a_scope_go_with_the_vectors_of_every_model(indexes: OpenedIndexes) -> None:
-    """Where no model is named."""
     await cases.removes_every_model(indexes.open)
 
     assert b"beside" not in await indexes.kept()
-
-
-@pytest.mark.behaviour("file-index.refuses")
-async def test_a_vector_that_cannot_be_compared_is_refused(indexes: OpenedIndexes) -> None:
-    """Of another size, or without a direction; nothing of its file is added."""
-    await cases.refuses_vectors(indexes.open)
 
 
 @pytest.mark.behaviour("file-index.finds")

@@ -43,7 +43,6 @@ async def test_removed_chunks_that_the_service_still_shows_are_asked_for_again(s
 
 @pytest.mark.behaviour("file-index.bounds")
 async def test_a_file_of_more_chunks_than_a_call_may_have_is_added_and_removed(service: VectorService) -> None:
-    """In several calls each."""
     index = opened(service)
     small = replace(SPACE, size=2)
     await index.add(small, "large", chunks_of("large", MOST_DOCUMENTS + 7, 2))
@@ -55,7 +54,6 @@ async def test_a_file_of_more_chunks_than_a_call_may_have_is_added_and_removed(s
 
 @pytest.mark.behaviour("file-index.owners")
 async def test_two_apps_share_a_service_and_nothing_else(service: VectorService) -> None:
-    """Each finds, and erases, its own."""
     one, other = opened(service), opened(service, "hub2")
     await one.add(SPACE, "a", chunks_of("a", 2))
     await other.add(SPACE, "b", chunks_of("b", 2))
@@ -83,7 +81,6 @@ async def test_a_service_that_is_away_is_said_to_be_away(service: VectorService)
 
 
 async def test_a_wrong_key_is_refused(service: VectorService) -> None:
-    """As a service that cannot be used."""
     wrong = AzureSearchChunkIndex(search_service("TEST", f"{service.address}x", {}), "hub")
 
     with pytest.raises(ChunkIndexUnavailableError):
@@ -96,8 +93,3 @@ def test_what_is_no_address_of_a_service_is_refused(value: str) -> None:
     """With the setting's name and an address that would do."""
     with pytest.raises(ConfigurationError, match=r"SETTING is not an address.*https://NAME\.search\.windows\.net"):
         search_service("SETTING", value, {})
-
-
-def test_an_address_alone_is_used_by_the_apps_identity() -> None:
-    """It needs no key."""
-    assert search_service("SETTING", "https://name.search.windows.net/", {}) is not None

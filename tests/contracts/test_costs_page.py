@@ -157,7 +157,6 @@ TURNS = {
 
 
 def test_the_page_tells_of_every_turn_that_is_measured() -> None:
-    """And of no other."""
     assert [cells[0] for cells in rows(COSTS, "turn")] == list(TURNS)
 
 
@@ -182,7 +181,6 @@ async def plain(instances: Instances) -> None:
 
 @pytest.mark.behaviour("azure.turn-calls")
 async def test_a_plain_turn_makes_at_most_four_storage_calls(azurite: Azurite) -> None:
-    """On a fresh thread and on a known one."""
     async with served(azurite, apart=False) as instances:
         counts = [sum((await instances.taken(plain))[:3]) for _ in range(2)]
 

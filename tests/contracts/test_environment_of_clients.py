@@ -56,7 +56,6 @@ async def test_a_password_in_the_users_netrc_changes_no_call(
 async def test_a_proxy_of_the_environment_is_asked_for_the_account(
     azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody listens there, so nothing is read."""
     monkeypatch.setenv("http_proxy", NOBODY)
 
     found = await read_each(azurite.connection_string, tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,17 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import pytest
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError, ServiceResponseError
+from azure.core.exceptions import AzureError, HttpResponseError, ServiceResponseError
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError
 from azure.data.tables.aio import TableClient as AsyncTableClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
+from redis import ConnectionError as BrokenError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from tests.support.azurite import NAME, Azurite
+from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
+from tests.support.redis_faults import RedisFaultProxy
+from tests.support.redis_server import RedisServer
 
 GUARD_SECONDS = 5.0
 LARGE = bytes(range(256)) * 16_384
@@ -94,25 +98,6 @@ def test_a_fault_that_never_fired_fails_the_test_that_set_it() -> None:
         FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy,
     ):
         proxy.set("busy", path="/runs")
-
-
-def test_an_option_that_a_fault_does_not_take_is_refused_where_it_is_set() -> None:
-    """And not inside the proxy, where nobody would see it."""
-    with FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy, pytest.raises(TypeError, match="seconds"):
-        proxy.set("busy", seconds=3)
-
-
-def test_a_fault_that_breaks_inside_the_proxy_fails_the_test_that_set_it() -> None:
-    """The client sees a closed connection, as it may where a fault is meant."""
-    with pytest.raises(ValueError, match="999"):
-        ask_of_a_proxy_that_breaks()
-
-
-def ask_of_a_proxy_that_breaks() -> None:
-    with FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy:
-        proxy.set("busy", status=999)
-        with suppress(httpx.TransportError):
-            httpx.get(proxy.origins["Blob"])
 
 
 @pytest.fixture
@@ -262,39 +247,6 @@ def test_a_fault_fires_as_often_as_it_was_told_and_behind_those_that_it_lets_pas
 
 @pytest.mark.slow
 @pytest.mark.behaviour("storage.faults")
-def test_a_fault_for_a_share_of_the_requests_fires_as_chance_has_it(proxy: FaultProxy, shop: Shop) -> None:
-    """The same ones for the same seed."""
-    draws = random.Random(7)
-    fails = {name: draws.random() < 0.5 for name in "abcdefgh"}
-    fault = proxy.set("busy", kind="write", times=math.inf, share=0.5, chance=random.Random(7))
-
-    for name in fails:
-        with suppress(HttpResponseError):
-            shop.put(name)
-
-    assert shop.names() == [[name for name, is_failing in fails.items() if not is_failing]]
-    assert fault.fired == sum(fails.values())
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_client_that_repeats_comes_through_a_busy_account(azurite: Azurite, proxy: FaultProxy, shop: Shop) -> None:
-    """As the clients do by themselves; each turn is one that fired."""
-    fault = proxy.set("busy", kind="write", times=2, retry_after=0)
-    if shop.service == "Blob":
-        account = BlobServiceClient.from_connection_string(proxy.connection_string, retry_total=3, initial_backoff=0)
-        account.create_container(f"test-{uuid.uuid4().hex}")
-    else:
-        service = TableServiceClient.from_connection_string(
-            proxy.connection_string, retry_total=3, retry_backoff_factor=0
-        )
-        service.create_table(f"test{uuid.uuid4().hex}")
-
-    assert fault.fired == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
 @pytest.mark.parametrize(
     ("entries", "pages"), [(2, [["a", "b"], ["c", "d"], ["e"]]), (0, [[], [], ["a", "b", "c", "d", "e"]])]
 )
@@ -308,51 +260,6 @@ def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
 
     assert shop.names() == pages
     assert fault.fired == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_page_that_has_no_more_than_that_is_not_called_cut(proxy: FaultProxy, shop: Shop) -> None:
-    """The fault waits for a page that it can cut."""
-    shop.put("a")
-    shop.put("b")
-    fault = proxy.set("page cut", entries=2)
-    assert (shop.names(), fault.fired) == ([["a", "b"]], 0)
-    shop.put("c")
-
-    assert (shop.names(), fault.fired) == ([["a", "b"], ["c"]], 1)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_page_for_which_fewer_were_asked_is_not_widened(proxy: FaultProxy, table: TableClient) -> None:
-    """The client's own limit holds."""
-    for name in "abc":
-        table.create_entity(row(name))
-    fault = proxy.set("page cut", entries=2)
-
-    pages = [len(list(page)) for page in table.list_entities(results_per_page=1).by_page()]
-
-    assert (pages, fault.fired) == ([1, 1, 1], 0)
-    assert (len(rows_of(table)), fault.fired) == (3, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-@pytest.mark.parametrize(
-    ("index", "status", "code"), [(0, 409, "EntityAlreadyExists"), (1, 412, "UpdateConditionNotSatisfied")]
-)
-def test_a_part_of_a_batch_fails_and_nothing_is_applied(
-    proxy: FaultProxy, table: TableClient, index: int, status: int, code: str
-) -> None:
-    """The client names the change by its place."""
-    proxy.set("part refused", index=index, status=status)
-
-    with pytest.raises(TableTransactionError) as raised:
-        table.submit_transaction([("create", row("a")), ("create", row("b"))])
-
-    assert (raised.value.index, raised.value.status_code, raised.value.error_code) == (index, status, code)
-    assert rows_of(table) == []
 
 
 @pytest.mark.slow
@@ -372,20 +279,6 @@ def test_a_refused_part_is_told_as_azurite_tells_a_real_one(proxy: FaultProxy, t
 
     assert seen[0::2] == seen[1::2]
     assert len(set(seen)) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_batch_whose_answer_is_dropped_was_applied_whole(proxy: FaultProxy, table: TableClient) -> None:
-    """So that its repeat is refused as if somebody else had been there."""
-    changes = [("create", row(name)) for name in "abc"]
-    proxy.set("answer dropped", path=r"\$batch")
-    with pytest.raises(ServiceResponseError):
-        table.submit_transaction(changes)
-
-    with pytest.raises(TableTransactionError, match="EntityAlreadyExists"):
-        table.submit_transaction(changes)
-    assert rows_of(table) == ["a", "b", "c"]
 
 
 PARTS = {f"part{n}": b"x" * 60_000 for n in range(18)}
@@ -413,20 +306,8 @@ def test_an_entity_above_the_limits_of_azure_is_refused(table: TableClient, code
 
 @pytest.mark.slow
 @pytest.mark.behaviour("storage.table-limits")
-def test_what_is_just_within_the_limits_is_taken(table: TableClient) -> None:
-    """Nearly 1 MiB, 64 KiB in one value, 252 properties, 100 changes and nearly 4 MiB in one batch."""
-    table.create_entity(row("large", **dict(list(PARTS.items())[:17])))
-    table.create_entity(row("text", text="ä" * 32_768, binary=b"x" * 65_536))
-    table.create_entity(row("wide", **{f"n{n}": n for n in range(252)}))
-    table.submit_transaction([("create", row(f"{n:03}", text=b"x" * 28_000)) for n in range(100)])
-
-    assert len(rows_of(table)) == 103
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.table-limits")
-def test_a_batch_above_the_limits_of_azure_is_refused(table: TableClient) -> None:
-    """More than 4 MiB by 413, which the client has a class for, and more than 100 changes by the last one's place."""
+def test_a_batch_above_the_limits_of_azure_is_refused_and_one_within_them_is_taken(table: TableClient) -> None:
+    """100 changes, and nearly 4 MiB; Azurite itself would take more."""
     with pytest.raises(HttpResponseError) as too_large:
         table.submit_transaction([("create", row(str(n), text=b"x" * 50_000)) for n in range(70)])
     with pytest.raises(TableTransactionError) as too_many:
@@ -435,29 +316,9 @@ def test_a_batch_above_the_limits_of_azure_is_refused(table: TableClient) -> Non
     assert (too_large.value.status_code, type(too_large.value).__name__) == (413, "RequestTooLargeError")
     assert (too_many.value.status_code, too_many.value.error_code, too_many.value.index) == (400, "InvalidInput", 99)
     assert rows_of(table) == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.table-limits")
-def test_azurite_takes_what_azure_refuses(azurite: Azurite, table: TableClient) -> None:
-    """Which is why the proxy refuses it: without it an app that breaks the limits would pass all its tests."""
-    direct = TableClient.from_connection_string(azurite.connection_string, table.table_name)
-    direct.create_entity(TOO_LARGE["EntityTooLarge"])
-    direct.create_entity({**TOO_LARGE["TooManyProperties"], "RowKey": "y"})
-
-    assert rows_of(table) == ["x", "y"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_an_account_that_is_away_refuses_connections_and_comes_back(proxy: FaultProxy, shop: Shop) -> None:
-    """At the same address; connections that were kept are ended too."""
-    shop.put("one")
-    with proxy.away(), pytest.raises(ServiceRequestError):
-        shop.put("two")
-
-    shop.put("three")
-    assert shop.names() == [["one", "three"]]
+    table.create_entity(row("large", **dict(list(PARTS.items())[:17])))
+    table.submit_transaction([("create", row(f"{n:03}", text=b"x" * 28_000)) for n in range(100)])
+    assert len(rows_of(table)) == 101
 
 
 @pytest.mark.slow
@@ -465,7 +326,6 @@ def test_an_account_that_is_away_refuses_connections_and_comes_back(proxy: Fault
 async def test_async_clients_and_large_bodies_pass(
     azurite: Azurite, proxy: FaultProxy, container: ContainerClient, table: TableClient
 ) -> None:
-    """Many at once, over kept connections."""
     async with (
         AsyncBlobServiceClient.from_connection_string(proxy.connection_string) as service,
         AsyncTableClient.from_connection_string(proxy.connection_string, table.table_name) as rows,
@@ -484,15 +344,45 @@ async def _content(blob: Any) -> bytes:
     return bytes(await (await blob.download_blob()).readall())
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.proxy-passes")
-def test_the_queue_service_is_behind_it_too(azurite: Azurite, proxy: FaultProxy) -> None:
-    """The answer is the emulator's own, and faults are of the service that they name."""
-    proxy.set("busy", service="Queue", skip=1)
-    requested = f"/{NAME}/jobs/messages?numofmessages=1"
-    httpx.get(proxy.origins["Blob"] + requested)
-    through, busy = (httpx.get(proxy.origins["Queue"] + requested) for _ in range(2))
-    direct = httpx.get(azurite.origins["Queue"] + requested)
+def client(url: str, protocol: int = 2) -> Redis:
+    """A client that asks once."""
+    return Redis.from_url(url, protocol=protocol, retry=Retry(NoBackoff(), 0))
 
-    assert (through.status_code, through.headers["server"]) == (direct.status_code, direct.headers["server"])
-    assert busy.status_code == 503
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.redis-proxy")
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_every_command_of_a_pipeline_and_every_kind_of_answer_passes(redis_server: RedisServer, protocol: int) -> None:
+    """Numbers, texts, errors, nothing, lists in lists and maps, large and empty ones."""
+    redis_server.empty()
+
+    def asked(url: str) -> list[object]:
+        with client(url, protocol) as redis, redis.pipeline(transaction=False) as pipeline:
+            pipeline.set("large", b"\r\n$1\r\n" * 300_000).get("large").get("absent").incr("large")
+            pipeline.delete("stream").xadd("stream", {"a": "", "b": "\r\n"}, id="1-0").xrange("stream")
+            pipeline.xread({"stream": "0-0"}).xread({"stream": "1-0"}, block=1).hset("hash", "a", "1").hgetall("hash")
+            return [str(one) if isinstance(one, Exception) else one for one in pipeline.execute(raise_on_error=False)]
+
+    with RedisFaultProxy(redis_server.url) as proxy:
+        passed = asked(proxy.url)
+    redis_server.empty()
+
+    assert passed == asked(redis_server.url)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.redis-proxy")
+@pytest.mark.parametrize(("fault", "was_done"), [("request lost", None), ("answer dropped", b"1")])
+def test_a_command_whose_connection_breaks_was_done_or_not(
+    redis_server: RedisServer, fault: str, was_done: bytes | None
+) -> None:
+    """As the fault's name says; commands of other keys pass, and so do the first that are skipped."""
+    redis_server.empty()
+    with RedisFaultProxy(redis_server.url) as proxy, client(proxy.url) as redis:
+        proxy.set(fault, text="mine", skip=1)
+        redis.get("mine")
+        redis.set("other", 1)
+        with pytest.raises(BrokenError):
+            redis.set("mine", 1)
+
+        assert redis.get("mine") == was_done

@@ -17,7 +17,7 @@ from tests.support.running_host import ROOT, RunningHost
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["redis", "tables", "tables on Azure"])
+@pytest.fixture(params=["redis", "tables on Azure"])
 def shared_log(request: pytest.FixtureRequest) -> dict[str, str]:
     """The settings of either backend; on Azure the log in tables needs no setting of its own."""
     if request.param == "redis":
@@ -25,8 +25,7 @@ def shared_log(request: pytest.FixtureRequest) -> dict[str, str]:
         return {"AGENT_LOG": server.url}
     emulator: Azurite = request.getfixturevalue("azurite")
     account = {"AzureWebJobsStorage": emulator.connection_string}
-    named = {"WEBSITE_SITE_NAME": "agents"} if request.param == "tables on Azure" else {"AGENT_LOG": "tables"}
-    return {**account, **named}
+    return {**account, "WEBSITE_SITE_NAME": "agents"}
 
 
 @pytest.fixture

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from hosting.core.stores.blobs import BlobObjects, blob_account
-from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
-from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
@@ -46,42 +43,11 @@ async def moments(store: ObjectStore) -> list[float]:
 
 @pytest.mark.behaviour("erasure.attachments")
 async def test_what_was_put_is_read_by_any_process(open_store: OpenObjects) -> None:
-    """Of what is asked for, that which is there."""
     await open_store().put(PLACE, BOTH)
 
     assert await open_store().read(PLACE, [*ONE, "absent"]) == ONE
     assert sorted(await open_store().names(PLACE)) == [*BOTH]
     assert await open_store().read(PLACE, []) == {}
-
-
-@pytest.mark.parametrize(
-    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}\n{}', '{"a":12345678901234567890.5}', ""]
-)
-async def test_texts_come_back_as_they_were(open_store: OpenObjects, text: str) -> None:
-    """Letters of every plane, several lines, and numbers that some stores would round."""
-    body = text.encode()
-    await open_store().put(PLACE, {"text": body, "half": body + b"\xed\xa0\xbd"})
-
-    assert await open_store().read(PLACE, ["text", "half"]) == {"text": body, "half": body + b"\xed\xa0\xbd"}
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_what_is_put_again_is_kept_once(open_store: OpenObjects) -> None:
-    """By any process, and by many at once."""
-    stores = [open_store() for _ in range(4)]
-
-    await asyncio.gather(*(store.put(PLACE, ONE) for store in stores for _ in range(4)))
-
-    assert [*await stores[0].names(PLACE)] == [*ONE]
-
-
-@pytest.mark.behaviour("archive.put-again")
-async def test_other_bytes_of_a_name_stand_in_place_of_the_first(open_store: OpenObjects) -> None:
-    """Whoever put those."""
-    await open_store().put(PLACE, {"name": b"old"})
-    await open_store().put(PLACE, {"name": b"new"})
-
-    assert await open_store().read(PLACE, ["name"]) == {"name": b"new"}
 
 
 @pytest.mark.behaviour("archive.put-again")
@@ -101,7 +67,6 @@ async def test_names_come_in_the_order_of_their_last_put(open_store: OpenObjects
 
 @pytest.mark.behaviour("archive.calls")
 async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) -> None:
-    """Letter by letter, whatever else they look like."""
     names = ["1-000001-x", "1-000001-y", "1-000010-x", "11-000001-x", "A-1", "a-1"]
     await open_store().put(PLACE, dict.fromkeys(names, b""))
 
@@ -110,18 +75,8 @@ async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) ->
     assert found == {"1-000001-": names[:2], "1": names[:4], "a": ["a-1"], "": names, "2": []}
 
 
-async def test_threads_do_not_see_each_other(open_store: OpenObjects) -> None:
-    """Neither by name nor in the list, also where one's name begins with the other's."""
-    store = open_store()
-    await store.put(ELSEWHERE, ONE)
-
-    assert await store.read(PLACE, [*ONE]) == {}
-    assert await store.names(PLACE) == {}
-
-
 @pytest.mark.behaviour("erasure.attachments")
 async def test_a_thread_is_erased_and_others_stay(open_store: OpenObjects) -> None:
-    """Twice is as good, and it may be used again."""
     store = open_store()
     await store.put(PLACE, BOTH)
     await store.put(ELSEWHERE, ONE)
@@ -132,18 +87,6 @@ async def test_a_thread_is_erased_and_others_stay(open_store: OpenObjects) -> No
     assert await store.names(PLACE) == {}
     assert await store.read(ELSEWHERE, [*ONE]) == ONE
     await store.put(PLACE, TWO)
-    assert [*await open_store().names(PLACE)] == [*TWO]
-
-
-@pytest.mark.behaviour("archive.erases")
-async def test_what_is_named_is_erased_alone(open_store: OpenObjects) -> None:
-    """To name nothing, or what is not there, is no error."""
-    store = open_store()
-    await store.put(PLACE, BOTH)
-
-    await store.erase(PLACE, [])
-    await store.erase(PLACE, [*ONE, "absent"])
-
     assert [*await open_store().names(PLACE)] == [*TWO]
 
 
@@ -212,31 +155,6 @@ async def test_the_epochs_of_a_thread_that_have_objects_are_told(open_store: Ope
     await store.erase(epoch_store_key("hub", Address("joker", "a"), 10))
     assert await store.epochs(thread) == [1, 11]
     assert await store.epochs(store_key("hub", Address("joker", "b"))) == []
-
-
-async def test_many_threads_are_put_and_read_at_once(open_store: OpenObjects) -> None:
-    """Each has its own."""
-    stores, places = [open_store(), open_store()], [StoreKey("joker", f"t{number}") for number in range(16)]
-
-    await asyncio.gather(*(stores[n % 2].put(place, {"own": f"of {n}".encode()}) for n, place in enumerate(places)))
-    read = await asyncio.gather(*(stores[n % 2].read(place, ["own"]) for n, place in enumerate(places)))
-
-    assert read == [{"own": f"of {n}".encode()} for n in range(16)]
-
-
-async def test_a_closed_store_may_be_used_again(open_store: OpenObjects) -> None:
-    """Closing lets go of files and threads; what is kept stays."""
-    store = open_store()
-    await store.put(PLACE, TWO)
-    await store.close()
-
-    assert await store.read(PLACE, [*TWO]) == TWO
-
-
-async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
-    """By an error of ours."""
-    with pytest.raises(AttachmentsUnavailableError):
-        await SqliteObjects(StoreFile(ATTACHMENTS, tmp_path, UNAVAILABLE)).names(PLACE)
 
 
 async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:

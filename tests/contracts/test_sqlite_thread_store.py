@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,13 +15,11 @@ import pytest
 
 from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
-from hosting.core.stores.sqlite_file import BEGIN_RECLAIM, reclaim
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 
 ROOT = Path(__file__).resolve().parents[2]
-GUARD_SECONDS = 5
 CANARY = b"canary-9f27 "
 
 
@@ -38,15 +35,6 @@ async def store(path: Path) -> AsyncIterator[SqliteThreadStore]:
     store = SqliteThreadStore(path, "hub", busy_seconds=0.05)
     yield store
     await store.close()
-
-
-async def test_nothing_is_made_before_the_first_use(store: SqliteThreadStore, path: Path) -> None:
-    """An app that is only listed leaves no file behind."""
-    assert not path.parent.exists()
-
-    await store.head(ADDRESS)
-
-    assert path.exists()
 
 
 @pytest.mark.behaviour("log.away")
@@ -121,21 +109,8 @@ async def test_a_file_that_was_removed_while_it_was_open_takes_nothing_more(
     assert isinstance(await store.append(ADDRESS, head, append), Appended)
 
 
-@pytest.mark.behaviour("log.compare-and-append")
-async def test_a_burst_over_many_threads_is_written_for_each(store: SqliteThreadStore) -> None:
-    """What is queued together is committed together, those among it that are refused too."""
-    addresses = [Address("joker", f"thread-{n}") for n in range(200)]
-    stale = StoredHead(1, "id", b"", "never was")
-
-    refused = asyncio.gather(*(store.append(address, stale, behind(stale, b"stale")) for address in addresses))
-    await asyncio.gather(*(write(store, None, str(n).encode(), address=a) for n, a in enumerate(addresses)))
-
-    assert len(set(map(type, await refused))) == 1
-    assert [await texts(store, address=a) for a in addresses] == [[(1, str(n).encode())] for n in range(200)]
-
-
 @pytest.mark.behaviour("log.erase")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path, seed: int) -> None:
     """One thread after another, among others with payloads of any size, which SQLite moves from page to page."""
     seeded = random.Random(seed)
@@ -175,7 +150,6 @@ async def test_what_was_forgotten_trimmed_or_replaced_is_in_no_file_of_the_store
 @pytest.mark.behaviour("log.erase")
 @pytest.mark.parametrize("act", ["forget", "trim"])
 async def test_each_way_to_remove_empties_the_write_ahead_log(store: SqliteThreadStore, path: Path, act: str) -> None:
-    """By itself."""
     head = await write(store, None, CANARY, payload=CANARY if act == "forget" else b"head")
 
     await (store.forget(ADDRESS, head) if act == "forget" else store.trim(ADDRESS, 1, 1))
@@ -185,60 +159,17 @@ async def test_each_way_to_remove_empties_the_write_ahead_log(store: SqliteThrea
 
 async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
     """Once the file has grown by what that is worth: what is there stays, also for who has the file open."""
-    store, other = (SqliteThreadStore(path, "hub", reclaimed_bytes=200_000) for _ in range(2))
+    store, other = (SqliteThreadStore(path, "hub", reclaimed_bytes=100_000) for _ in range(2))
     kept = await write(other, None, b"kept", rows=(Row("run-1", 1, b"r"),), address=ELSEWHERE)
     head = None
-    for number in range(1, 601):
+    for number in range(1, 201):
         head = await write(store, head, bytes([number % 256]) * 3000)
         await store.trim(ADDRESS, number - 3, 0)
 
-    assert await texts(store) == [(number, bytes([number % 256]) * 3000) for number in (598, 599, 600)]
+    assert await texts(store) == [(number, bytes([number % 256]) * 3000) for number in (198, 199, 200)]
     assert await whole(other, ["run-1"], ELSEWHERE) == (kept, [(1, b"kept")], [Row("run-1", 1, b"r")])
     await asyncio.gather(store.close(), other.close())
-    assert path.stat().st_size < 600 * 3000 / 3
-
-
-async def test_a_file_that_is_mostly_needed_is_not_written_anew(path: Path) -> None:
-    """It is looked at again when it has doubled: whatever it holds, writing it anew is rare."""
-    store = SqliteThreadStore(path, "hub", reclaimed_bytes=0)
-    await write(store, None, *(bytes([n]) * 3000 for n in range(1, 101)))
-
-    await store.trim(ADDRESS, 49, 0)
-
-    assert counted(path) == (True, 49)
-    await store.trim(ADDRESS, 60, 0)
-    assert counted(path) == (True, 60)
-    await store.close()
-
-
-async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
-    store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Somebody else writes for longer than the store's patience."""
-    head = await write(store, None, b"one", b"two")
-    await store.trim(ADDRESS, 1, 0)
-    with contextlib.closing(THREADS.connect(path, "NORMAL")) as holder:
-        holder.execute("BEGIN IMMEDIATE")
-        reclaim(path, busy_seconds=0.05)
-
-    assert caplog.messages == [f"The space of deleted data in {path} is not freed yet: database is locked"]
-    assert await whole(store) == (head, [(2, b"two")], [])
-
-
-async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: SqliteThreadStore, path: Path) -> None:
-    """By the next trim or erasure of any thread: the process died after its first step, which moved what is there."""
-    await write(store, None, *(bytes(3000) for _ in range(100)))
-    await store.trim(ADDRESS, 100, 0)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(BEGIN_RECLAIM)
-
-        await store.erase(ELSEWHERE, 1)
-
-        pages = (
-            "SELECT looked_at_pages, page_count, freelist_count FROM space, pragma_page_count, pragma_freelist_count"
-        )
-        looked_at, used, free = connection.execute(pages).fetchone()
-    assert (looked_at, free) == (used, 0)
+    assert path.stat().st_size < 200 * 3000 / 1.5
 
 
 @pytest.mark.behaviour("log.erase")
@@ -261,14 +192,6 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
     assert CANARY not in bytes_of(path)
 
 
-@pytest.mark.behaviour("log.watch")
-async def test_nobody_looks_at_the_file_when_nobody_watches(store: SqliteThreadStore) -> None:
-    """The thread that looks ends with the last watch, and begins with the next."""
-    for _ in range(2):
-        assert not await store.watch(ADDRESS, 0, 0.05)
-        await until_nobody_looks()
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("log.away")
 @pytest.mark.skipif(sys.platform == "win32", reason="a process's files cannot be limited there")
@@ -284,22 +207,6 @@ async def test_a_disk_that_is_full_leaves_an_append_unknown_until_there_is_room(
     store = SqliteThreadStore(path, "hub")
     assert [position for position, _ in await texts(store)] == list(range(1, 42))
     await store.close()
-
-
-async def until_nobody_looks() -> None:
-    """Return when the thread that looks at the file has ended."""
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while any(thread.name == "watch of threads" for thread in threading.enumerate()):
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.to_thread(lambda: None)
-
-
-def counted(path: Path) -> tuple[bool, int]:
-    """Return whether the file was looked at, and how many empty payloads it has."""
-    question = "SELECT looked_at_pages > 0, (SELECT count(*) FROM payload WHERE bytes IS NULL) FROM space"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        is_looked_at, empty = connection.execute(question).fetchone()
-    return bool(is_looked_at), empty
 
 
 def canary(address: Address) -> bytes:

@@ -12,10 +12,9 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from tests.support.azurite import NAME, Azurite
-from tests.support.storage_calls import LogPosition, NotCounted, by_kind, calls_in, parse_call
+from tests.support.storage_calls import LogPosition, NotCounted, parse_call
 
 STARTED = "Azurite Queue service is successfully listening at http://127.0.0.1:10001\n"
-ASKED = '127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "{} HTTP/1.1" 200 -\n'
 REQUESTS = {
     "GET /d/agenthub-control-00/messages?numofmessages=32": ("queue", "agenthub-control-00", "read"),
     "POST /d/agenthub-control-01/messages": ("queue", "agenthub-control-01", "write"),
@@ -42,18 +41,9 @@ REQUESTS = {
 @pytest.mark.behaviour("storage.calls-counted")
 @pytest.mark.parametrize("request_line", REQUESTS)
 def test_a_call_is_told_by_its_address(request_line: str) -> None:
-    """The log does not say of which service a line is."""
     call = parse_call(*request_line.split(" "))
 
     assert (call.service, call.container, call.kind) == REQUESTS[request_line]
-
-
-def test_only_lines_of_requests_are_calls() -> None:
-    """And calls are found by their container."""
-    calls = calls_in(STARTED + "".join(map(ASKED.format, REQUESTS)) + "closing...\n")
-
-    assert len(calls) == len(REQUESTS)
-    assert by_kind(calls, "runs") == Counter(write=3, list=1, read=1, delete=1)
 
 
 NO_NUMBERS = {
@@ -79,31 +69,6 @@ def test_what_could_not_be_counted_is_said(tmp_path: Path, why: str) -> None:
 
     assert isinstance(counted, NotCounted)
     assert why in counted.why
-
-
-@pytest.mark.behaviour("storage.calls-counted")
-def test_a_log_that_became_shorter_is_not_counted(tmp_path: Path) -> None:
-    """It was begun anew, and nobody knows what stood there."""
-    log = tmp_path / "azurite.log"
-    log.write_text(ASKED * 2, encoding="utf-8")
-    position = LogPosition.now(log)
-    log.write_text(ASKED.format("GET /d/runs/a"), encoding="utf-8")
-
-    counted = position.calls_since()
-
-    assert isinstance(counted, NotCounted)
-    assert "became shorter" in counted.why
-
-
-def test_what_was_counted_is_a_figure(tmp_path: Path) -> None:
-    """Of the lines behind the position alone."""
-    log = tmp_path / "azurite.log"
-    log.write_text(ASKED.format("GET /d/runs/a"), encoding="utf-8")
-    position = LogPosition.now(log)
-    with log.open("a") as more:
-        more.write(ASKED.format("PUT /d/runs/b") * 3)
-
-    assert by_kind(position.calls_since()) == Counter(write=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

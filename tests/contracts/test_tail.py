@@ -147,33 +147,30 @@ async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
 
 
 @pytest.mark.behaviour("streams.reader")
-async def test_a_run_is_printed_as_json_lines_behind_an_id(
+@pytest.mark.behaviour("streams.reader-refused")
+@pytest.mark.parametrize("log_settings", [_sqlite], indirect=True)
+async def test_a_run_is_printed_as_json_lines_behind_an_id_and_refused_where_it_is_not_there(
     log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
 ) -> None:
-    """For programs that read no event streams."""
+    """For programs that read no event streams. By one sentence, before the thread has the run and once it is gone."""
+    await log.execute(ADDRESS, accept("another", claimed=True))
+    absent = Reader(tmp_path, log_settings, *RUN)
+    assert await absent.end() == (1, "", "There is no run 'r1' on this thread.")
+    await log.execute(ADDRESS, end("another"))
     await log.execute(ADDRESS, accept(claimed=True))
     await say(log, SAID)
     await log.execute(ADDRESS, end())
 
-    reader = Reader(tmp_path, log_settings, *RUN, "--after", "2", "--json")
+    reader = Reader(tmp_path, log_settings, *RUN, "--after", "5", "--json")
     code, printed, _ = await reader.end()
 
     output, ended = map(json.loads, printed.splitlines())
-    assert (code, output["id"], output["event"], output["data"]["text"]) == (0, "3", "delta", SAID.text)
-    assert (ended["id"], ended["event"]) == ("4", "completed")
+    assert (code, output["id"], output["event"], output["data"]["text"]) == (0, "6", "delta", SAID.text)
+    assert (ended["id"], ended["event"]) == ("7", "completed")
 
 
 @pytest.mark.behaviour("streams.reader-refused")
-async def test_a_run_that_is_not_there_is_refused(log: ThreadLog, log_settings: dict[str, str], tmp_path: Path) -> None:
-    """By one sentence, where its thread has others."""
-    await log.execute(ADDRESS, accept("another"))
-
-    reader = Reader(tmp_path, log_settings, *RUN)
-
-    assert await reader.end() == (1, "", "There is no run 'r1' on this thread.")
-
-
-@pytest.mark.behaviour("streams.reader-refused")
+@pytest.mark.parametrize("log_settings", [_sqlite], indirect=True)
 async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
 ) -> None:
@@ -201,7 +198,6 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     ],
 )
 async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], complaint: str, tmp_path: Path) -> None:
-    """And no file is made."""
     reader = Reader(tmp_path, settings, *RUN, begins=Begins.COLD)
 
     code, printed, output = await reader.end()
@@ -233,7 +229,6 @@ def _ctrl_c() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process")
 @pytest.mark.usefixtures("_ctrl_c")
 async def test_ctrl_c_ends_the_reading_quietly(tmp_path: Path) -> None:
-    """The run goes on."""
     settings = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     async with opened(settings, tmp_path) as log:
         await log.execute(ADDRESS, accept(claimed=True))

@@ -10,7 +10,6 @@ import pytest
 from hosting.core.cells import Cell, CellKind, Cells, Counted
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import LogUnavailableError
 from tests.support.thread_stores import ArmedStore
 
 pytestmark = pytest.mark.behaviour("log.cells")
@@ -48,10 +47,9 @@ def store() -> ArmedStore:
     return ArmedStore(MemoryThreadStore(SharedMemory()))
 
 
-@pytest.mark.parametrize("remembered", [True, False])
-async def test_each_of_many_changes_at_once_stands(store: ArmedStore, remembered: bool) -> None:
+async def test_each_of_many_changes_at_once_stands(store: ArmedStore) -> None:
     """Twenty in each of four processes, whoever comes first."""
-    processes, tally = [cells_of(store) for _ in range(4)], TALLIES[remembered]
+    processes, tally = [cells_of(store) for _ in range(4)], TALLIES[True]
 
     await asyncio.gather(*(cells.count(tally, Tally.more) for cells in processes for _ in range(20)))
 
@@ -74,21 +72,6 @@ async def test_a_change_whose_answer_was_lost_is_made_once(store: ArmedStore, re
     assert await other.read(tally) == value
 
 
-async def test_a_removal_that_another_change_came_before_is_decided_again(store: ArmedStore) -> None:
-    """It sees what that one left."""
-    one, other, seen = cells_of(store), cells_of(store), list[str | None]()
-    await one.change(A, lambda _: "first")
-    store.before_forget = lambda: other.change(A, lambda note: f"{note}, second")
-
-    def removed(note: str | None) -> None:
-        seen.append(note)
-
-    left = await one.change(A, removed)
-
-    assert (left, seen) == (None, ["first", "first, second"])
-    assert await store.head(A.address) is None
-
-
 async def test_a_new_cell_costs_one_append_and_one_that_is_there_is_left(store: ArmedStore) -> None:
     """It need not be read; whoever comes second gets what is there."""
     one = cells_of(store)
@@ -99,23 +82,7 @@ async def test_a_new_cell_costs_one_append_and_one_that_is_there_is_left(store: 
     assert dict(store.calls) == {"append": 2}
 
 
-async def test_a_change_of_nothing_writes_nothing_and_a_remembered_cell_is_not_read_again(store: ArmedStore) -> None:
-    """Each other cell is read for each change."""
-    one = cells_of(store)
-    calls = {}
-    for remembered, tally in TALLIES.items():
-        await one.remove(tally)
-        await one.count(tally, Tally.more)
-        store.calls.clear()
-        await one.change(tally, lambda value: value.model_copy())
-        await one.count(tally, Tally.more)
-        calls[remembered] = dict(store.calls)
-
-    assert calls == {True: {"append": 1}, False: {"head": 2, "append": 1}}
-
-
 async def test_the_cells_beside_one_are_those_of_its_owner(store: ArmedStore) -> None:
-    """More of them than one call of a store returns."""
     one = cells_of(store)
     names = [f"{number:03}" for number in range(401)]
     for name in names:
@@ -124,16 +91,3 @@ async def test_the_cells_beside_one_are_those_of_its_owner(store: ArmedStore) ->
         await one.change(other, lambda _: "other's")
 
     assert await one.siblings(A) == {name: name.encode() for name in names}
-
-
-async def test_a_store_that_stays_away_ends_a_change(store: ArmedStore) -> None:
-    """Then it is as it was, for all that is known."""
-    one = cells_of(store)
-    await one.change(A, lambda _: "first")
-    store.is_away = True
-
-    with pytest.raises(LogUnavailableError):
-        await one.change(A, lambda _: "second")
-
-    store.is_away = False
-    assert await one.read(A) == "first"

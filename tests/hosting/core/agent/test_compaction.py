@@ -19,12 +19,9 @@ from agent_framework import (
     Message,
     SlidingWindowStrategy,
     SummarizationStrategy,
-    ToolResultCompactionStrategy,
     tool,
 )
 
-from hosting.core.agent.room import estimated_tokens
-from hosting.settings import read_settings
 from state.codec import read
 from tests.support.bench import Bench
 from tests.support.state_documents import history_messages
@@ -124,7 +121,6 @@ async def test_without_a_strategy_the_oldest_messages_are_left_out_beyond_the_to
 
 @pytest.mark.behaviour("archive.cut-to-the-context")
 async def test_the_strategy_of_an_agent_or_of_its_client_is_the_one_that_counts(benches: list[Bench]) -> None:
-    """Whatever the setting says."""
     of_agent, of_client = NotingClient(), NotingClient()
     of_client.compaction_strategy = SlidingWindowStrategy(keep_last_groups=3)
     chosen = bench_of(benches, of_agent, compaction_strategy=SlidingWindowStrategy(keep_last_groups=3))
@@ -135,28 +131,6 @@ async def test_the_strategy_of_an_agent_or_of_its_client_is_the_one_that_counts(
 
     for client in (of_agent, of_client):
         assert [text.rstrip(".") for _, text in client.sent[-1]] == ["m4 ", "echo: m4 ......"[:15].rstrip("."), "m5 "]
-
-
-@pytest.mark.behaviour("archive.cut-to-the-context")
-async def test_a_call_and_its_result_are_left_out_together(benches: list[Bench]) -> None:
-    """Whichever way the conversation is cut, no result is sent without its call."""
-
-    @tool
-    def look(word: str) -> str:
-        """Look a word up."""
-        return "found " * 60
-
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "1000"}, tools=[look])
-    for number in range(12):
-        client.answers = [[Content.from_function_call(f"c{number}", "look", arguments='{"word":"a"}')]]
-        await bench.run(f"m{number}".ljust(100, "."))
-
-    for sent in client.sent:
-        calls = [text for _, text in sent if text == "function_call"]
-        results = [text for _, text in sent if text == "function_result"]
-        assert len(calls) == len(results)
-    assert len(client.sent[-1]) < 20
 
 
 @pytest.mark.behaviour("archive.summary-kept")
@@ -176,36 +150,6 @@ async def test_a_summary_of_a_compaction_provider_is_kept_and_not_made_again(
     assert client.sent[-1][0] == ("assistant", "summary 1")
     assert client.sent[-1][-1] == ("user", "next")
     assert len(client.sent[-1]) < 9
-
-
-@pytest.mark.behaviour("archive.summary-kept")
-async def test_a_later_summary_takes_the_place_of_the_earlier_which_it_sums_up(
-    benches: list[Bench], summarizer: Summarizer
-) -> None:
-    """One model call for each that is made, however many turns there are; each message is summed up once."""
-    client = NotingClient()
-    bench = bench_of(benches, client, context_providers=keeping(summarizer, 4))
-
-    await talk(bench, 20)
-
-    summed_up = [requested[-1][1] for requested in summarizer.sent]
-    assert 2 < len(summarizer.sent) < 10
-    assert all(f"summary {number}" in text for number, text in enumerate(summed_up[1:], start=1))
-    assert all(sum(f"[user] m{number} " in text for text in summed_up) <= 1 for number in range(20))
-    assert [role for role, text in client.sent[-1] if text.startswith("summary")] == ["assistant"]
-
-
-@pytest.mark.behaviour("archive.summary-kept")
-async def test_a_summary_outlives_the_messages_that_it_stands_for(benches: list[Bench], summarizer: Summarizer) -> None:
-    """They are in the archive; the model knows of them by the summary."""
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_RECENT_BYTES": "4096"}, context_providers=keeping(summarizer, 4))
-
-    await talk(bench, 30, size=100)
-
-    assert bench.archive.puts
-    assert client.sent[-1][0][1].startswith("summary ")
-    assert client.sent[-1][-1][1].startswith("m29 ")
 
 
 @pytest.mark.behaviour("archive.stored-as-said")
@@ -235,7 +179,6 @@ async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
 
 @pytest.mark.behaviour("archive.summary-kept")
 async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Summarizer) -> None:
-    """It was of what is forgotten."""
     client = NotingClient()
     bench = bench_of(benches, client, context_providers=keeping(summarizer, 1, threshold=1))
     await talk(bench, 4)
@@ -245,36 +188,6 @@ async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Sum
     await bench.run("hi")
 
     assert client.sent[-1] == [("user", "hi")]
-
-
-@pytest.mark.behaviour("archive.stored-as-said")
-async def test_summaries_of_tool_results_are_made_for_each_run_and_kept_by_none(benches: list[Bench]) -> None:
-    """They cost no model call."""
-
-    @tool
-    def look(word: str) -> str:
-        """Look a word up."""
-        return "found"
-
-    client = NotingClient()
-    bench = bench_of(
-        benches, client, compaction_strategy=ToolResultCompactionStrategy(keep_last_tool_call_groups=1), tools=[look]
-    )
-    for number in range(4):
-        client.answers = [
-            [Content.from_function_call(f"c{number}{step}", "look", arguments='{"word":"a"}')] for step in range(3)
-        ]
-        await bench.run(f"m{number}")
-
-    assert sum(text == "function_call" for _, text in client.sent[-1]) == 1
-    assert sum(len(entry["messages"]) for entry in bench.entries()) == 4 * 8
-    assert "_group" not in json.dumps(bench.entries())
-
-
-@tool
-def look_at(word: str) -> list[Content]:
-    """Return a picture."""
-    return [Content.from_data(b"x" * 170_000, "image/png")]
 
 
 @pytest.mark.behaviour("archive.own-messages-sent")
@@ -296,29 +209,3 @@ async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[
     first, *_, last = client.sent[-3:]
     assert [text[:3] for _, text in first] == ["m0 "]
     assert [role for role, _ in last] == ["user", "assistant", "tool", "assistant", "tool"]
-
-
-@pytest.mark.behaviour("archive.cut-to-the-context")
-async def test_pictures_and_files_do_not_count_as_text(benches: list[Bench]) -> None:
-    """Two pictures of 170 kB were 113,000 tokens, by four characters a token; a provider counts some thousand."""
-    client = NotingClient()
-    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "20000"}, tools=[look_at])
-    await talk(bench, 1)
-    for number in range(2):
-        client.answers = [[Content.from_function_call(f"c{number}", "look_at", arguments='{"word":"a"}')]]
-        await bench.run(f"look {number}")
-
-    assert [text for role, text in client.sent[-1] if role == "user"] == ["m0 ......", "look 0", "look 1"]
-
-
-async def test_estimates_know_what_is_no_english_text() -> None:
-    """A character of Chinese is about a token; a document and a sound count by their size."""
-    english, chinese = (estimated_tokens([Message("user", [text * 1000])]) for text in ("long", "久久久久"))
-    sizes = [
-        estimated_tokens([Message("user", [Content.from_data(b"x" * size, kind)])])
-        for size, kind in ((170_000, "image/png"), (40_000, "application/pdf"), (4_000, "text/plain"))
-    ]
-
-    assert (english, chinese) == (1050, 4050)
-    assert [1000 < size < 4000 for size in sizes] == [True] * 3
-    assert read_settings({}).context_tokens == 100_000

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from typing import Any, Never
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from typing import Any
 
 import httpx
 import openai
 import pytest
 from agent_framework import (
     Agent,
-    AgentExecutorResponse,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -20,20 +19,17 @@ from agent_framework import (
     FunctionInvocationLayer,
     Message,
     ResponseStream,
-    WorkflowBuilder,
-    WorkflowContext,
-    executor,
 )
 from agent_framework.exceptions import ChatClientException
 from pydantic import BaseModel
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, AttemptOutcome
 from hosting.core.agent.format_fallback import refusal_of_schemas
-from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.errors import InvalidOutputError
 from hosting.names import new_id
+from tests.hosting.core.agent.attempts import attempt
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
 from tests.support.made_app import app_of, ask, served
 
@@ -114,24 +110,14 @@ def llama(*said: str, says_of_schemas: str = OF_LLAMA_CPP, **options: Any) -> tu
     return Agent(client, "Be brief.", name="Joker", **options), client
 
 
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
 def request_of(schema: dict[str, Any] | None) -> RunRequest:
     """Return a request for a value of the schema."""
     return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema) if schema else None)
 
 
-async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AgentAnswer | AgentFailure:
+async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AttemptOutcome:
     """Run one attempt."""
-    request = request_of(schema)
-    attempt = Attempt(new_id(), "t", request, request_messages(request), [], None)
-    return await runner.run(attempt, 5.0)
+    return await runner.run(attempt(request=request_of(schema), run_id=new_id()), 5.0)
 
 
 async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(loop: AgentLoop) -> None:
@@ -173,29 +159,6 @@ async def test_an_answer_that_does_not_fit_fails_the_run(loop: AgentLoop) -> Non
     assert isinstance(ended.error, InvalidOutputError)
 
 
-async def test_what_is_no_object_is_asked_for_in_the_instructions_alone(loop: AgentLoop) -> None:
-    """`json_object` would have the model answer with an object."""
-    agent, server = llama("[1, 2]")
-
-    ended = await outcome(AgentRunner(agent, "Joker", loop), {"type": "array", "items": {"type": "integer"}})
-
-    assert isinstance(ended, AgentAnswer)
-    assert ended.response.value == [1, 2]
-    assert "response_format" not in server.asked[1]
-
-
-async def test_the_agents_own_format_falls_back_too(loop: AgentLoop) -> None:
-    """It is in the options of every call, without any of the request."""
-    own = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}
-    agent, server = llama(default_options={"response_format": own})
-
-    ended = await outcome(AgentRunner(agent, "Joker", loop), None)
-
-    assert isinstance(ended, AgentAnswer)
-    assert ended.response.value == {"town": "Ulm"}
-    assert len(server.asked) == 2
-
-
 @pytest.mark.parametrize(
     ("message", "status", "is_refusal"),
     [
@@ -216,31 +179,18 @@ def test_only_a_server_that_knows_no_schemas_is_asked_again(message: str, status
     assert (refusal_of_schemas(refusal(message, status)) is not None) is is_refusal
 
 
-async def test_another_refusal_is_not_sent_again(loop: AgentLoop) -> None:
-    """The run fails as it did."""
-    agent, server = llama(says_of_schemas="The context is full")
-
-    ended = await outcome(AgentRunner(agent, "Joker", loop))
-
-    assert isinstance(ended, AgentFailure)
-    assert len(server.asked) == 1
-
-
 def look() -> str:
     """Look."""
     return "seen"
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-async def test_a_replay_after_a_kill_makes_the_same_choice(streamed: bool) -> None:
+async def test_a_replay_after_a_kill_makes_the_same_choice() -> None:
     """What the first attempt got by the fallback is recorded, and the second one continues behind it."""
     counted, note = counting()
     agent, server = llama("look", '{"town": "Ulm"}', tools=[look])
     server.note = note
 
-    ended = await killed_and_finished(
-        agent, counted, request=request_of(SCHEMA), appends=AFTER_A_TOOL, streamed=streamed
-    )
+    ended = await killed_and_finished(agent, counted, request=request_of(SCHEMA), appends=AFTER_A_TOOL, streamed=True)
 
     assert ended.terminal["kind"] == "completed"
     assert ended.done_after == {"model 2": 1}
@@ -263,20 +213,4 @@ async def test_an_agent_that_is_a_tool_falls_back() -> None:
         answers = [(await ask(http, "where?", thread_id="t")).json()["response"] for _ in range(2)]
 
     assert answers == ["seen", "again"]
-    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]
-
-
-async def test_an_agent_in_a_workflow_falls_back_and_its_answer_has_its_value() -> None:
-    """The executor behind it gets what it would have of a server that takes schemas."""
-
-    @executor(id="tell")
-    async def tell(answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
-        await ctx.yield_output(answer.agent_response.value.town)
-
-    agent, server = llama(default_options={"response_format": Place})
-    graph = WorkflowBuilder(name="Places", start_executor=agent).add_edge(agent, tell).build()
-    async with served(app_of(workflow=graph)) as (_, http):
-        runs = [await http.post("/api/workflow/Places/run?waitForResponse=true", content="where?") for _ in range(2)]
-
-    assert [run.json()["output"] for run in runs] == [["Ulm"], ["Ulm"]]
     assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]

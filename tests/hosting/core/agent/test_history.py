@@ -1,7 +1,8 @@
 """The thread as the history of the framework's own session: what an agent's parts see and change of it."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +10,6 @@ from agent_framework import (
     Agent,
     AgentLoopMiddleware,
     BaseChatClient,
-    ChatContext,
-    ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
@@ -21,16 +20,16 @@ from agent_framework import (
     Message,
     ResponseStream,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt
-from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import RunRequest
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
+from hosting.core.agent.pairs import whole, whole_before_open
 from hosting.errors import ConfigurationError
-from tests.support.bench import Bench, CountingAgent
-
-GUARD_SECONDS = 5.0
-HISTORY = ("one", "two")
+from tests.hosting.core.agent.attempts import attempt, outcome_of
+from tests.support.bench import Bench
+from tests.support.seeds import repeated
 
 
 def look() -> str:
@@ -68,33 +67,9 @@ class Client(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Model):
     """The model with the framework's layers."""
 
 
-class Seeing(ChatMiddleware):
-    """Notes how many messages each call has."""
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        self.seen.append(len(context.messages))
-        await call_next()
-
-
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
-async def run(agent: Any, loop: AgentLoop, message: str, history: Sequence[str] = HISTORY) -> AgentAnswer:
-    """Return the answer of the agent to one message behind that history."""
-    request = RunRequest(message=message)
-    before = [Message("user", [text]) for text in history]
-    for number, past in enumerate(before):
-        past.additional_properties["_thread_position"] = (number + 1, 0)
-    attempt = Attempt("r-1", "t", request, request_messages(request), before, session=None)
-    outcome = await asyncio.wait_for(AgentRunner(agent, "a", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)
+async def run(agent: Any, loop: AgentLoop, message: str) -> AgentAnswer:
+    """Return the answer of the agent to one message behind others."""
+    outcome = await outcome_of(agent, loop, attempt(message, history=("one", "two")))
     assert isinstance(outcome, AgentAnswer), outcome
     return outcome
 
@@ -121,49 +96,6 @@ async def test_each_model_call_of_a_run_is_sent_the_history_once(
     assert answer.session is None
 
 
-async def test_a_middleware_of_the_author_sees_the_history(loop: AgentLoop) -> None:
-    """On the agent, or on its client."""
-    seeing = Seeing()
-
-    await run(Agent(client=Client(), name="a", middleware=[seeing]), loop, "hi")
-    await run(Agent(client=Client(middleware=[seeing]), name="a"), loop, "hi")
-
-    assert seeing.seen == [3, 3]
-
-
-async def test_each_pass_of_a_loop_sees_the_passes_before_it(loop: AgentLoop) -> None:
-    """The question and each answer are part of what the run added, in their order."""
-    client = Client()
-    looping = AgentLoopMiddleware(
-        lambda iteration, **_: iteration < 2, next_message=lambda **_: "go on", inject_progress=False
-    )
-
-    answer = await run(Agent(client=client, name="a", middleware=[looping]), loop, "hi")
-
-    assert client.sent == [["one", "two", "hi"], ["one", "two", "hi", "done", "go on"]]
-    assert [message.text for message in answer.added] == ["hi", "done", "go on", "done"]
-
-
-async def test_a_service_that_keeps_the_conversation_is_sent_the_history_once(loop: AgentLoop) -> None:
-    """From its first answer on it has the messages."""
-    client = Client()
-    client.conversation_id = "kept-by-the-service"
-
-    await run(Agent(client=client, name="a", tools=[look]), loop, "look")
-
-    assert client.sent == [["one", "two", "look"], ["function_result"]]
-
-
-async def test_an_agent_without_context_providers_is_given_the_thread_with_the_message(loop: AgentLoop) -> None:
-    """And adds nothing to a history."""
-    agent = CountingAgent()
-
-    answer = await run(agent, loop, "hi")
-
-    assert agent.seen == [["one", "two", "hi"]]
-    assert answer.added == ()
-
-
 class Elsewhere(HistoryProvider):
     """A history in a place of its own."""
 
@@ -175,7 +107,6 @@ class Elsewhere(HistoryProvider):
 
 
 def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: AgentLoop) -> None:
-    """The thread is the history."""
     agent = Agent(client=Client(), name="a", context_providers=[Elsewhere("redis")])
 
     with pytest.raises(ConfigurationError) as refusal:
@@ -189,7 +120,6 @@ def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: Agent
 
 
 def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None:
-    """The model would get it twice."""
     providers = [InMemoryHistoryProvider("one"), InMemoryHistoryProvider("two")]
 
     with pytest.raises(ConfigurationError) as refusal:
@@ -198,19 +128,6 @@ def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None
     assert refusal.value.detail == (
         "Agent 'a' has 2 history providers that load messages ('one', 'two'): the model would get the thread once "
         "from each. Keep one of them."
-    )
-
-
-async def test_hosting_an_agent_changes_nothing_of_it(loop: AgentLoop) -> None:
-    """Its author may go on to run it plain."""
-    agent = Agent(client=Client(), name="a")
-    before = list(agent.context_providers)
-
-    await run(agent, loop, "hi")
-
-    assert [provider for provider in agent.context_providers if provider not in before] in (
-        [],
-        [provider for provider in agent.context_providers if isinstance(provider, InMemoryHistoryProvider)],
     )
 
 
@@ -229,3 +146,74 @@ async def test_what_a_loop_added_is_what_the_next_turn_is_sent() -> None:
         bench.loop.close()
 
     assert client.sent[2] == ["hi", "done", "go on", "done", "more"]
+
+
+def call(call_id: str | None, name: str = "look") -> Content:
+    """Return a call of a tool."""
+    content = Content.from_function_call("x", name, arguments={})
+    content.call_id = call_id
+    return content
+
+
+def result(call_id: str | None, text: str = "seen") -> Content:
+    """Return the result of a call."""
+    content = Content.from_function_result("x", result=text)
+    content.call_id = call_id
+    return content
+
+
+def shape(messages: list[Message]) -> list[tuple[str, list[str]]]:
+    """Return the roles, and each content as its id and text."""
+    return [
+        (
+            message.role,
+            [content.text or f"{content.call_id}: {content.result or content.type}" for content in message.contents],
+        )
+        for message in messages
+    ]
+
+
+def test_results_without_a_call_and_messages_without_contents_are_left_out() -> None:
+    messages = [Message("tool", [result("a")]), Message("user", ["hi"]), Message("assistant", [])]
+
+    assert shape(list(whole(messages))) == [("user", ["hi"])]
+
+
+def test_a_result_stands_right_behind_its_call() -> None:
+    """Also where a message of the user came between them."""
+    messages = [Message("assistant", [call("a")]), Message("user", ["wait"]), Message("tool", [result("a")])]
+
+    assert [message.role for message in whole(messages)] == ["assistant", "tool", "user"]
+
+
+def test_the_calls_of_the_newest_turn_stay_open_where_they_are_decided_on() -> None:
+    """The framework makes them, and puts their results in."""
+    turn = [Message("user", ["hi"]), Message("assistant", [call("a")])]
+
+    made = whole_before_open([*turn, Message("user", ["again"]), Message("assistant", [call("b")])])
+
+    assert [message.role for message in made] == ["user", "assistant", "tool", "user", "assistant"]
+
+
+CONTENTS = st.one_of(
+    st.builds(call, st.sampled_from(["a", "b", "", None])),
+    st.builds(result, st.sampled_from(["a", "b", "", None])),
+    st.just("text").map(Content.from_text),
+)
+MESSAGES = st.lists(
+    st.builds(Message, st.sampled_from(["user", "assistant", "tool"]), st.lists(CONTENTS, max_size=3)), max_size=6
+)
+
+
+@settings(max_examples=repeated(40, exploring=1000))
+@given(MESSAGES)
+def test_whatever_was_stored_is_sent_in_pairs(messages: list[Message]) -> None:
+    """Each call has one result, right behind it; what is whole once is whole for good."""
+    made = whole(messages)
+
+    calls = [content.call_id for message in made for content in message.contents if content.type == "function_call"]
+    results = [content.call_id for message in made for content in message.contents if content.type == "function_result"]
+    assert all(calls)
+    assert len(set(calls)) == len(calls)
+    assert sorted(map(str, calls)) == sorted(map(str, results))
+    assert whole(made) is made

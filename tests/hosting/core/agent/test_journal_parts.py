@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
     AgentLoopMiddleware,
+    AgentSession,
     ChatContext,
     ChatMiddleware,
+    ChatResponse,
+    ContextProvider,
     FunctionInvocationContext,
-    LocalEvaluator,
+    FunctionInvocationLayer,
     MCPStreamableHTTPTool,
     MCPTaskOptions,
     Message,
     MessageInjectionMiddleware,
-    evaluate_agent,
-    keyword_check,
     tool,
 )
 
-from hosting.offline.model import OfflineChatClient
-from tests.support.halted_runs import AFTER_A_TOOL, AFTER_TWO_TOOLS, counting, killed_and_finished
+from hosting.core.thread.events import Event, ToolStarted
+from hosting.names import new_id
+from hosting.tools import idempotent
+from tests.support.bench import Bench
+from tests.support.halted_runs import (
+    AFTER_A_BEGIN,
+    AFTER_A_TOOL,
+    AFTER_TWO_TOOLS,
+    GUARD_SECONDS,
+    counting,
+    killed_and_finished,
+)
 from tests.support.owned_app import OwnedApp
-from tests.support.planned import planned_agent, planned_client
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
+from tests.support.planned import Note, Plan, PlannedModel, planned_agent, planned_client
+from tests.support.tool_server import ToolServer
 
 
 class Sent(ChatMiddleware):
@@ -42,6 +54,7 @@ class Sent(ChatMiddleware):
         await call_next()
 
 
+@pytest.mark.filterwarnings("ignore:.*experimental")
 @pytest.mark.behaviour("journal.parts")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_message_that_a_tool_injected_reaches_the_model_once_though_its_process_died(*, streamed: bool) -> None:
@@ -67,9 +80,9 @@ async def test_a_message_that_a_tool_injected_reaches_the_model_once_though_its_
     assert sent.texts[-1].count("Mind the gap.") == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*experimental")
 @pytest.mark.behaviour("journal.parts")
 async def test_a_loop_goes_on_in_the_round_that_its_process_died_in() -> None:
-    """No tool of an earlier round is called again."""
     counted, note = counting()
     agent = planned_agent(note, plan=(("add",), "all done"))
     agent.middleware = [AgentLoopMiddleware(lambda *, iteration, **_: iteration < 2, max_iterations=3)]
@@ -79,6 +92,7 @@ async def test_a_loop_goes_on_in_the_round_that_its_process_died_in() -> None:
     assert (ended.terminal["kind"], counted["add"]) == ("completed", 2), ended.terminal
 
 
+@pytest.mark.filterwarnings("ignore:.*experimental")
 @pytest.mark.behaviour("journal.parts")
 @pytest.mark.parametrize(("seconds", "calls"), [(1e-9, 0), (3600.0, 2)])
 async def test_a_limit_of_time_for_tools_holds_as_plain(seconds: float, calls: int) -> None:
@@ -105,6 +119,7 @@ def limited(seconds: float) -> tuple[Counter[str], Agent[Any]]:
     return counted, Agent(client, name="Clerk", tools=[dig])
 
 
+@pytest.mark.filterwarnings("ignore:.*experimental")
 @pytest.mark.behaviour("journal.parts")
 def test_the_framework_ignores_the_task_options_of_a_server() -> None:
     """`MCPTaskOptions`: so they have no effect hosted either."""
@@ -112,17 +127,187 @@ def test_the_framework_ignores_the_task_options_of_a_server() -> None:
         MCPStreamableHTTPTool("shop", "http://127.0.0.1:9", task_options=MCPTaskOptions())
 
 
-@pytest.mark.behaviour("journal.parts")
-async def test_an_agent_that_an_app_hosts_can_be_evaluated() -> None:
-    """`evaluate_agent` runs it plain: no thread has its queries."""
-    agent = Agent(OfflineChatClient(), name="Clerk")
-    owned = OwnedApp(agent=agent)
-    first = await owned.say("ada", "hello")
+LAST_MODEL_CALL = Counter({"model 3": 1})
 
-    results = await evaluate_agent(
-        agent=agent, queries=["hello there"], evaluators=LocalEvaluator(keyword_check("hello"))
-    )
-    second = await owned.say("ada", "hello again")
 
-    assert (results[0].passed, results[0].total) == (1, 1)
-    assert (first["message_count"], second["message_count"]) == (2, 4)
+class Restless(ContextProvider):
+    """Adds how often the model was called in all."""
+
+    def __init__(self) -> None:
+        super().__init__("restless")
+        self._runs = 0
+
+    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
+        self._runs += 1
+        context.extend_messages(self.source_id, [Message("user", [f"This is run {self._runs}."])])
+
+
+@pytest.mark.behaviour("journal.diverged")
+async def test_a_context_provider_that_adds_other_messages_each_time_ends_the_run() -> None:
+    """The recorded answers were given to something else."""
+    counted, note = counting()
+    agent = planned_agent(note, plan=(("add",), ("add",), "all done"))
+    agent.context_providers.append(Restless())
+
+    ended = await killed_and_finished(agent, counted)
+
+    assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter())
+
+
+@pytest.mark.behaviour("journal.nothing-twice")
+async def test_arguments_that_the_framework_refused_are_refused_again() -> None:
+    """The tool was not called for them, and the model gets the same result."""
+    counted, note = counting()
+
+    def counts(n: list[int]) -> int:
+        note("counts")
+        return len(n)
+
+    agent = Agent(planned_client(note, (("counts",), ("counts",), "all done")), name="Joker", tools=[counts])
+
+    ended = await killed_and_finished(agent, counted)
+
+    assert (ended.terminal["kind"], ended.done_after) == ("completed", LAST_MODEL_CALL)
+    assert "counts" not in counted
+
+
+@pytest.mark.behaviour("journal.mcp-tools")
+async def test_an_mcp_servers_tools_are_given_again_and_told_the_key_of_each_call() -> None:
+    """Over a real socket; the whole answer that the framework keeps beside a result does not count."""
+    counted, note = counting()
+
+    with ToolServer() as server:
+        agent = asks_twice(note, MCPStreamableHTTPTool("cities", server.url))
+        ended = await killed_and_finished(agent, counted)
+
+    assert (ended.terminal["kind"], ended.done_after) == ("completed", LAST_MODEL_CALL)
+    assert server.keys == ["r-1-1.call-0-0", "r-1-2.call-1-0"]
+
+
+@pytest.mark.behaviour("journal.mcp-tools")
+@pytest.mark.parametrize("is_harmless", [False, True])
+async def test_a_call_of_an_mcp_server_that_was_cut_short_is_made_again_only_if_the_server_is_idempotent(
+    is_harmless: bool,
+) -> None:
+    """Declared for all its tools at once; then under the same key."""
+    counted, note = counting()
+
+    with ToolServer() as server:
+        tool = MCPStreamableHTTPTool("cities", server.url)
+        agent = asks_twice(note, idempotent(tool) if is_harmless else tool)
+        ended = await killed_and_finished(agent, counted, appends=AFTER_A_BEGIN)
+
+    assert ended.terminal["kind"] == ("completed" if is_harmless else "failed")
+    assert server.keys == (["r-1-1.call-0-0", "r-1-2.call-1-0"] if is_harmless else [])
+
+
+def asks_twice(note: Note, tool: Any) -> Agent[Any]:
+    """Return an agent that calls `city_of` twice."""
+    return Agent(planned_client(note, (("city_of",), ("city_of",), "all done")), name="Joker", tools=[tool])
+
+
+INNER: Plan = (("add",), ("look",), "seven")
+# Appends: the claim, `helper` begins, `add` begins and ends, `look` begins and ends.
+LOOK_BEGAN, LOOK_ENDED = 5, 6
+
+
+def asks_a_helper(note: Note, inner: Plan = INNER, outer: Plan = (("helper",), "all done")) -> Agent[Any]:
+    """Return an agent whose tool `helper` is another agent; what that one does is noted as `inner`."""
+    helper = planned_agent(lambda what: note(f"inner {what}"), plan=inner, name="Helper")
+    tools = [helper.as_tool(name="helper", arg_name="n")]
+    return Agent(planned_client(note, outer), name="Joker", tools=tools)
+
+
+@pytest.mark.behaviour("journal.agents-as-tools")
+async def test_a_tool_of_it_that_was_cut_short_ends_the_run() -> None:
+    """As one of the agent that runs; the sentence names the tool, and not the agent that called it."""
+    counted, note = counting()
+
+    ended = await killed_and_finished(asks_a_helper(note), counted, appends=LOOK_BEGAN)
+
+    assert (ended.terminal["code"], ended.done_after) == ("run_interrupted", Counter())
+    assert "tool 'look'" in ended.terminal["detail"]
+
+
+@pytest.mark.behaviour("journal.agents-as-tools")
+async def test_every_call_inside_has_a_key_of_its_own() -> None:
+    """Also where an agent is called twice at once, and by an agent that is a tool itself."""
+    noted: list[str] = []
+    inner = asks_a_helper(noted.append, inner=(("add",), "seven"), outer=(("helper", "helper"), "both"))
+    tools = [inner.as_tool(name="middle", arg_name="n")]
+    bench = Bench(Agent(planned_client(noted.append, (("middle",), "all done")), name="Joker", tools=tools))
+
+    run_id = await asyncio.wait_for(bench.run("go"), GUARD_SECONDS)
+    bench.loop.close()
+
+    place = f"{run_id}-1.call-0-0/1.call-0"
+    keys = {what.rpartition(" ")[2] for what in noted if what.startswith("inner add")}
+    assert keys == {f"{place}-0/1.call-0-0", f"{place}-1/1.call-0-0"}
+    started = [step for step in (await bench.find_run(run_id)).steps if isinstance(step, ToolStarted)]
+    assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
+
+
+@pytest.mark.behaviour("journal.agents-as-tools")
+async def test_an_agent_that_was_a_tool_has_runs_of_its_own_as_before() -> None:
+    helper = planned_agent(lambda _: None, plan=(("add",), "seven"))
+    outer_client = planned_client(lambda _: None, (("helper",), "all done"))
+    outer = Agent(outer_client, name="Joker", tools=[helper.as_tool(name="helper", arg_name="n")])
+    benches = [Bench(outer), Bench(helper)]
+
+    runs = [await asyncio.wait_for(bench.run("go"), GUARD_SECONDS) for bench in benches]
+    for bench in benches:
+        bench.loop.close()
+
+    steps = ["model_result", "tool_started", "tool_result"]
+    assert await benches[1].kinds(runs[1]) == ["accepted", "claimed", *steps, "completed"]
+
+
+PLAN: Plan = (("add",), ("look",), "all done")
+
+
+class BareClient(FunctionInvocationLayer[Any], PlannedModel):
+    """The planned model without chat middleware, as somebody's own client may be; like others it makes ids anew."""
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        response = await super()._answer(messages)
+        for content in response.messages[0].contents:
+            if content.call_id is not None:
+                content.call_id = new_id()
+        return response
+
+
+def bare_client(note: Note, plan: Plan) -> BareClient:
+    """Return such a client of a plan."""
+    client = BareClient()
+    client.note, client.plan = note, plan
+    return client
+
+
+def bare_agent(note: Note) -> Agent[Any]:
+    """Return an agent with two tools over such a client."""
+    tools = planned_agent(note).default_options["tools"]
+    return Agent(bare_client(note, PLAN), name="Joker", tools=tools)
+
+
+@pytest.mark.behaviour("journal.clients-without-middleware")
+async def test_what_its_tools_did_is_not_done_again() -> None:
+    counted, note = counting()
+
+    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS)
+
+    assert ended.terminal["kind"] == "completed"
+    assert ended.done_after == Counter({"model 1": 1, "model 2": 1, "model 3": 1})
+
+
+@pytest.mark.behaviour("journal.clients-without-middleware")
+async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> None:
+    """Nothing is done then: what was done for the calls before might be done twice."""
+    counted, note = counting()
+
+    def changed(event: Event) -> Event:
+        is_first = isinstance(event, ToolStarted) and event.name == "add"
+        return event.model_copy(update={"name": "look"}) if is_first else event
+
+    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS, changed=changed)
+
+    assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter({"model 1": 1}))

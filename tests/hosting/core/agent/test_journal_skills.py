@@ -115,20 +115,7 @@ def run_count(args: Any) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("skills.scripts")
-async def test_a_script_that_was_cut_off_is_not_run_again() -> None:
-    """As any tool that is not declared idempotent."""
-    counted = Counted()
-
-    ended = await killed(
-        provider_of(counted.inline()), "run_skill_script", run_count({"word": "four"}), appends=AFTER_A_BEGIN
-    )
-
-    assert (ended.terminal["code"], counted.calls) == ("run_interrupted", Counter())
-
-
-@pytest.mark.behaviour("skills.scripts")
 async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path) -> None:
-    """Its runner is the app's own code."""
     counted = Counted()
 
     ended = await killed(counted.in_files(tmp_path), "run_skill_script", run_count(["four"]), appends=AFTER_A_BEGIN)
@@ -137,19 +124,17 @@ async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path)
 
 
 @pytest.mark.behaviour("skills.scripts")
-@pytest.mark.parametrize("declared", ["function", "method", "skill", "provider", "provider of files", "runner"])
+@pytest.mark.parametrize("declared", ["function", "method", "provider", "runner"])
 async def test_a_script_that_is_declared_idempotent_is_run_again(declared: str, tmp_path: Path) -> None:
     """By its function; a skill, and a provider, stand for all their scripts. It has the same key."""
     counted = Counted()
     providers: dict[str, Callable[[], SkillsProvider]] = {
         "function": lambda: provider_of(counted.inline(idempotent)),
         "method": lambda: provider_of(counted.of_class()),
-        "skill": lambda: provider_of(idempotent(counted.inline())),
         "provider": lambda: idempotent(provider_of(counted.inline())),
-        "provider of files": lambda: idempotent(counted.in_files(tmp_path)),
         "runner": lambda: counted.in_files(tmp_path, idempotent(partial(counted.run_file))),
     }
-    is_file = declared in ("provider of files", "runner")
+    is_file = declared == "runner"
     args: Any = ["four"] if is_file else {"word": "four"}
 
     ended = await killed(providers[declared](), "run_skill_script", run_count(args), appends=AFTER_A_BEGIN)
@@ -158,18 +143,6 @@ async def test_a_script_that_is_declared_idempotent_is_run_again(declared: str, 
     assert list(counted.calls.values()) == [1]
     assert all(key.startswith("r-1-1.") for key in counted.calls)
     assert ("ran count.py" if is_file else "4") in json.dumps(ended.terminal["entry"])
-
-
-@pytest.mark.behaviour("skills.scripts")
-async def test_a_script_s_result_is_recorded_and_given_again() -> None:
-    """A process that goes on with the run does not run the script."""
-    counted = Counted()
-
-    ended = await killed(
-        provider_of(counted.inline()), "run_skill_script", run_count({"word": "four"}), appends=AFTER_A_TOOL
-    )
-
-    assert (ended.terminal["kind"], list(counted.calls.values())) == ("completed", [1])
 
 
 @pytest.mark.behaviour("skills.read-again")
@@ -190,7 +163,7 @@ async def test_reading_a_skill_is_done_again(tool: str, more: dict[str, str], sa
 @pytest.mark.behaviour("skills.threads")
 @pytest.mark.parametrize(
     ("script", "thread"),
-    [("count", "agent-tool"), ("count_later", "agent-loop"), ("file", "agent-tool"), ("file later", "agent-loop")],
+    [("count_later", "agent-loop"), ("file", "agent-tool")],
 )
 async def test_a_script_that_blocks_holds_up_no_other_agent(script: str, thread: str, tmp_path: Path) -> None:
     """A synchronous one runs in a thread, as a tool does; an asynchronous one on the agents' loop."""

@@ -28,10 +28,10 @@ class Killed:
         self.bench.store = self.store = HaltingStore()
         self.bench.restart()
 
-    async def at(self, number: int, when: str, *, streamed: bool, message: str) -> bool:
+    async def at(self, number: int, when: str, message: str) -> bool:
         """Kill the run at that append, and have another process end it; return False if it has fewer appends."""
         self.store.halts_at = (number, when)
-        run_id = await self.bench.open(message, streamed=streamed)
+        run_id = await self.bench.open(message, streamed=True)
         delivery = asyncio.create_task(self.bench.signal(run_id))
         halted = asyncio.create_task(self.store.halted.wait())
         await asyncio.wait((delivery, halted), timeout=GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -58,13 +58,13 @@ class Killed:
         return [item[parts[item["type"]]][0]["text"] for item in fold.output() if item["type"] in parts]
 
 
-async def killed_everywhere(reasoning: Reasoning, *, streamed: bool = True, message: str = "look") -> list[Killed]:
+async def killed_everywhere(reasoning: Reasoning, *, message: str = "look") -> list[Killed]:
     """Return the run as it ended, killed at every append."""
     killed = []
     for when in ("before", "after"):
         for number in range(1, MOST_APPENDS):
             run = Killed(reasoning)
-            if not await run.at(number, when, streamed=streamed, message=message):
+            if not await run.at(number, when, message):
                 break
             killed.append(run)
     assert len(killed) > 4
@@ -72,10 +72,9 @@ async def killed_everywhere(reasoning: Reasoning, *, streamed: bool = True, mess
 
 
 @pytest.mark.behaviour("reasoning.killed")
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_wherever_its_process_is_killed_each_thought_is_shown_once(streamed: bool) -> None:
+async def test_wherever_its_process_is_killed_each_thought_is_shown_once() -> None:
     """Where it stood, before what follows it; and the model gets it back with what its provider sealed."""
-    for run in await killed_everywhere("show", streamed=streamed):
+    for run in await killed_everywhere("show"):
         assert await run.output() == ["Let me look.", "It is a door.", "A door."]
         assert thoughts_sent(run.model.sent[-1]) == [("Let me look.", SEALED)]
 

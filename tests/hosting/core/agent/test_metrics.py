@@ -13,13 +13,11 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
 
 from hosting.app import Budget, Price
-from hosting.core.stores.connection import StoreReadiness
 from hosting.core.telemetry import QueuedRuns, run_span
 from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import fold_run
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.support.bench import Bench
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
@@ -95,36 +93,6 @@ async def test_a_run_is_counted_once_from_its_request_to_its_end(
     assert CANARY not in str(counts)
 
 
-@pytest.mark.behaviour("hosting.metrics")
-async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[], Counter[str]]) -> None:
-    """As the caller is told."""
-    await direct.ask(f"fail {CANARY}", thread_id=f"t-{uuid.uuid4().hex[:12]}")
-
-    counts = counted()
-    assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
-    assert CANARY not in str(counts)
-
-
-@pytest.mark.behaviour("hosting.metrics")
-async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
-    direct: Api, counted: Callable[[], Counter[str]]
-) -> None:
-    """So what waits is what they differ by. One that was cancelled in the queue has no duration."""
-    thread = f"t-{uuid.uuid4().hex[:12]}"
-    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
-    for run in reversed(runs):
-        await direct.http.post(f"{run.headers['location']}/cancel")
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while any([(await direct.http.get(run.headers["location"])).status_code == 202 for run in runs]):
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.02)
-
-    counts = runs_of(counted())
-    ended = f"agent.run.outcome=cancelled,error.type=run_cancelled,{JOKER}"
-    assert [counts[f"agent.run.requests {JOKER}"], counts[f"agent.run.ended {ended}"]] == [2, 2]
-    assert counts[f"agent.run.duration {ended}"] <= 1
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.metrics")
 async def test_the_age_of_the_oldest_run_that_waits_is_observed_by_agent(
@@ -175,19 +143,6 @@ def test_what_was_seen_to_wait_counts_until_it_is_seen_to_be_worked_on_or_for_a_
 
 
 @pytest.mark.behaviour("hosting.metrics")
-async def test_a_run_that_an_operation_of_the_entity_brings_is_counted(counted: Callable[[], Counter[str]]) -> None:
-    """Once, as those of orchestrations are; delivered again, nothing more."""
-    bench = Bench()
-    for _ in range(2):
-        await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
-    bench.loop.close()
-
-    counts = counted()
-    assert counts[f"agent.run.requests {JOKER}"] == 1
-    assert counts[f"agent.run.ended agent.run.outcome=completed,{JOKER}"] == 1
-
-
-@pytest.mark.behaviour("hosting.metrics")
 async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -> None:
     """By the prices of its agent's budget, whatever it ended in."""
     budget = Budget(cost=10, prices={"small": Price(input=100_000, output="200000.10")})
@@ -203,7 +158,6 @@ async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -
 def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
     counted: Callable[[], Counter[str]], failed: str | None, cause: str
 ) -> None:
-    """Also where it breaks off."""
     again = claimed(2).model_copy(update={"failed": failed})
     run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), again), start=1))
     assert run is not None
@@ -219,19 +173,3 @@ def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
 
     assert active == [1]
     assert runs_of(counted()) == {f"agent.run.attempts agent.run.attempt.cause={cause},{JOKER}": 1}
-
-
-@pytest.mark.behaviour("hosting.metrics")
-async def test_calls_of_the_store_are_counted_with_those_that_failed(counted: Callable[[], Counter[str]]) -> None:
-    """By reads and appends."""
-
-    async def probe() -> None: ...
-
-    readiness = StoreReadiness(probe)
-    readiness.worked("read", "")
-    readiness.failed("append", "Joker")
-
-    assert counted() == {
-        "agent.log.calls agent.log.call=read": 1,
-        f"agent.log.calls agent.log.call=append,error.type=log_unavailable,{JOKER}": 1,
-    }

@@ -55,21 +55,7 @@ def order(retry: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("retry.inside-the-run")
-async def test_a_failed_attempt_is_made_again_inside_the_run(bench: Bench) -> None:
-    """One run, one answer, one turn in the conversation; the log says why there was another attempt."""
-    bench.agent.work = FailingFirst(1)
-
-    result = await bench.deliver(order(TWICE), signal=False)
-
-    restarted = (await bench.find_run("run-1")).claim
-    assert (result["response"], bench.places()) == ("echo: hi", ["run-1"])
-    assert await bench.kinds("run-1") == ["accepted", "claimed", "claimed", "completed"]
-    assert restarted is not None
-    assert (restarted.attempt, restarted.failed) == (2, "run_failed")
-
-
-@pytest.mark.behaviour("retry.inside-the-run")
-@pytest.mark.parametrize(("retry", "runs"), [(None, 1), (TWICE, 2), ({**TWICE, "attempts": 5}, 5)])
+@pytest.mark.parametrize(("retry", "runs"), [(None, 1), ({**TWICE, "attempts": 5}, 5)])
 async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry: dict[str, Any], runs: int) -> None:
     """More attempts than crashes are forgiven count no crash."""
     bench.agent.work = FailingFirst(100)
@@ -80,23 +66,8 @@ async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry:
     assert len(bench.agent.seen) == runs
 
 
-@pytest.mark.behaviour("retry.inside-the-run")
-async def test_an_answer_that_is_not_as_wanted_is_asked_for_again(bench: Bench) -> None:
-    """A model may do better; with the same request and nothing else."""
-    answers = iter(["no json", "3"])
-
-    async def work(_: str) -> AgentResponse[Any]:
-        return AgentResponse(messages=[Message("assistant", [next(answers)])])
-
-    bench.agent.work = work
-    result = await bench.deliver(order(TWICE, response_format={"type": "integer"}), signal=False)
-
-    assert result["value"] == 3
-
-
 @pytest.mark.behaviour("retry.per-call-and-agent")
 async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
-    """Whatever door it came through."""
     bench = Bench(retry=Retry(attempts=4, first_pause_seconds=0))
     bench.agent.work = FailingFirst(3)
 
@@ -108,7 +79,6 @@ async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
 
 @pytest.mark.behaviour("retry.time-limit")
 async def test_no_attempt_begins_behind_the_run_s_time_limit(bench: Bench) -> None:
-    """The platform gives one delivery no more time."""
     bench.agent.work = FailingFirst(1)
     patient = {"attempts": 2, "first_pause_seconds": bench.settings.run_timeout_seconds}
 
@@ -146,7 +116,6 @@ async def test_a_crash_forgets_no_failure_and_no_failure_counts_as_a_crash(bench
 @pytest.mark.slow
 @pytest.mark.behaviour("retry.cancelled")
 async def test_a_cancel_ends_the_pause(bench: Bench) -> None:
-    """At once, and the agent is not run again."""
     bench.agent.work = FailingFirst(1)
     patient = order({"attempts": 2, "first_pause_seconds": 60})
     running = asyncio.ensure_future(bench.deliver(patient, signal=False))
@@ -182,7 +151,6 @@ class BusyOnce(PlannedClient):
 
 @pytest.mark.behaviour("retry.tools-once")
 async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question() -> None:
-    """What the attempt before recorded is given again."""
     notes: list[str] = []
     agent = planned_agent(notes.append, [("add",), "all done"])
     agent.client = BusyOnce()
@@ -212,7 +180,6 @@ async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question
     ],
 )
 def test_a_retry_that_is_none_is_refused(retry: Any, says: str) -> None:
-    """Where it is made, and where a request brings it."""
     with pytest.raises(InvalidFieldError) as refused:
         carried_request({"message": "hi", "retry": retry}, LIMITS)
 
@@ -221,7 +188,6 @@ def test_a_retry_that_is_none_is_refused(retry: Any, says: str) -> None:
 
 @pytest.mark.behaviour("retry.inside-the-run")
 def test_pauses_grow_by_their_factor_up_to_the_longest() -> None:
-    """And there is none behind the last attempt."""
     retry = Retry(attempts=5, first_pause_seconds=2, backoff=3, longest_pause_seconds=10)
 
     assert [retry.pause_seconds(failures) for failures in range(1, 6)] == [2, 6, 10, 10, None]

@@ -58,7 +58,6 @@ async def test_tools_providers_and_middleware_read_it_and_the_model_does_not(rea
 
 
 async def test_the_run_that_goes_on_after_an_approval_has_the_same(reading: Reading) -> None:
-    """With the metadata of the run that asked."""
     asked = await said(reading, "call approved 1", context=CONTEXT, metadata={"ticket": 7})
     place = f"{THREADS}/t/approvals/{asked['pending_approvals'][0]['id']}"
     answer = await reading.ask("ada", "POST", place, json={"approved": True})
@@ -89,13 +88,11 @@ async def test_its_owner_exports_it_and_an_erasure_leaves_nothing_of_it(reading:
     ("context", "reason"),
     [
         ("text", "is not an object"),
-        ([], "is not an object"),
         ({"a": "x" * MOST_BYTES}, f"the limit is {MOST_BYTES}"),
         (json.loads('{"a":' * MOST_LEVELS + "{}" + "}" * MOST_LEVELS), f"more than {MOST_LEVELS} levels"),
     ],
 )
 async def test_a_context_that_is_too_much_is_refused(reading: Reading, context: object, reason: str) -> None:
-    """Nothing is begun."""
     text = json.dumps({"message": "hello", "thread_id": "t", "context": context})
     answer = await reading.ask("ada", "POST", RUN, content=text, headers={"content-type": "application/json"})
 
@@ -104,28 +101,7 @@ async def test_a_context_that_is_too_much_is_refused(reading: Reading, context: 
     assert reading.noted == []
 
 
-@pytest.mark.parametrize(
-    "other", [{"context": {"tenant": "b"}}, {"metadata": {"a": 2}}, {"thread_metadata": {"a": 2}}, {"context": {}}]
-)
-async def test_a_key_stands_for_one_context_and_metadata(reading: Reading, other: dict[str, Any]) -> None:
-    """The same request is the same run; with another context or metadata it is another request."""
-    body = {
-        "message": "hello",
-        "thread_id": "t",
-        "context": {"tenant": "a"},
-        "metadata": {"a": 1},
-        "thread_metadata": {"a": 1},
-    }
-    key = {"idempotency-key": "k"}
-    first, again = [(await reading.ask("ada", "POST", RUN, json=body, headers=key)).json() for _ in range(2)]
-    differs = await reading.ask("ada", "POST", RUN, json={**body, **other}, headers=key)
-
-    assert first["run_id"] == again["run_id"]
-    assert (differs.status_code, differs.json()["code"]) == (409, "idempotency_key_reused"), differs.text
-
-
 async def test_outside_of_a_tool_there_is_a_run_and_no_key_of_a_call() -> None:
-    """An empty key would be the key of every provider."""
     from hosting.tools import AT_WORK, RunAtWork, current
 
     token = AT_WORK.set(RunAtWork("Clerk", "t", "r", None, owner("ada"), "t~0", {"a": 1}))

@@ -9,7 +9,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -19,105 +18,18 @@ from agent_framework.exceptions import ChatClientException
 
 from hosting import __name__ as HOSTING
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import ResponseFormat, RunRequest
-from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AttemptOutcome
+from tests.hosting.core.agent.attempts import attempt, outcome_of
+from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench, CountingAgent
 
 GUARD_SECONDS = 5.0
 
 
-@pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop of this test's own."""
-    loop = AgentLoop(tool_threads=2)
-    yield loop
-    loop.close()
-
-
-def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool = True) -> Attempt:
-    """Return what one attempt needs."""
-    request = RunRequest(message=message, enable_tool_calls=tools)
-    before = [Message("user", [text]) for text in history]
-    return Attempt(
-        run_id="r-1",
-        session_id="t",
-        request=request,
-        messages=request_messages(request),
-        history=before,
-        session=None,
-    )
-
-
-async def outcome_of(
-    agent: Any, loop: AgentLoop, attempt: Attempt, seconds: float = GUARD_SECONDS
-) -> AgentAnswer | AgentFailure:
-    """Run one attempt of an agent under the guard."""
-    return await asyncio.wait_for(AgentRunner(agent, "Joker", loop).run(attempt, seconds), GUARD_SECONDS)
-
-
-def text_of(outcome: AgentAnswer | AgentFailure) -> str:
+def text_of(outcome: AttemptOutcome) -> str:
     """Return the text of an answer."""
     assert isinstance(outcome, AgentAnswer), outcome
     return str(outcome.response.text)
-
-
-async def test_a_framework_agent_sees_its_thread_before_the_new_message(loop: AgentLoop) -> None:
-    """As the history that the framework keeps itself."""
-    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("recall", history=("one", "two")))
-
-    assert text_of(outcome) == "one | two | recall"
-
-
-async def test_an_agent_of_no_framework_class_is_given_the_whole_thread(loop: AgentLoop) -> None:
-    """Anything with `run` can be hosted."""
-    agent = CountingAgent()
-
-    await outcome_of(agent, loop, attempt("three", history=("one", "two")))
-
-    assert agent.seen == [["one", "two", "three"]]
-
-
-async def test_threads_do_not_see_each_other(loop: AgentLoop) -> None:
-    """One agent object serves all threads, at once."""
-    runner = AgentRunner(scripted_agent("Joker"), "Joker", loop)
-
-    outcomes = await asyncio.gather(
-        *(runner.run(attempt("recall", history=(f"thread-{n}",)), GUARD_SECONDS) for n in range(10))
-    )
-
-    assert [text_of(outcome) for outcome in outcomes] == [f"thread-{n} | recall" for n in range(10)]
-
-
-@pytest.mark.behaviour("hosting.sync-tools-in-threads")
-async def test_a_synchronous_tool_runs_in_a_thread_of_its_own(loop: AgentLoop) -> None:
-    """Neither on the agent loop nor on the caller's."""
-    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("tool thread_name"))
-
-    assert text_of(outcome).startswith("tool said agent-tool")
-
-
-async def test_an_attempt_past_its_time_is_stopped(loop: AgentLoop) -> None:
-    """The agent is cancelled and the outcome names the limit."""
-    stopped = threading.Event()
-
-    class Slow(CountingAgent):
-        async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-            raise AssertionError("unreachable")
-
-    outcome = await outcome_of(Slow(), loop, attempt(), seconds=0.05)
-
-    assert isinstance(outcome, AgentFailure)
-    assert (outcome.error.code, outcome.error.detail) == (
-        "run_timed_out",
-        "Agent 'Joker' ran longer than its 0.05 s and was stopped.",
-    )
-    assert stopped.is_set()
 
 
 class Raising(CountingAgent):
@@ -220,22 +132,6 @@ async def test_a_proxy_that_is_asked_for_a_model_is_named(
     assert "secret" not in said
 
 
-def leave() -> str:
-    """End the program."""
-    raise SystemExit("a secret")
-
-
-async def test_a_tool_that_ends_the_program_breaks_its_run_and_nothing_else(loop: AgentLoop) -> None:
-    """`sys.exit()` in a tool leaves the agent loop serving."""
-    agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[leave])
-
-    outcome = await outcome_of(agent, loop, attempt("tool leave"))
-    after = await outcome_of(agent, loop, attempt("hi"))
-
-    assert isinstance(outcome, AgentFailure)
-    assert text_of(after) == "echo: hi"
-
-
 class Remembering(ContextProvider):
     """A context provider that counts the runs of a thread, and breaks one."""
 
@@ -298,7 +194,6 @@ class StoringClient(ScriptedClient):
 async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_chose(
     loop: AgentLoop, chosen: dict[str, Any], store: bool
 ) -> None:
-    """The conversation is kept once, by the entity."""
     client = StoringClient()
 
     await outcome_of(Agent(client, "Do as told.", name="Joker", default_options=chosen), loop, attempt())
@@ -306,55 +201,9 @@ async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_
     assert client.store is store
 
 
-class Saying(CountingAgent):
-    """An agent of no framework class that says these texts, and thinks aloud after them."""
-
-    def __init__(self, *texts: str) -> None:
-        super().__init__()
-        self.texts = texts
-
-    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
-        answers = [Message("assistant", [text]) for text in self.texts]
-        return AgentResponse(messages=[*answers, Message("tool", ["no JSON"])], response_id="r", finish_reason="stop")
-
-
-def formatted(schema: dict[str, Any]) -> Attempt:
-    """Return an attempt whose answer must fit a schema."""
-    request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
-    return Attempt(
-        run_id="r-1",
-        session_id="t",
-        request=request,
-        messages=request_messages(request),
-        history=[],
-        session=None,
-    )
-
-
-async def test_the_value_is_that_of_the_last_text_of_any_agent(loop: AgentLoop) -> None:
-    """Text before a tool call is talk; everything else of the response stays."""
-    outcome = await outcome_of(Saying("Let me look.", '{"a": 1}', " "), loop, formatted({"required": ["a"]}))
-
-    assert isinstance(outcome, AgentAnswer)
-    assert outcome.response.value == {"a": 1}
-    assert (outcome.response.response_id, outcome.response.finish_reason) == ("r", "stop")
-    assert [message.text for message in outcome.response.messages] == ["Let me look.", '{"a": 1}', " ", "no JSON"]
-
-
-async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the_runs_time(loop: AgentLoop) -> None:
-    """On the loop, nobody would see the time pass. This check takes a second on a slow machine."""
-    twice = {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
-
-    outcome = await outcome_of(Saying('{"a":' * 14 + "1" + "}" * 14), loop, formatted(twice), seconds=0.05)
-
-    assert isinstance(outcome, AgentFailure)
-    assert outcome.error.code == "run_timed_out"
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.names-who-blocked")
 async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop) -> None:
-    """With the file, the line and how long."""
     reported: queue.Queue[str] = queue.Queue()
 
     class Reporting(logging.Handler):
@@ -390,8 +239,3 @@ async def test_a_loop_that_only_waits_is_not_named_as_blocked(
         await asyncio.to_thread(caplog.messages.copy)
 
     assert [line for line in caplog.messages if "blocked" in line] == []
-
-
-def test_the_scripted_tool_is_synchronous() -> None:
-    """Else the test of tool threads would show nothing."""
-    assert not asyncio.iscoroutinefunction(thread_name)

@@ -69,21 +69,6 @@ async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deploy
 
 
 @pytest.mark.behaviour("run.attempts")
-async def test_an_attempt_ends_between_two_steps_before_the_functions_time_is_up() -> None:
-    """By half of what the platform leaves it, and the next one has all of its time again."""
-    long = LongRun(40, HALF_HOUR, step_seconds=100.0)
-
-    run = await long.run()
-    events = await long.events()
-    long.loop.close()
-
-    released = [event for event in events if isinstance(event, Released)]
-    assert ended(long, run) == ("completed", 40, {1})
-    assert [event.worked for event in released] == [900, 1800, 2700, 3600]
-    assert all(isinstance(events[events.index(event) - 1], ToolResult) for event in released)
-
-
-@pytest.mark.behaviour("run.attempts")
 async def test_a_run_ends_at_its_limit_over_all_attempts() -> None:
     """An hour is an hour, in however many attempts; what it has done until then is in its log."""
     long = LongRun(500, TimeLimit(HOUR, 1800.0), step_seconds=100.0)
@@ -95,59 +80,6 @@ async def test_a_run_ends_at_its_limit_over_all_attempts() -> None:
     assert run.end.detail == "Agent 'Joker' ran longer than its 3600 s and was stopped."
     assert len(long.made) == 36
     assert run.attempts == 5
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_the_time_in_which_no_process_has_a_run_does_not_count() -> None:
-    """An app that was away for a day goes on where the run stood."""
-    long = LongRun(20, TimeLimit(HOUR, 1800.0), step_seconds=100.0)
-    run_id = await long.accept()
-
-    while await long.operate(run_id):
-        long.clock.now += 24 * HOUR
-    run = await long.read(run_id)
-    long.loop.close()
-
-    assert ended(long, run) == ("completed", 20, {1})
-    assert run.attempts == 3
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_attempts_of_a_chosen_length_are_handed_on_at_it() -> None:
-    """Where the platform has no limit too, and there is none without the setting."""
-    chosen = LongRun(20, TimeLimit(HOUR, None, 500.0), step_seconds=100.0)
-    unlimited = LongRun(20, TimeLimit(HOUR, None), step_seconds=100.0)
-
-    runs = await chosen.run(), await unlimited.run()
-    chosen.loop.close()
-    unlimited.loop.close()
-
-    assert [run.attempts for run in runs] == [5, 1]
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_an_orchestration_that_calls_an_agent_is_answered_by_a_later_attempt() -> None:
-    """The operation that it waits for is delivered again, and goes on where the run stands."""
-    long = LongRun(40, HALF_HOUR, step_seconds=100.0)
-
-    answer = json.loads(await long.call())
-    long.loop.close()
-
-    assert (answer["status"], answer["response"]) == ("success", "all done")
-    assert (set(long.made.values()), long.operations) == ({1}, 5)
-
-
-@pytest.mark.behaviour("groups.versions")
-async def test_only_a_run_that_may_take_several_attempts_is_kept_from_older_releases() -> None:
-    """They would end it with its first attempt; any other run is theirs as before."""
-    versions = []
-    for seconds in (300.0, 1775.0, 1776.0):
-        long = LongRun(1, TimeLimit(seconds, 1800.0))
-        await long.run()
-        versions.append({event.v for event in await long.events() if isinstance(event, Claimed)})
-        long.loop.close()
-
-    assert versions == [{1}, {1}, {12}]
 
 
 class NoTasks:

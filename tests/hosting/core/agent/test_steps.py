@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from agent_framework import AgentResponse
 
 from hosting.core.thread.events import Failed, ToolResult, decode
-from tests.support.bench import ADDRESS, Bench
+from tests.support.bench import ADDRESS
 from tests.support.halted_runs import World
 from tests.support.planned import PLAN
 
@@ -30,23 +29,6 @@ async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins
     assert kinds.index("tool_started") > kinds.index("model_result")
     assert (await world.bench.terminal(run_id)).kind == "completed"
     assert [count for what, count in world.counted.items()] == [1] * (len(PLAN) + 5)
-
-
-@pytest.mark.behaviour("journal.records-steps")
-@pytest.mark.parametrize("kills", [1, 2])
-async def test_each_attempt_that_calls_a_tool_records_its_begin(kills: int) -> None:
-    """An idempotent one is called again: each begin stands behind the claim of its attempt."""
-    world = World(plan=(("add",), "all done"), harmless=True)
-    run_id = await world.killed_at(2, "after")
-    if kills == 2:  # its claim and its begin are two appends more
-        await world.killed_again_at(run_id, 4, "after")
-
-    await world.finished(run_id)
-
-    begun = ["claimed", "tool_started"]
-    first = ["accepted", "claimed", "model_result", "tool_started"]
-    assert await world.bench.kinds(run_id) == [*first, *begun * kills, "tool_result", "completed"]
-    assert world.counted[f"add {run_id}-1.call-0-0"] == 1
 
 
 @pytest.mark.behaviour("hosting.raising-tool-logged")
@@ -77,8 +59,7 @@ async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
 
 
 @pytest.mark.behaviour("journal.interrupted-result")
-@pytest.mark.parametrize(("setting", "kind"), [("fail", "failed"), ("tell", "completed")])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("setting", "kind", "when"), [("fail", "failed", "before"), ("tell", "completed", "after")])
 async def test_each_call_that_was_cut_short_gets_a_result_that_says_so_once(setting: str, kind: str, when: str) -> None:
     """Before the run fails or the model is told; also where the process that appends it is killed there."""
     world = World({"AGENT_INTERRUPTED_TOOLS": setting}, plan=(("add", "look"), "all done"))
@@ -109,21 +90,3 @@ async def test_an_attempt_that_does_something_else_ends_the_run(kind: str, step:
     assert terminal.code == "run_diverged"
     assert step in terminal.detail
     assert set(world.counted.values()) == {1}
-
-
-async def test_an_agent_of_no_framework_class_runs_as_before() -> None:
-    """It has no steps that could be recorded."""
-    bench = Bench()
-    run_id = await bench.run("hi")
-    bench.loop.close()
-
-    assert await bench.kinds(run_id) == ["accepted", "claimed", "completed"]
-    assert isinstance(await bench.agent.work("x"), AgentResponse)
-
-
-async def test_the_current_call_is_known_within_runs_alone() -> None:
-    """Elsewhere it says so."""
-    from hosting.tools import current
-
-    with pytest.raises(LookupError, match="works only inside a run"):
-        current()

@@ -1,5 +1,8 @@
 """How long a run may take: an agent's own limit, inside the platform's."""
 
+from __future__ import annotations
+
+import asyncio
 import json
 import math
 import uuid
@@ -9,11 +12,13 @@ from typing import Any
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.core.agent.time_limits import TimeLimit
+from hosting.core.agent.time_limits import AttemptTimes, TimeLimit
+from hosting.core.thread.events import Completed, Event, Released, TimedOut
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import direct_api
 from tests.support.direct import DirectHost
+from tests.support.long_run import LongRun
 
 
 def app_in(folder: Path, patch: pytest.MonkeyPatch, timeout: Any = None, **environ: str) -> AgentFunctionApp:
@@ -28,19 +33,18 @@ def app_in(folder: Path, patch: pytest.MonkeyPatch, timeout: Any = None, **envir
 async def test_an_agent_with_a_limit_of_its_own_is_stopped_at_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent beside it goes on."""
     app = app_in(tmp_path, monkeypatch)
-    app.add_agent(scripted_agent("hasty"), run_timeout_seconds=0.05)
+    app.add_agent(scripted_agent("hasty"), run_timeout_seconds=0.02)
     app.add_agent(scripted_agent("patient"))
     api = direct_api(DirectHost(app), tmp_path / "none")
 
-    body = {"message": "sleep 0.2", "thread_id": f"t-{uuid.uuid4().hex[:12]}"}
+    body = {"message": "sleep 0.06", "thread_id": f"t-{uuid.uuid4().hex[:12]}"}
     hasty = await api.http.post("/api/agents/hasty/run", json=body)
     patient = await api.http.post("/api/agents/patient/run", json=body)
 
     assert (hasty.status_code, hasty.json()["code"]) == (504, "run_timed_out")
-    assert hasty.json()["detail"] == "Agent 'hasty' ran longer than its 0.05 s and was stopped."
-    assert patient.json()["response"] == "echo: sleep 0.2"
+    assert hasty.json()["detail"] == "Agent 'hasty' ran longer than its 0.02 s and was stopped."
+    assert patient.json()["response"] == "echo: sleep 0.06"
 
 
 @pytest.mark.behaviour("hosting.run-limit-per-agent")
@@ -63,7 +67,6 @@ async def test_an_agent_with_a_limit_of_its_own_is_stopped_at_it(
 def test_attempts_that_the_platform_would_cut_are_refused_at_start_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: str, environ: dict[str, str], refusal: str
 ) -> None:
-    """The sentence says what fits."""
     with pytest.raises(ConfigurationError) as refused:
         app_in(tmp_path, monkeypatch, timeout, **environ)
 
@@ -98,9 +101,62 @@ def test_a_run_may_take_days_whatever_the_platform_leaves_a_function(
     app.add_agent(scripted_agent("Joker"), run_timeout_seconds=864_000)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, 2_592_001, 1_234_567_890, 2_592_000.125, float("nan")])
-def test_what_is_no_limit_is_refused(seconds: float) -> None:
-    """Above 0 and at most thirty days; the value is quoted as it was given."""
-    sentence = f" is {seconds} s: it must be above 0 and at most 2592000 \\(30 days\\)"
-    with pytest.raises(ConfigurationError, match=sentence):
-        TimeLimit(300, None).of("Joker", seconds)
+SHORT = AttemptTimes(work_seconds=3600.0, longest_seconds=0.3)
+TOO_LONG_SECONDS = 3.0
+HELP = "that takes longer than an attempt of a run may. Have a tool begin such work as an orchestration or a background"
+
+
+def cut_run(slow: dict[int, int], *, in_tool: bool, harmless: bool = False) -> LongRun:
+    """Return a run of five steps; those of these numbers are too slow so many times, in the tool or in the model."""
+
+    async def work(number: int) -> None:
+        if slow.get(number, 0):
+            slow[number] -= 1
+            await asyncio.sleep(TOO_LONG_SECONDS)
+
+    async def nothing(number: int) -> None:
+        return
+
+    before, at_step = (nothing, work) if in_tool else (work, nothing)
+    return LongRun(5, TimeLimit(60.0, None), attempts=SHORT, before=before, at_step=at_step, harmless=harmless)
+
+
+async def end_of(long: LongRun) -> tuple[Event | None, list[Event]]:
+    """Return how the run ended, and its events."""
+    run = await long.run()
+    long.loop.close()
+    return run.end, await long.events()
+
+
+@pytest.mark.behaviour("run.long-steps")
+async def test_a_model_call_that_is_cut_off_is_made_again_with_all_of_an_attempts_time() -> None:
+    """It was the third step: what came before it is replayed."""
+    long = cut_run({3: 1}, in_tool=False)
+
+    end, events = await end_of(long)
+
+    assert isinstance(end, Completed)
+    assert sum(isinstance(event, Released) for event in events) == 1
+    assert list(long.made.values()) == [1] * 5
+
+
+@pytest.mark.behaviour("run.long-steps")
+async def test_a_tool_that_is_called_once_and_takes_too_long_ends_its_run_by_name() -> None:
+    """It is not called a second time, and the sentence says what to do."""
+    long = cut_run({3: 1}, in_tool=True)
+
+    end, _ = await end_of(long)
+
+    assert isinstance(end, TimedOut)
+    assert end.detail.startswith(f"Agent 'Joker' was stopped in a call of tool 'step' {HELP}")
+    assert list(long.made.values()) == [1] * 3
+
+
+@pytest.mark.behaviour("run.long-steps")
+async def test_a_first_step_that_takes_too_long_is_not_made_again() -> None:
+    """There is nothing that another attempt could leave out."""
+    end, events = await end_of(cut_run({1: 9}, in_tool=False))
+
+    assert isinstance(end, TimedOut)
+    assert end.detail.startswith(f"Agent 'Joker' was stopped in a step {HELP}")
+    assert [event.kind for event in events] == ["accepted", "claimed", "timed_out"]

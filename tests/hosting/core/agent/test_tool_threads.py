@@ -1,23 +1,26 @@
 """Synchronous tools: in threads, bounded in number, in nobody's way, and logged when they outlive their run."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.core.agent.agent_loop import AgentLoop, Stop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import RunRequest
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner
+from tests.hosting.core.agent.attempts import GUARD_SECONDS, attempt
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
 
-GUARD_SECONDS = 5.0
-THREADS = 32
+THREADS = 4
 
 
 class Gate:
@@ -48,25 +51,11 @@ class Gate:
 
 
 @pytest.fixture
-def loop() -> Iterator[AgentLoop]:
-    """An agent loop with the default number of tool threads."""
-    loop = AgentLoop(THREADS)
-    yield loop
-    loop.close()
-
-
-@pytest.fixture
 def gate() -> Iterator[Gate]:
     """A gate that is open at the end, whatever happened."""
     gate = Gate()
     yield gate
     gate.opened.set()
-
-
-def attempt(message: str, run_id: str = "r-1", stop: Stop | None = None) -> Attempt:
-    """Return what one attempt needs."""
-    request = RunRequest(message=message)
-    return Attempt(run_id, "t", request, request_messages(request), [], session=None, stop=stop or Stop())
 
 
 def gated(gate: Gate, loop: AgentLoop) -> AgentRunner:
@@ -81,12 +70,12 @@ async def look_up(text: str) -> AgentResponse[Any]:
 
 
 @pytest.mark.behaviour("hosting.sync-tools-in-threads")
-async def test_two_hundred_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
-    """While 32 of them hold every tool thread, another agent looks its model's name up and answers."""
+async def test_forty_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
+    """While some of them hold every tool thread, another agent looks its model's name up and answers."""
     runner, other = gated(gate, loop), CountingAgent()
     other.work = look_up
 
-    runs = [asyncio.create_task(runner.run(attempt("tool gate", f"r-{n}"), 60)) for n in range(200)]
+    runs = [asyncio.create_task(runner.run(attempt("tool gate", run_id=f"r-{n}"), 60)) for n in range(40)]
     assert await asyncio.to_thread(gate.wait_for, THREADS)
     meanwhile = await asyncio.wait_for(AgentRunner(other, "Other", loop).run(attempt("hi"), 60), GUARD_SECONDS)
     gate.opened.set()
@@ -94,14 +83,13 @@ async def test_two_hundred_synchronous_tools_at_once_starve_nobody(loop: AgentLo
 
     assert isinstance(meanwhile, AgentAnswer)
     assert {outcome.response.text for outcome in outcomes if isinstance(outcome, AgentAnswer)} == {"tool said through"}
-    assert (len(outcomes), gate.most) == (200, THREADS)
+    assert (len(outcomes), gate.most) == (40, THREADS)
 
 
 @pytest.mark.behaviour("hosting.late-tools-told")
 async def test_a_run_past_its_time_says_that_its_tool_still_works(
     loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The outcome does not wait for the tool."""
     outcome = await asyncio.wait_for(gated(gate, loop).run(attempt("tool gate"), 0.2), GUARD_SECONDS)
 
     assert isinstance(outcome, AgentFailure)
@@ -112,38 +100,6 @@ async def test_a_run_past_its_time_says_that_its_tool_still_works(
     ]
 
 
-@pytest.mark.behaviour("hosting.late-tools-told")
-async def test_a_cancelled_run_says_the_same_of_its_own_tools_only(
-    loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Another run's tool at the same gate is not counted."""
-    runner, stop = gated(gate, loop), Stop()
-    other = asyncio.create_task(runner.run(attempt("tool gate", "r-2"), 60))
-    stopped = asyncio.create_task(runner.run(attempt("tool gate", "r-1", stop), 60))
-    assert await asyncio.to_thread(gate.wait_for, 2)
-
-    stop.request()
-    outcome = await asyncio.wait_for(stopped, GUARD_SECONDS)
-    gate.opened.set()
-
-    assert isinstance(outcome, AgentFailure)
-    assert outcome.error.code == "run_cancelled"
-    assert isinstance(await other, AgentAnswer)
-    assert ["1 of its" in warning for warning in warnings(caplog)] == [True]
-
-
-async def test_a_run_that_is_stopped_between_tools_says_nothing_of_them(
-    loop: AgentLoop, caplog: pytest.LogCaptureFixture
-) -> None:
-    """There is nothing that goes on."""
-    agent = AgentRunner(Agent(ScriptedClient(), "Do as told.", name="Joker"), "Joker", loop)
-
-    outcome = await asyncio.wait_for(agent.run(attempt("sleep 30"), 0.05), GUARD_SECONDS)
-
-    assert isinstance(outcome, AgentFailure)
-    assert warnings(caplog) == []
-
-
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return what the runner warned of."""
     return [
@@ -151,3 +107,50 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         for record in caplog.records
         if record.name == "hosting.core.agent.agent_runner" and record.levelno == logging.WARNING
     ]
+
+
+ROOT = Path(__file__).parents[4]
+COLLECTING = '''
+import gc, os, socket, threading, time
+from hosting.core.agent.agent_loop import AgentLoop
+
+class Held:
+    """Closed by the collector alone, which lets other threads run while it closes."""
+    def __init__(self):
+        self.itself, self.socket = self, socket.socket()
+    def __del__(self):
+        self.socket.close()
+
+async def nothing():
+    pass
+
+def start_threads():
+    while True:
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+
+loop = AgentLoop(1)
+loop.result_of(nothing())
+for _ in range(4):
+    threading.Thread(target=start_threads, daemon=True).start()
+gc.set_threshold(1, 1, 1)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    Held()
+    where = loop._where()
+print(where, gc.isenabled(), flush=True)
+os._exit(0)
+'''
+"""Names the line at which the loop is, again and again, while threads end and the collector closes sockets."""
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.names-who-blocked")
+def test_naming_the_line_that_blocks_never_stops_the_process() -> None:
+    """CPython 3.11.7 stood still for good in `sys._current_frames`, when the collector came by."""
+    ended = subprocess.run(
+        [sys.executable, "-c", COLLECTING], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert ended.stdout == "the processor, or for a thread that keeps it True\n"

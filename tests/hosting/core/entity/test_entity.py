@@ -13,7 +13,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from hosting.core.stores.contract import Append, StoredHead
-from hosting.core.thread.commands import ClaimRun, ClaimTerms, DeleteThread, DescribeThread
+from hosting.core.thread.commands import ClaimRun, ClaimTerms, DescribeThread
 from hosting.core.thread.events import Completed, Failed
 from hosting.errors import LogUnavailableError, NewerVersionError
 from state.codec import read
@@ -59,25 +59,8 @@ async def test_an_answer_recorded_before_a_crash_is_applied_by_the_next_delivery
     assert await bench.kinds(run_id) == ["accepted", "claimed", "completed"]
 
 
-@pytest.mark.behaviour("turn.applied-once")
-async def test_a_late_duplicate_finds_its_run_in_the_ledger(bench: Bench) -> None:
-    """Delivered again after other turns, also when its entries were trimmed: nothing is written twice."""
-    first = await bench.run("one")
-    second = await bench.run("two")
-    assert bench.state is not None
-    document = json.loads(bench.state)
-    document["data"]["conversationHistory"] = document["data"]["conversationHistory"][2:]
-    bench.state = json.dumps(document)
-
-    await bench.signal(first)
-
-    assert bench.places() == [second]
-    assert len(bench.agent.seen) == 2
-
-
 @pytest.mark.behaviour("turn.claims")
 async def test_the_claim_stands_in_the_log_before_the_agent_runs(bench: Bench) -> None:
-    """With the attempt's number and its deadline."""
     run_id = await bench.open("hi")
     during: list[list[str]] = []
     here = asyncio.get_running_loop()
@@ -215,28 +198,6 @@ async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Ben
     assert bench.agent.seen == []
 
 
-async def test_a_carried_request_is_run_and_answered_whole(bench: Bench) -> None:
-    """A call without a log of its own: the entity opens it, and the whole answer is the call's result."""
-    result = await bench.deliver({"message": "hi", "correlationId": "r-1", "orchestrationId": "o-1"}, signal=False)
-
-    assert (result["status"], result["response"], result["run_id"]) == ("success", "echo: hi", "r-1")
-    assert bench.entries()[0]["orchestrationId"] == "o-1"
-    assert await bench.kinds("r-1") == ["accepted", "claimed", "completed"]
-
-
-async def test_a_carried_request_that_fails_is_answered_with_its_problem(bench: Bench) -> None:
-    """In our words, with the ids."""
-
-    async def fail(text: str) -> AgentResponse[Any]:
-        raise ValueError("a secret")
-
-    bench.agent.work = fail
-    result = await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
-
-    assert (result["status"], result["error"]["code"], result["run_id"]) == ("failed", "run_failed", "r-1")
-    assert "secret" not in str(result)
-
-
 @pytest.mark.behaviour("turn.never-raises")
 @pytest.mark.parametrize(
     ("name", "value", "says"),
@@ -324,31 +285,6 @@ async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(b
     assert bench.entries()[1]["messages"][0]["contents"][0]["text"] == text[:-1] + "\ufffd"
 
 
-async def test_a_batch_of_several_operations_is_answered_in_its_order(bench: Bench) -> None:
-    """Each on the state that the one before left."""
-    operations = [
-        {"name": "run", "input": json.dumps(json.dumps({"message": word, "run_id": word})), "isSignal": False}
-        for word in ("one", "two")
-    ]
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": operations}
-
-    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
-
-    results = [json.loads(result["result"]) for result in answered["results"]]
-    assert [json.loads(result)["response"] for result in results] == ["echo: one", "echo: two"]
-    assert bench.agent.seen == [["one"], ["one", "echo: one", "two"]]
-
-
-async def test_the_completed_record_holds_the_entry_that_the_conversation_gets(bench: Bench) -> None:
-    """Word for word, with the count of messages after it."""
-    run_id = await bench.run("hi")
-
-    ending = await bench.terminal(run_id)
-    assert isinstance(ending, Completed)
-    assert ending.entry == bench.entries()[1]
-    assert ending.message_count == 2
-
-
 @pytest.mark.behaviour("service.versions")
 async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench) -> None:
     """The delivery is given back, until it comes to a process of that version."""
@@ -382,7 +318,6 @@ async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Ben
 
 @pytest.mark.behaviour("turn.store")
 async def test_a_document_that_is_ahead_of_its_log_is_not_stored_anew(bench: Bench) -> None:
-    """Nor one that nobody can read."""
     await bench.run("hi")
     other = Bench()
 
@@ -418,37 +353,3 @@ async def test_a_run_that_the_log_does_not_have_is_warned_of(
     assert len(bench.agent.seen) == asked
     if has_thread:
         assert bench.state == state
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_of_a_thread_whose_log_is_another_one_is_warned_of_too(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The document is ahead of this log, and stays."""
-    await bench.run("hi")
-    other = Bench()
-    other.state = bench.state
-
-    await other.signal("accepted-elsewhere")
-
-    other.loop.close()
-    assert len(warned(caplog)) == 1
-    assert other.state == bench.state
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_that_the_log_has_is_warned_of_in_no_state(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Delivered again, after a later one, after it failed, after a reset and after the thread was deleted."""
-    first = await bench.run("hi")
-    failed = await bench.run("fail")
-    for run_id in (first, failed):
-        await bench.signal(run_id)
-    await bench.reset()
-    await bench.signal(first)
-    await bench.signal(failed)
-    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
-    await bench.signal(first)
-    await bench.deliver({"logged": True}, name="delete")
-    await bench.signal(first)
-
-    assert warned(caplog) == []

@@ -44,18 +44,6 @@ async def test_a_reset_delivered_again_is_done_once(bench: Bench, is_committed: 
 
 
 @pytest.mark.behaviour("turn.reset")
-async def test_a_run_that_was_forgotten_is_not_applied_by_a_late_delivery(bench: Bench) -> None:
-    """It stands before the reset."""
-    run_id = await bench.run("one")
-    await bench.reset()
-
-    await bench.signal(run_id)
-
-    assert bench.places() == []
-    assert len(bench.agent.seen) == 1
-
-
-@pytest.mark.behaviour("turn.reset")
 async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> None:
     """It stays byte for byte: whoever wrote it may still read it."""
     bench.state = '{"schemaVersion":"9.0.0"}'
@@ -68,7 +56,6 @@ async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> 
 
 @pytest.mark.behaviour("turn.delete")
 async def test_a_late_second_delete_leaves_the_new_conversation_alone(bench: Bench) -> None:
-    """It is of another life of the thread."""
     await bench.run("one")
     await delete(bench)
     kept = await bench.run("two")
@@ -80,7 +67,6 @@ async def test_a_late_second_delete_leaves_the_new_conversation_alone(bench: Ben
 
 @pytest.mark.behaviour("turn.delete")
 async def test_a_delete_that_nobody_asked_the_log_for_changes_nothing(bench: Bench) -> None:
-    """The log decides."""
     run_id = await bench.run("one")
 
     await bench.deliver({"logged": True}, name="delete")
@@ -90,7 +76,6 @@ async def test_a_delete_that_nobody_asked_the_log_for_changes_nothing(bench: Ben
 
 @pytest.mark.behaviour("turn.delete")
 async def test_a_conversation_that_cannot_be_read_can_be_deleted(bench: Bench) -> None:
-    """To delete it nobody has to read it."""
     bench.state = "not even JSON"
 
     await delete(bench)
@@ -130,7 +115,6 @@ async def test_a_call_that_meets_a_deletion_under_way_has_it_gone_on_with(bench:
 @pytest.mark.parametrize("operation", ["reset", "delete"])
 @pytest.mark.parametrize("value", [None, 7, {}, {"position": "7", "logged": 1}, {"id": "a/b"}])
 async def test_an_order_that_names_nothing_of_the_log_is_refused(bench: Bench, operation: str, value: object) -> None:
-    """By a sentence; nothing is forgotten."""
     run_id = await bench.run("one")
 
     refused = await bench.deliver(value, name=operation, signal=False)

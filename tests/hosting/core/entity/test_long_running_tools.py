@@ -101,7 +101,6 @@ async def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(instanc
 @pytest.mark.behaviour("orchestrations.tools")
 @pytest.mark.parametrize("tool", ["report_status", "approve_report"])
 async def test_an_instance_that_a_model_made_up_is_told_as_the_tools_failure(instances: Instances, tool: str) -> None:
-    """The run goes on."""
     assert "Error" in await received(instances, f"call {tool} report_id=made-up")
 
 
@@ -136,7 +135,6 @@ async def test_a_call_that_is_made_again_starts_nothing() -> None:
 
 @pytest.mark.behaviour("orchestrations.tools")
 async def test_what_cannot_be_sent_is_refused() -> None:
-    """Before the engine is asked."""
     client = NotedClient()
     tools = tools_of(client)
     await tools.start("report", instance_id="mine")
@@ -159,7 +157,6 @@ async def test_what_cannot_be_sent_is_refused() -> None:
 
 @pytest.mark.behaviour("orchestrations.tools")
 async def test_a_thread_may_wait_for_the_same() -> None:
-    """Method by method."""
     client = NotedClient()
     blocking = tools_of(client).blocking
 
@@ -173,6 +170,5 @@ async def test_a_thread_may_wait_for_the_same() -> None:
 
 @pytest.mark.behaviour("orchestrations.tools")
 def test_a_host_without_orchestrations_says_so() -> None:
-    """Where no function with a durable client runs."""
     with pytest.raises(LookupError, match="in a Functions app they can"):
         _ = ToolCall("Clerk", "t", "r-1", "r-1-1.call").orchestrations

@@ -23,12 +23,12 @@ from tests.support.archives import sqlite_archive
 from tests.support.direct import DirectHost
 
 THREAD = "/api/agents/Joker/threads/t"
-TURNS = 30
+TURNS = 20
 
 
 @dataclass(frozen=True)
 class LongThread:
-    """An app of one thread of thirty turns, most of them archived."""
+    """An app of one thread of many turns, most of them archived."""
 
     archive: Archive
     host: DirectHost
@@ -74,9 +74,22 @@ def positions(page: dict[str, Any]) -> list[int]:
     return [entry["position"] for entry in page["entries"]]
 
 
+WINDOWS: list[tuple[dict[str, object], list[int], bool]] = [
+    ({"after": 3, "before": 7}, [4, 5, 6], False),
+    ({"limit": 2, "before": 7}, [1, 2], True),
+    ({"limit": 2 * TURNS}, list(range(1, 2 * TURNS + 1)), False),
+    ({"limit": 2 * TURNS - 1}, list(range(1, 2 * TURNS)), True),
+    ({"after": 2 * TURNS}, [], False),
+    ({"before": 1}, [], False),
+    ({"after": 9, "before": 5}, [], False),
+    ({"after": 2 * TURNS - 3, "order": "desc"}, [2 * TURNS, 2 * TURNS - 1, 2 * TURNS - 2], False),
+]
+
+
 @pytest.mark.behaviour("archive.one-conversation")
-async def test_pages_go_through_the_archive_into_the_document_from_either_end(thread: LongThread) -> None:
-    """Each entry once, in its place, with its own text."""
+@pytest.mark.behaviour("archive.counts-all")
+async def test_whoever_reads_a_long_thread_cannot_tell_what_is_archived(thread: LongThread) -> None:
+    """Pages from either end, windows, the counts of the thread, and its export."""
     forwards, backwards = [], []
     page = await thread.page(limit=7)
     while page["entries"]:
@@ -86,82 +99,23 @@ async def test_pages_go_through_the_archive_into_the_document_from_either_end(th
     while page["entries"]:
         backwards += page["entries"]
         page = await thread.page(limit=7, order="desc", before=positions(page)[-1])
-
-    assert [entry["position"] for entry in forwards] == list(range(1, 2 * TURNS + 1))
-    assert forwards == backwards[::-1]
-    assert [entry["run_id"] for entry in forwards] == [run_id for run_id in thread.run_ids for _ in range(2)]
-    texts = [entry["messages"][0]["contents"][0]["text"] for entry in forwards]
-    assert texts == [output for number in range(TURNS) for output in (f"m{number}", f"echo: m{number}")]
-    assert host_of(read(thread.stored)).archived.entries > TURNS
-
-
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_windows_are_cut_by_position(thread: LongThread) -> None:
-    """Wherever the entries are."""
-    windows: list[tuple[dict[str, object], list[int], bool]] = [
-        ({"after": 3, "before": 7}, [4, 5, 6], False),
-        ({"limit": 2, "before": 7}, [1, 2], True),
-        ({"limit": 60}, list(range(1, 61)), False),
-        ({"limit": 59}, list(range(1, 60)), True),
-        ({"after": 60}, [], False),
-        ({"before": 1}, [], False),
-        ({"after": 9, "before": 5}, [], False),
-        ({"after": 57, "order": "desc"}, [60, 59, 58], False),
-    ]
-
-    pages = [await thread.page(**query) for query, _, _ in windows]
-
-    assert [(positions(page), page["has_more"]) for page in pages] == [window[1:] for window in windows]
-
-
-@pytest.mark.behaviour("archive.counts-all")
-async def test_a_thread_tells_the_counts_of_the_whole_conversation(thread: LongThread) -> None:
-    """And when it began."""
+    windows = [await thread.page(**query) for query, _, _ in WINDOWS]
     received = (await thread.http.get(THREAD)).json()
-    first = (await thread.page(limit=1))["entries"][0]
-
-    assert received["message_count"] == 2 * TURNS
-    assert received["usage"] == {
-        "input_token_count": 3 * TURNS,
-        "output_token_count": 4 * TURNS,
-        "total_token_count": 7 * TURNS,
-    }
-    assert received["created_at"] == first["created_at"]
-    assert received["size_bytes"] < 4096
-
-
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_an_export_is_one_document_with_every_entry(thread: LongThread) -> None:
-    """It reads as a conversation that never had an archive."""
     exported = (await thread.http.get(f"{THREAD}/export")).json()["conversation"]
 
-    history = exported["data"]["conversationHistory"]
-    assert [entry["correlationId"] for entry in history] == [run_id for run_id in thread.run_ids for _ in range(2)]
+    runs = [run_id for run_id in thread.run_ids for _ in range(2)]
+    assert host_of(read(thread.stored)).archived.entries > TURNS
+    assert [entry["position"] for entry in forwards] == list(range(1, 2 * TURNS + 1))
+    assert forwards == backwards[::-1]
+    assert [entry["run_id"] for entry in forwards] == runs
+    texts = [entry["messages"][0]["contents"][0]["text"] for entry in forwards]
+    assert texts == [text for number in range(TURNS) for text in (f"m{number}", f"echo: m{number}")]
+    assert [(positions(window), window["has_more"]) for window in windows] == [row[1:] for row in WINDOWS]
+    assert (received["message_count"], received["created_at"]) == (2 * TURNS, forwards[0]["created_at"])
+    assert list(received["usage"].values()) == [3 * TURNS, 4 * TURNS, 7 * TURNS]
+    assert received["size_bytes"] < 4096
+    assert [entry["correlationId"] for entry in exported["data"]["conversationHistory"]] == runs
     assert host_of(read(json.dumps(exported))).archived.entries == 0
-    assert exported["data"]["extensionData"]["durableAgentHost"].keys() == {"applied", "log"}
-
-
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_a_deleted_thread_begins_anew(thread: LongThread) -> None:
-    """Nothing of the archive is shown to what is said since."""
-    assert (await thread.http.delete(THREAD)).status_code == 204
-    await thread.ask("anew")
-
-    page = await thread.page()
-    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_a_reset_thread_counts_its_entries_anew(thread: LongThread) -> None:
-    """From position 1."""
-    assert (await thread.http.post(f"{THREAD}/reset")).status_code == 204
-    for number in range(TURNS):
-        await thread.ask(f"n{number}")
-
-    page = await thread.page(limit=2)
-    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["n0", "echo: n0"]
-    assert positions(page) == [1, 2]
 
 
 @pytest.mark.behaviour("archive.one-conversation")
@@ -182,7 +136,7 @@ async def test_readers_and_turns_at_once_see_one_conversation(thread: LongThread
 
 @pytest.mark.behaviour("archive.tells-what-is-missing")
 async def test_an_archive_that_lost_something_says_so_and_runs_go_on(thread: LongThread) -> None:
-    """503, with the position; a page of what is there is still read."""
+    """503, with the position; a page of what is there is still read. A deleted thread begins anew."""
     await thread.archive.erase(epoch_store_key("agenthub", Address.of("Joker", "t"), 0))
 
     lost = await thread.http.get(f"{THREAD}/messages")
@@ -190,5 +144,9 @@ async def test_an_archive_that_lost_something_says_so_and_runs_go_on(thread: Lon
 
     assert (lost.status_code, lost.json()["code"]) == (503, "archive_incomplete")
     assert "lacks entry 1 of" in lost.json()["detail"]
-    assert positions(newest) == [60, 59]
+    assert positions(newest) == [2 * TURNS, 2 * TURNS - 1]
     assert (await thread.ask("on"))["message_count"] == 2 * TURNS + 2
+    assert (await thread.http.delete(THREAD)).status_code == 204
+    await thread.ask("anew")
+    page = await thread.page()
+    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]

@@ -1,21 +1,39 @@
 """The proxy itself: what a call sends, what it refuses, how an answer is read. No host."""
 
-from typing import Any
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Never
 
 import pytest
-from agent_framework import AgentSession, Content, Message
+from agent_framework import (
+    AgentResponse,
+    AgentSession,
+    Content,
+    Message,
+    UsageDetails,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+)
 from msgspec.structs import replace
 from pydantic import BaseModel, field_validator
 
-from hosting.core.entity.called_run import AgentRunError
-from hosting.core.entity.proxy import DurableAgentSession
-from hosting.core.request.contents import limits_of
+from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, read_answer
+from hosting.core.entity.proxy import DurableAgent, DurableAgentSession
+from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.thread.messages import request_messages
-from hosting.errors import HostingError
+from hosting.errors import HostingError, InvalidFieldError
 from hosting.options import Retry
 from hosting.settings import read_settings
+from hosting.tools import current
+from tests.support.bench import Bench
+from tests.support.context_reader import context_reader
 from tests.support.noted import noting_agent
+from tests.support.owned_app import OwnedApp
 
 LIMITS = limits_of(None, read_settings({"AGENT_CALLER_ROLES": "user, system"}))
 PICTURE = Content.from_data(b"dots", "image/png")
@@ -82,7 +100,6 @@ def test_the_entity_reads_the_messages_that_were_given(given: Any, messages: lis
     ],
 )
 def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str) -> None:
-    """By the entity, whoever carries them."""
     with pytest.raises(HostingError) as refused:
         carried_request({"message": "b", "earlier": earlier}, LIMITS)
 
@@ -151,16 +168,6 @@ def test_a_wrong_call_is_refused_and_nothing_is_sent(given: dict[str, Any], says
     assert orchestration.calls == []
 
 
-@pytest.mark.behaviour("orchestrations.refused-at-the-call")
-@pytest.mark.parametrize("thread_id", ["a/b", "x" * 513, "..", "a\n"])
-def test_a_session_of_an_id_that_no_thread_has_is_refused(thread_id: str) -> None:
-    """Neither one of ours nor one of another package's; whether that stands there, its entity knows."""
-    agent, _ = noting_agent()
-
-    with pytest.raises(HostingError, match="is not valid"):
-        agent.get_session(thread_id)
-
-
 @pytest.mark.behaviour("orchestrations.structured")
 def test_a_model_is_sent_as_its_schema_and_its_instance_comes_back() -> None:
     """Whether it is given by its own name or among the options."""
@@ -173,7 +180,6 @@ def test_a_model_is_sent_as_its_schema_and_its_instance_comes_back() -> None:
 
 @pytest.mark.behaviour("orchestrations.structured")
 def test_a_value_that_the_model_refuses_is_a_failed_run() -> None:
-    """The place is named, the answer is not quoted."""
     agent, _ = noting_agent()
     noted = agent.run("hi", response_format=City)
 
@@ -194,3 +200,146 @@ def test_a_call_s_own_retry_counts_before_that_of_the_proxy() -> None:
 
     requests = [carried_request(noted.fields, LIMITS) for noted in carried]
     assert [request.retry and request.retry.attempts for request in requests] == [2, 5, None]
+
+
+CALL = AgentCall("Joker", "t", "run-1", ResultFormat())
+
+
+def with_tools() -> AgentResponse[Any]:
+    """A response of several messages and kinds of contents."""
+    asks = Content.from_function_call("c-1", "look", arguments={"city": "Paris"})
+    looked = Content.from_function_result("c-1", result="sunny")
+    return AgentResponse(
+        messages=[
+            Message("assistant", [Content.from_text_reasoning(text="look first"), asks]),
+            Message("tool", [looked]),
+            Message("assistant", ["It is sunny."], author_name="Joker", message_id="m-1"),
+        ],
+        response_id="r-1",
+        created_at="2026-01-01T00:00:00Z",
+        finish_reason="stop",
+        usage_details=UsageDetails(input_token_count=3, output_token_count=4, total_token_count=7),
+        additional_properties={"cost": 1},
+    )
+
+
+@pytest.mark.behaviour("orchestrations.response")
+async def test_a_call_gives_the_whole_response_as_the_agent_gave_it() -> None:
+    """Contents, names, usage, finish reason and properties; the ids are added."""
+    bench = Bench()
+
+    async def work(_: str) -> AgentResponse[Any]:
+        return with_tools()
+
+    bench.agent.work = work
+    result = await bench.deliver({"message": "hi", "correlationId": "run-1"}, signal=False)
+    given = read_answer(CALL, json.dumps(result)).to_dict()
+
+    ids = {"run_id": "run-1", "thread_id": "t"}
+    assert given == {**with_tools().to_dict(), "additional_properties": {"cost": 1, **ids}}
+
+
+@pytest.mark.behaviour("orchestrations.message")
+async def test_several_messages_of_one_call_are_one_request_of_the_conversation() -> None:
+    """The agent is sent them in order; the next run sees them, and their entry holds each."""
+    bench = Bench()
+    output = [{"message": "one"}, {"message": "two", "contents": [{"$type": "text", "text": "three"}]}]
+    await bench.deliver({"message": "four", "earlier": output, "correlationId": "run-1"}, signal=False)
+    result = await bench.deliver({"message": "five", "correlationId": "run-2"}, signal=False)
+
+    request = bench.entries()[0]
+    texts = [[content["text"] for content in message["contents"]] for message in request["messages"]]
+    assert texts == [["one"], ["two", "three"], ["four"]]
+    assert bench.agent.seen == [["one", "two three", "four"], ["one", "two three", "four", "echo: four", "five"]]
+    assert result["message_count"] == 6
+
+
+@pytest.mark.behaviour("orchestrations.failed-run")
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        {"status": "success"},
+        "no json",
+        "[]",
+        '{"status": "success"}',
+        '{"entry": {}}',
+        '{"entry": {"$type": "x"}}',
+    ],
+)
+def test_a_result_that_is_no_run_s_end_is_told_as_refused(result: Any) -> None:
+    with pytest.raises(AgentRunError) as failed:
+        read_answer(CALL, result)
+
+    assert failed.value.code == "refused"
+
+
+CONTEXT = {"tenant": "a"}
+
+
+class Noting:
+    """A caller that keeps what the proxy has it send."""
+
+    orchestration_id = "o-1"
+
+    def new_id(self) -> str:
+        """Return the same id each time."""
+        return "0" * 32
+
+    def call(self, call: AgentCall, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what would be sent, as the engine keeps it."""
+        return dict(json.loads(json.dumps(fields)))
+
+
+def limits() -> Limits:
+    """Return the limits of an entity of a plain app."""
+    return limits_of(None, read_settings({}))
+
+
+@pytest.mark.behaviour("context.carried")
+def test_an_orchestration_carries_them_in_its_call() -> None:
+    sent = DurableAgent("Clerk", "", Noting()).run(
+        "hello", context=CONTEXT, metadata={"ticket": 7}, thread_metadata={"team": "red", "old": None}
+    )
+    request = carried_request(sent, limits())
+
+    assert (request.context, request.metadata) == (CONTEXT, {"ticket": 7})
+    assert request.thread_metadata == {"team": "red", "old": None}
+    assert not DurableAgent("Clerk", "", Noting()).run("hello").keys() & {"context", "metadata", "thread_metadata"}
+
+
+@pytest.mark.behaviour("context.carried")
+@pytest.mark.parametrize(
+    "wrong", [{"context": {"a": object()}}, {"context": {"a": "x" * 20_000}}, {"metadata": {"a": []}}]
+)
+def test_a_wrong_one_is_refused_where_the_call_is_made(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidFieldError):
+        DurableAgent("Clerk", "", Noting()).run("hello", **wrong)
+
+
+@pytest.mark.behaviour("context.carried")
+async def test_the_executors_of_a_workflow_and_their_agents_read_it() -> None:
+    noted: list[str] = []
+    reader = context_reader(noted.append)
+
+    def flow() -> Workflow:
+        @executor(id="first")
+        async def first(text: str, context: WorkflowContext[str]) -> None:
+            noted.append(f"executor {json.dumps(current().context)}")
+            await context.send_message(f"call show {text}")
+
+        @executor(id="last")
+        async def last(text: str, context: WorkflowContext[Never, str]) -> None:
+            await context.yield_output((await reader.run(text)).text)
+
+        return WorkflowBuilder(name="Flow", start_executor=first).add_edge(first, last).build()
+
+    app = OwnedApp(workflows=[flow])
+    body = {"message": "1", "thread_id": "w", "context": CONTEXT, "metadata": {"ticket": 7}}
+    async with app.http:
+        answer = await app.ask("ada", "POST", "/api/workflows/Flow/run", json=body)
+
+    assert (answer.status_code, answer.json()["metadata"]) == (200, {"ticket": 7}), answer.text
+    assert [note for note in noted if not note.startswith("model ")] == [
+        f"{name} {json.dumps(CONTEXT)}" for name in ("executor", "middleware", "provider", "tool")
+    ]

@@ -10,14 +10,11 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.time_limits import TimeLimit
 from hosting.core.entity.batch import Batch, Done, Operation
 from hosting.core.entity.thread_entity import UnfinishedError
 from hosting.core.hooks import Signal
 from hosting.core.thread.commands import ClaimRun, ClaimTerms
-from hosting.core.thread.events import Completed
 from tests.support.bench import ADDRESS, Bench
-from tests.support.long_run import LongRun
 
 GUARD_SECONDS = 5.0
 
@@ -59,7 +56,6 @@ async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_
 
 @pytest.mark.behaviour("service.lost-runs")
 async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(bench: Bench) -> None:
-    """By the operation that is told so."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 3600}))
     while "cancel_requested" not in await bench.kinds("r2"):
         await asyncio.wait((operation,), timeout=0.01)
@@ -70,11 +66,10 @@ async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(
 
 
 @pytest.mark.behaviour("service.lost-runs")
-@pytest.mark.parametrize("queued", [-1, 1e300, math.nan, "3600", None, [3600], {"a": 1}])
+@pytest.mark.parametrize("queued", [-1, math.nan, "3600"])
 async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queued: Any) -> None:
-    """Whoever may send signals may send such ones."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": queued}))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.01)
 
     await bench.services.drain(0.0)
 
@@ -85,7 +80,6 @@ async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queu
 
 @pytest.mark.behaviour("service.leave")
 async def test_a_call_is_delivered_again_when_its_process_is_to_end(bench: Bench) -> None:
-    """Whoever called is answered by nobody else."""
     order = {"message": "hi", "correlationId": "r3"}
     operation = asyncio.ensure_future(answered(bench, order, is_signal=False))
     await asyncio.sleep(0.01)
@@ -109,16 +103,3 @@ async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> No
 
     assert [signal.value["run_id"] for signal in done.signals] == [run_id]
     assert bench.agent.seen == []
-
-
-@pytest.mark.behaviour("hosting.run-limit-per-agent")
-@pytest.mark.parametrize("seconds", [375, 86_400])
-async def test_the_longest_attempt_that_is_allowed_is_begun_by_an_entity(seconds: int) -> None:
-    """Between its limit and the function's there is time to read its thread, too."""
-    long = LongRun(1, TimeLimit(seconds, 400))
-
-    run = await long.run()
-    long.loop.close()
-
-    assert (run.attempts, long.operations) == (1, 1)
-    assert isinstance(run.end, Completed)

@@ -57,18 +57,6 @@ async def test_nothing_is_left_of_a_thread_behind_its_days(bench: Bench) -> None
 
 
 @pytest.mark.behaviour("erasure.forgotten")
-async def test_a_tombstone_is_kept_for_its_days(bench: Bench) -> None:
-    """A receipt is read for so long."""
-    bench.attachments.ago_seconds = (DAYS - 1) * DAY_SECONDS
-    await bench.run("one")
-    await delete(bench)
-
-    await sweep(bench)
-
-    assert (await bench.services.log.head(ADDRESS)).state == "deleted"
-
-
-@pytest.mark.behaviour("erasure.forgotten")
 async def test_an_erasure_whose_commit_was_lost_is_forgotten_like_any(bench: Bench) -> None:
     """The process may die between the tombstone and what is put for the sweep."""
     await bench.run("one")
@@ -87,7 +75,6 @@ async def test_an_erasure_whose_commit_was_lost_is_forgotten_like_any(bench: Ben
 
 @pytest.mark.behaviour("erasure.forgotten")
 async def test_a_thread_that_lives_again_keeps_its_log_until_it_is_deleted_again(bench: Bench) -> None:
-    """The sweep looks for it no more meanwhile."""
     await bench.run("one")
     await delete(bench)
     kept = await bench.run("two")

@@ -63,16 +63,6 @@ async def test_what_a_conflict_or_a_crash_left_goes_after_some_hours(
     assert await trim(bench) == ([*LEFT] if is_kept else [])
 
 
-async def test_what_was_left_and_is_put_again_stays_as_long_again(bench: Bench) -> None:
-    """Whoever puts it is about to refer to it."""
-    await bench.run("one")
-    await bench.attachments.put(PLACE, LEFT)
-    bench.attachments.ago_seconds = 0.0
-    await bench.attachments.put(PLACE, LEFT)
-
-    assert await trim(bench) == [*LEFT]
-
-
 async def test_what_the_log_or_the_document_refers_to_stays(bench: Bench) -> None:
     """A request and its end that are too large for the log, and the picture that the document refers to."""
     await show(bench)
@@ -84,7 +74,6 @@ async def test_what_the_log_or_the_document_refers_to_stays(bench: Bench) -> Non
 
 
 async def test_what_an_archived_entry_refers_to_stays(bench: Bench) -> None:
-    """Also when its run is trimmed from the log."""
     await show(bench)
     for number in range(12):
         await bench.run(f"{number} ".ljust(300, "x"))

@@ -37,7 +37,6 @@ def bench() -> Iterator[Bench]:
 @pytest.mark.behaviour("http.carried-fields")
 @pytest.mark.parametrize("name", ["response_format", "responseFormat"])
 async def test_a_carried_request_may_ask_for_a_format_and_bring_contents(bench: Bench, name: str) -> None:
-    """As over HTTP; the caller gets the value."""
     answer = await bench.deliver({**PEERS, "message": "see", "contents": [picture()]}, signal=False)
     formatted = await bench.deliver(
         {"message": 'say {"a": 1}', "correlationId": "r-2", name: {"required": ["a"]}}, signal=False
@@ -64,7 +63,6 @@ async def test_nothing_that_a_model_answers_becomes_an_object_of_the_sdk(bench: 
 
 @pytest.mark.behaviour("http.carried-fields")
 async def test_a_carried_request_may_switch_tools_off(bench: Bench) -> None:
-    """The field of the other packages is read."""
     fields = {"message": "tool thread_name", "enable_tool_calls": False}
 
     assert (await bench.deliver(fields, signal=False))["response"] == "echo: tool thread_name"
@@ -97,17 +95,6 @@ async def test_what_is_not_served_is_refused_by_a_sentence_and_runs_nothing(
     assert bench.entries() == []
 
 
-async def test_a_role_that_settings_allow_is_spoken_in() -> None:
-    """By default a caller speaks as the user only."""
-    bench = Bench(scripted_agent("Joker"), {"AGENT_CALLER_ROLES": "user, system"})
-
-    result = await bench.deliver({"message": "see", "role": "system"}, signal=False)
-    bench.loop.close()
-
-    assert result["response"] == "system text:see"
-    assert bench.entries()[0]["messages"][0]["role"] == "system"
-
-
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("signal", [True, False], ids=["signalled", "called"])
 async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
@@ -123,19 +110,6 @@ async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first
 
     assert "contents[0].uri must look like data:image/png;base64" in refused["refused"]
     assert answered["response"] == "echo: hi"
-
-
-@pytest.mark.behaviour("http.bounded-parsing")
-@pytest.mark.parametrize("text", ["[" * 1_000_000, '"' + "\\" * 999_999, "1" * 1_000_000, '{"message": "hi"', "\x00"])
-async def test_an_input_that_is_no_json_is_refused_and_not_delivered_again(bench: Bench, text: str) -> None:
-    """The host delivers again what raises, at every start, for ever; so this does not raise."""
-    item = {"name": "run", "input": text, "isSignal": True, "id": "1"}
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [item]}
-
-    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
-
-    assert [result["isError"] for result in answered["results"]] == [True]
-    assert answered["entityExists"] is False
 
 
 @pytest.mark.behaviour("options.doors")
@@ -155,18 +129,3 @@ async def test_a_call_that_is_delivered_again_after_a_deployment_with_other_boun
     assert json.loads(first["response"]) == {"temperature": 1.5, "seed": 3}
     assert (again["response"], again["ignored"]) == (first["response"], ["options.top_p"])
     assert other == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}
-
-
-@pytest.mark.behaviour("options.doors")
-async def test_a_call_without_an_orchestration_is_refused_by_the_bounds_of_now() -> None:
-    """Its id may be of another request, so nothing of that one is answered."""
-    bench = Bench(obedient(), model_options={"temperature": (0, 2)})
-    call = {"message": "hello", "correlationId": "r-1", "options": {"temperature": 1.5}}
-
-    await bench.deliver(call, signal=False)
-    bench.model_options = {"temperature": (0, 1)}
-    bench.restart()
-    again = await bench.deliver(call, signal=False)
-    bench.loop.close()
-
-    assert again == {"refused": "The field 'options.temperature' is '1.5' and must be a number from 0 to 1."}

@@ -1,25 +1,28 @@
 """Pictures and files in a request: `contents` over HTTP."""
 
-import asyncio
 import base64
-import re
+from types import SimpleNamespace
+from typing import Any
 
-import jsonschema_rs
 import pytest
 
-from hosting.core.request.contents import NOT_BLANK
+from hosting.app import AgentFunctionApp
+from hosting.core.request.contents import limits_of, model_inputs, read_contents
+from hosting.errors import ConfigurationError, UnsupportedContentError
+from hosting.offline.model import OfflineChatClient
+from hosting.settings import read_settings
 from tests.hosting.core.request.bad_contents import PICTURE, picture
+from tests.support.bench import CountingAgent
 from tests.support.carriers import Api
 
-RUN = "/api/agents/Joker/run"
 REFERENCE = {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png"}
 TEXT = {"$type": "text", "text": "and this?"}
 
 
 @pytest.mark.behaviour("http.contents")
-async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(api: Api) -> None:
+async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(direct: Api) -> None:
     """In their order and with their names, and the answer repeats the text of the request."""
-    answer = (await api.ask("see", contents=[picture(name="a b.png"), TEXT, REFERENCE])).json()
+    answer = (await direct.ask("see", contents=[picture(name="a b.png"), TEXT, REFERENCE])).json()
 
     assert answer["message"] == "see"
     assert answer["response"] == f"user text:see data:a b.png:{PICTURE} text:and this? uri:https://example.com/a.png"
@@ -27,64 +30,85 @@ async def test_a_message_with_contents_reaches_the_model_as_one_message_text_fir
 
 
 @pytest.mark.behaviour("http.contents")
-async def test_contents_alone_are_a_message(api: Api) -> None:
-    """Several texts are one message of several contents."""
-    answer = await api.http.post(RUN, json={"contents": [{"$type": "text", "text": "see"}, picture(), TEXT]})
-
-    assert (answer.status_code, answer.json()["message"]) == (200, "")
-    assert answer.json()["response"] == f"user text:see data:{PICTURE} text:and this?"
-
-
-@pytest.mark.behaviour("http.contents")
-async def test_contents_are_kept_in_the_conversation_in_stored_form(api: Api) -> None:
+async def test_contents_are_kept_in_the_conversation_in_stored_form(direct: Api) -> None:
     """The media type is filled in and in lower case; later turns send the picture again."""
     shouted = picture(uri=PICTURE.replace("image/png", "IMAGE/PNG"))
-    thread = (await api.ask("see", contents=[shouted, REFERENCE])).json()["thread_id"]
+    thread = (await direct.ask("see", contents=[shouted, REFERENCE])).json()["thread_id"]
 
-    request, _ = await api.entries(thread)
+    request, _ = await direct.entries(thread)
 
     assert request["messages"][0]["contents"] == [
         {"$type": "text", "text": "see"},
         {**shouted, "mediaType": "image/png"},
         REFERENCE,
     ]
-    assert (await api.ask("count", thread_id=thread)).json()["response"] == "3"
+    assert (await direct.ask("count", thread_id=thread)).json()["response"] == "3"
 
 
 @pytest.mark.behaviour("http.contents-limits")
-async def test_a_picture_of_the_largest_size_is_taken(api: Api) -> None:
+async def test_a_picture_of_the_largest_size_is_taken(direct: Api) -> None:
     """The limit is of the data URI, because that is what the conversation keeps."""
     head = "data:image/png;base64,"
     largest = head + base64.b64encode(b"\0" * ((262_144 - len(head)) // 4 * 3)).decode()
 
-    answer = await api.ask("look", contents=[picture(uri=largest)])
+    answer = await direct.ask("look", contents=[picture(uri=largest)])
 
     assert (answer.status_code, len(largest) > 262_140) == (200, True)
 
 
-@pytest.mark.behaviour("http.references-are-not-fetched")
-async def test_nothing_leaves_the_process_for_an_address_in_a_request(api: Api) -> None:
-    """Neither for a picture by reference nor for what a schema calls itself or refers to."""
-    callers: list[str] = []
-
-    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        callers.append("somebody")
-        writer.close()
-
-    async with await asyncio.start_server(note, "127.0.0.1", 0) as server:
-        here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x"
-        named = {"$id": here, "$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}
-        answer = await api.ask('say "hi"', contents=[{**REFERENCE, "uri": here}], response_format=named)
-        refused = await api.ask('say "hi"', response_format={"$ref": here})
-
-    assert (answer.status_code, answer.json()["value"], refused.status_code) == (200, "hi", 400)
-    assert callers == []
+PDF = {"$type": "data", "uri": "data:application/pdf;base64,aGk="}
+FILE = {"$type": "hostedFile", "fileId": "f-1"}
 
 
-def test_the_schema_takes_a_text_for_blank_where_python_does() -> None:
-    """In every language: a schema's patterns are ECMAScript's, and readers have their own."""
-    compiled, in_python = jsonschema_rs.validator_for(NOT_BLANK), re.compile(NOT_BLANK["pattern"])
-    characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
+@pytest.mark.behaviour("http.model-inputs")
+@pytest.mark.parametrize(
+    ("agent", "setting", "names"),
+    [
+        (SimpleNamespace(), "image/*, audio/wav", ("image/*", "audio/wav")),
+        (SimpleNamespace(client=SimpleNamespace(MODEL_INPUTS=("text",))), "image/*", ("text",)),
+        (SimpleNamespace(client=SimpleNamespace(MODEL_INPUTS=())), "image/*", ()),
+        (SimpleNamespace(MODEL_INPUTS=("hostedFile",), client=OfflineChatClient()), "image/*", ("hostedFile",)),
+        (SimpleNamespace(client=OfflineChatClient()), "image/*", ("text",)),
+    ],
+)
+def test_the_agent_goes_before_its_client_before_the_setting(agent: Any, setting: str, names: Any) -> None:
+    """Whoever knows best; the offline model takes text only."""
+    assert model_inputs(agent, setting).names == names
 
-    assert [one for one in characters if compiled.is_valid(one) != bool(one.strip())] == []
-    assert [one for one in characters if bool(in_python.search(one)) != bool(one.strip())] == []
+
+@pytest.mark.behaviour("http.model-inputs")
+@pytest.mark.parametrize(
+    ("setting", "content"),
+    [("application/pdf", PDF), ("application/*", PDF), ("*/*", PDF), ("image/*,hostedFile", FILE)],
+)
+def test_what_is_declared_is_taken(setting: str, content: dict[str, str]) -> None:
+    limits = limits_of(None, read_settings({"AGENT_MODEL_INPUTS": setting}))
+
+    assert [item["$type"] for item in read_contents([content], limits)] == [content["$type"]]
+
+
+@pytest.mark.behaviour("http.model-inputs")
+@pytest.mark.parametrize(("setting", "content"), [("text", PDF), ("image/*", PDF), ("*/*", FILE), ("text", FILE)])
+def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: dict[str, str]) -> None:
+    """A client that cannot take it might drop it silently."""
+    limits = limits_of(None, read_settings({"AGENT_MODEL_INPUTS": setting}))
+
+    with pytest.raises(UnsupportedContentError) as refused:
+        read_contents([content], limits)
+
+    assert "the model of this agent takes text" in refused.value.detail
+
+
+@pytest.mark.parametrize(("names", "wrong"), [("image/*", "image/*"), (["image/*", "pictures"], "pictures")])
+def test_a_declaration_that_is_none_is_refused_at_start_up(names: Any, wrong: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        AgentFunctionApp(agents=[agent_with(names)], environ={"AGENT_LOG": "memory"})
+
+    assert refused.value.detail.startswith(f"MODEL_INPUTS of CountingAgent has {wrong!r}. List media types such as")
+
+
+def agent_with(names: Any) -> CountingAgent:
+    """Return an agent that declares these inputs."""
+    agent = CountingAgent()
+    agent.MODEL_INPUTS = names  # type: ignore[attr-defined]
+    return agent

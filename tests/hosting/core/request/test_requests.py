@@ -8,7 +8,9 @@ import pytest
 
 from hosting.core.request.contents import limits_of
 from hosting.core.thread.run_request import StartRun
-from hosting.http.run_call import RawRequest, RunCall, Wanted, parse_run
+from hosting.errors import UnsupportedMediaTypeError
+from hosting.http.answer_form import answer_form
+from hosting.http.run_call import RawRequest, RunCall, Wanted, body_form, parse_run
 from hosting.ports import Wait
 from hosting.settings import read_settings
 
@@ -34,7 +36,6 @@ def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = N
 )
 @pytest.mark.parametrize("name", ["wait_for_response", "waitForResponse"])
 def test_a_wait_is_written_in_many_ways(name: str, value: Any, waits: bool) -> None:
-    """True and false as JSON, as numbers and as texts."""
     assert call(**{name: value}).wait.answer is waits
 
 
@@ -47,7 +48,6 @@ def test_the_switch_of_tools_is_written_in_as_many_ways(value: Any, are_run: boo
 
 
 def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
-    """The order in which refusals are decided."""
     prefer, query = {"prefer": "respond-async"}, {"waitForResponse": "no"}
     header = {**prefer, "x-ms-wait-for-response": "yes"}
 
@@ -108,13 +108,6 @@ def test_a_reader_of_events_waits_until_the_end(prefer: str) -> None:
     assert call({"accept": "text/event-stream", "prefer": prefer}).wait == Wait(math.inf)
 
 
-def test_a_reader_of_events_that_does_not_wait_is_answered_at_once() -> None:
-    """With the run's addresses, where it finds the events that are written all the same."""
-    read = parsed({"accept": "text/event-stream"}, wait_for_response=False)
-
-    assert (read.wanted.form, read.wanted.wait.answer, read.start.streams) == ("json", False, True)
-
-
 @pytest.mark.behaviour("http.json-without-its-type")
 @pytest.mark.parametrize(
     "text", ["{}", '{"name": "Ada"}', '{"role": "user", "name": "Ada"}', '{"message": ', '["message"]', "{message}"]
@@ -148,9 +141,49 @@ def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
     assert len({plain, fingerprint(call(), "other"), *map(fingerprint, others)}) == 10
 
 
-def test_a_format_of_plain_text_and_a_spelling_are_no_other_request() -> None:
-    """The record has the request, whatever its fields were called."""
-    wanted = {"type": "json_object"}
+@pytest.mark.parametrize(
+    ("accept", "sent", "form"),
+    [
+        ("", "json", "json"),
+        ("", "text", "text"),
+        ("*/*", "text", "text"),
+        ("application/json", "text", "json"),
+        ("text/plain", "json", "text"),
+        ("text/html", "json", "text"),
+        ("application/*;q=0.2, text/plain;q=0.1", "text", "json"),
+        ("application/json;q=0, */*", "json", "json"),
+        ("text/event-stream", "json", "events"),
+        ("text/event-stream, application/json;q=0.5", "text", "events"),
+        ("text/event-stream;q=0.4, application/json;q=0.5", "text", "json"),
+        ("text/*", "text", "text"),
+        ("*/*", "events", "events"),
+        ("application/json;q=high, text/plain;q=0.1", "json", "text"),
+        ("TEXT/PLAIN", "json", "text"),
+        ("application/json; q=0.5 , text/plain;q = 0.4", "text", "json"),
+    ],
+)
+def test_accept_decides_the_form(accept: str, sent: Any, form: str) -> None:
+    """q-values count; ties and no preference are as the request was."""
+    assert answer_form(accept, sent) == form
 
-    assert call(response_format={"type": "text"}).request == call().request
-    assert call(responseFormat=wanted).request == call(response_format=wanted, responseFormat=wanted).request
+
+@pytest.mark.parametrize(
+    ("content_type", "form"),
+    [
+        ("", "text"),
+        ("application/json", "json"),
+        ("Application/JSON; Charset=UTF-8", "json"),
+        ("application/problem+json", "json"),
+        ("text/markdown", "text"),
+        ("application/x-www-form-urlencoded", "text"),
+        ('text/plain; charset="utf-8"', "text"),
+    ],
+)
+def test_a_body_is_json_or_text(content_type: str, form: str) -> None:
+    assert body_form(RawRequest({"content-type": content_type}, {}, b""), 1) == form
+
+
+@pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "multipart/mixed", "text/plain; charset=latin-1"])
+def test_a_body_that_cannot_be_a_message_is_refused(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError):
+        body_form(RawRequest({"content-type": content_type}, {}, b""), 1)

@@ -20,31 +20,32 @@ WRAPPED = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY
 @pytest.mark.behaviour("http.value")
 @pytest.mark.parametrize("wanted", [CITY, WRAPPED, {"type": "json_object"}], ids=["bare", "OpenAI's", "any object"])
 @pytest.mark.parametrize("name", ["response_format", "responseFormat"])
-async def test_an_answer_in_the_wanted_format_comes_with_its_value(api: Api, name: str, wanted: dict[str, Any]) -> None:
+async def test_an_answer_in_the_wanted_format_comes_with_its_value(
+    direct: Api, name: str, wanted: dict[str, Any]
+) -> None:
     """Parsed, beside the text as the model wrote it; the status route has the same."""
-    answer = await api.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: wanted})
+    answer = await direct.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: wanted})
 
     body = answer.json()
     assert (answer.status_code, body["value"]) == (200, {"city": "Paris", "degrees": [21.5, 100.0]})
     assert body["response"] == '{"city": "Paris",  "degrees": [21.5, 1e2]}'
-    status = await api.http.get(f"/api/agents/Joker/threads/{body['thread_id']}/runs/{body['run_id']}")
+    status = await direct.http.get(f"/api/agents/Joker/threads/{body['thread_id']}/runs/{body['run_id']}")
     assert status.json() == body
 
 
 @pytest.mark.behaviour("http.value")
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}])
-async def test_every_json_value_is_answered_as_it_is(api: Api, value: Any) -> None:
+async def test_every_json_value_is_answered_as_it_is(direct: Api, value: Any) -> None:
     """Also one that says nothing, and one that resembles a mark of the stored conversation."""
-    answer = (await api.ask(f"say {json.dumps(value)}", response_format={})).json()
+    answer = (await direct.ask(f"say {json.dumps(value)}", response_format={})).json()
 
     assert (value, type(answer["value"])) == (answer["value"], type(value))
 
 
 @pytest.mark.behaviour("http.value")
 @pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "text"}}, {"response_format": None}])
-async def test_without_a_format_there_is_no_value(api: Api, fields: dict[str, Any]) -> None:
-    """Text is a format that needs none."""
-    assert "value" not in (await api.ask('say {"city": "Paris"}', **fields)).json()
+async def test_without_a_format_there_is_no_value(direct: Api, fields: dict[str, Any]) -> None:
+    assert "value" not in (await direct.ask('say {"city": "Paris"}', **fields)).json()
 
 
 @pytest.mark.behaviour("http.format-reaches-the-model")
@@ -57,37 +58,22 @@ async def test_without_a_format_there_is_no_value(api: Api, fields: dict[str, An
     ],
     ids=["bare", "OpenAI's", "any object"],
 )
-async def test_the_model_gets_the_format_in_one_form(api: Api, wanted: dict[str, Any], sent: dict[str, Any]) -> None:
+async def test_the_model_gets_the_format_in_one_form(direct: Api, wanted: dict[str, Any], sent: dict[str, Any]) -> None:
     """OpenAI's, whichever the caller used; `strict` is the caller's to ask for."""
-    answer = await api.ask("formatted", response_format=wanted)
+    answer = await direct.ask("formatted", response_format=wanted)
 
     assert answer.json()["value"] == {"format": sent}
 
 
 @pytest.mark.behaviour("http.format-is-recorded")
-async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(api: Api) -> None:
+async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(direct: Api) -> None:
     """As the document's schema says, so that other readers of the conversation see it."""
-    thread = (await api.ask('say {"city": "Paris"}', response_format=WRAPPED)).json()["thread_id"]
+    thread = (await direct.ask('say {"city": "Paris"}', response_format=WRAPPED)).json()["thread_id"]
 
-    request, answered = await api.entries(thread)
+    request, answered = await direct.entries(thread)
 
     assert (request["responseType"], request["responseSchema"]) == ("json", CITY)
     assert answered["agentFramework"]["value"] == {"city": "Paris"}
-
-
-@pytest.mark.behaviour("http.format-is-recorded")
-async def test_a_replayed_run_gives_its_value_again_and_another_format_is_another_request(api: Api) -> None:
-    """The format is part of what makes two requests the same."""
-    key = {"idempotency-key": "a-format"}
-    body = {"message": 'say {"city": "Paris"}', "response_format": CITY}
-
-    first = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
-    again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
-    other = await api.http.post("/api/agents/Joker/run", json={**body, "response_format": WRAPPED}, headers=key)
-
-    assert again.json() == first.json()
-    assert (again.headers["idempotency-replayed"], again.json()["value"]) == ("true", {"city": "Paris"})
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
 
 
 @pytest.mark.behaviour("http.invalid-output")
@@ -106,23 +92,23 @@ async def test_a_replayed_run_gives_its_value_again_and_another_format_is_anothe
     ],
 )
 async def test_an_answer_that_does_not_fit_is_a_failed_run_that_names_path_and_rule(
-    api: Api, text: str, wanted: dict[str, Any], why: str
+    direct: Api, text: str, wanted: dict[str, Any], why: str
 ) -> None:
     """A problem in our words that quotes nothing of the answer, recorded as failed and not sent to the model again."""
-    answer = await api.ask(f"say {text}", response_format=wanted)
+    answer = await direct.ask(f"say {text}", response_format=wanted)
 
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (500, "invalid_output")
     assert problem["detail"].endswith(why)
     assert "secret" not in answer.text
     url = f"/api/agents/Joker/threads/{problem['thread_id']}/runs/{problem['run_id']}"
-    assert (await api.http.get(url)).json()["status"] == "failed"
-    assert (await api.ask("recall", thread_id=problem["thread_id"])).json()["response"] == "recall"
+    assert (await direct.http.get(url)).json()["status"] == "failed"
+    assert (await direct.ask("recall", thread_id=problem["thread_id"])).json()["response"] == "recall"
 
 
 @pytest.mark.behaviour("http.patterns-take-linear-time")
-async def test_a_pattern_that_would_take_for_ever_takes_no_time(api: Api) -> None:
+async def test_a_pattern_that_would_take_for_ever_takes_no_time(direct: Api) -> None:
     """Python's own expressions would hold the process for years."""
-    answer = await api.ask(f'say "{"a" * 5000}!"', response_format={"pattern": "^(a+)+$"})
+    answer = await direct.ask(f'say "{"a" * 5000}!"', response_format={"pattern": "^(a+)+$"})
 
     assert answer.json()["detail"] == "The answer does not fit response_format: at $ the rule 'pattern' is broken."

@@ -48,7 +48,6 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_a_process_is_gone_once_it_was_killed_and_not_while_it_is_stopped(log: Path) -> None:
-    """However it was killed, and whoever asks first."""
     here = MachineProcesses(log)
     with other_process(log) as (process, name):
         seen = [here.is_gone(name)]
@@ -63,7 +62,6 @@ def test_a_process_is_gone_once_it_was_killed_and_not_while_it_is_stopped(log: P
 
 
 def test_a_process_that_has_let_go_of_the_log_counts_as_gone(log: Path) -> None:
-    """It writes nothing any more under its name."""
     here = MachineProcesses(log)
     with other_process(log) as (process, name):
         assert process.stdin is not None
@@ -106,7 +104,6 @@ def test_nothing_is_said_of_a_process_that_locks_another_file(log: Path, tmp_pat
 
 
 def test_where_no_file_can_be_made_no_process_has_a_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says what that means, once."""
     (tmp_path / "file").touch()
     here = MachineProcesses(tmp_path / "file" / "log.sqlite")
 

@@ -8,17 +8,15 @@ import tracemalloc
 import pytest
 
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.core.thread.commands import AnswerApproval, Change, Command, RecordSteps, Refused
-from hosting.core.thread.events import Delta
+from hosting.core.thread.commands import Change, Command
 from hosting.core.thread.head import Head
-from hosting.core.thread.rows import ApprovalRow, RunRow
-from hosting.core.thread.run_request import Decision
+from hosting.core.thread.rows import RunRow
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import ApprovalsPendingError, LogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from tests.support.bench import ArmedAttachments
 from tests.support.thread_stores import ArmedStore
-from tests.support.threads import NOW, accept, accepted, answered, end
+from tests.support.threads import accept, answered
 
 ADDRESS = Address.of("Helper", "t1")
 
@@ -26,41 +24,6 @@ ADDRESS = Address.of("Helper", "t1")
 def log_over(store: MemoryThreadStore | ArmedStore, **members: int) -> ThreadLog:
     """Return a log of its own over a store."""
     return ThreadLog(store, MemoryObjects(), "hub", **members)
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_reading_a_thread_from_many_sides_at_once_costs_no_memory_for_good() -> None:
-    """Each look takes the place of the one before, and what is counted is what is held."""
-    store = ArmedStore(MemoryThreadStore("hub"))
-    log = log_over(store, cached_bytes=20_000)
-    await log.execute(ADDRESS, accept("r1"), is_new=True)
-
-    for _ in range(30):
-        looking = asyncio.ensure_future(log.head(ADDRESS))
-        async with store.holding("head"):
-            await log.head(ADDRESS)
-        await looking
-    store.calls.clear()
-
-    await log.execute(ADDRESS, accept("r2"))
-    assert store.calls == {"append": 1}
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_a_look_that_began_before_an_append_does_not_take_its_head_away() -> None:
-    """The next command still needs no look."""
-    store = ArmedStore(MemoryThreadStore("hub"))
-    log = log_over(store)
-    await log.execute(ADDRESS, accept("r1"), is_new=True)
-
-    looking = asyncio.ensure_future(log.head(ADDRESS))
-    async with store.holding("head"):
-        await log.execute(ADDRESS, accept("r2"), is_new=True)
-    await looking
-    store.calls.clear()
-
-    await log.execute(ADDRESS, accept("r3"))
-    assert store.calls == {"append": 1}
 
 
 @pytest.mark.slow
@@ -99,7 +62,6 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
 
 @pytest.mark.behaviour("log.unknown")
 async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_again() -> None:
-    """Its row says that it is there."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=0.0)
     store.fails = ["answer lost"]
@@ -117,31 +79,8 @@ async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_ag
 
 
 @pytest.mark.behaviour("log.ask")
-async def test_the_last_answer_given_twice_at_once_leads_both_to_the_run_that_goes_on() -> None:
-    """The second had read the approval's row before the first one's append."""
-    log = log_over(MemoryThreadStore("hub"))
-    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await log.execute(ADDRESS, end("r1", "a1"))
-    yes = Decision(id="a1", approved=True)
-
-    async def answer(known: Head, run_id: str) -> Command:
-        row = await log.row(ADDRESS, ApprovalRow, "a1", known)
-        return AnswerApproval(NOW, yes, row, accepted(run_id, decisions=(yes,)))
-
-    known = await log.head(ADDRESS)
-    first, second = await answer(known, "r2"), await answer(known, "r3")
-    outcomes = [
-        (await log.execute(ADDRESS, first)).outcome,
-        (await log.execute(ADDRESS, second, lambda newest: answer(newest, "r3"))).outcome,
-    ]
-
-    assert [(type(outcome), outcome.run_id) for outcome in outcomes] == [(Change, "r2"), (Change, "r2")]  # type: ignore[union-attr]
-
-
-@pytest.mark.behaviour("log.ask")
 @pytest.mark.parametrize(("call", "opened"), [("head", ["r1", "r3"]), ("append", ["r1", "r2", "r3"])])
 async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_thread(call: str, opened: list[str]) -> None:
-    """What came of it is read by the next one."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
     await log_over(store).execute(ADDRESS, accept("r1"), is_new=True)
@@ -154,38 +93,6 @@ async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_threa
 
     decided = await log.execute(ADDRESS, accept("r3"))
     assert [run.id for run in decided.head.runs] == opened
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_a_row_that_cannot_be_read_again_fails_its_command_alone() -> None:
-    """The thread is free for the next one."""
-    log = log_over(MemoryThreadStore("hub"))
-    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await log.execute(ADDRESS, end("r1", "a1"))
-
-    async def refresh(known: Head) -> Command:
-        raise LogUnavailableError()
-
-    with pytest.raises(LogUnavailableError):
-        await log.execute(ADDRESS, accept("r2"), refresh)
-
-    refused = (await log.execute(ADDRESS, accept("r2"))).outcome
-    assert isinstance(refused, Refused)
-    assert isinstance(refused.error, ApprovalsPendingError)
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
-    """Whoever asked is told; the run is still theirs to end."""
-    store = ArmedStore(MemoryThreadStore("hub"))
-    log = log_over(store)
-    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-
-    with pytest.raises(ValueError, match="surrogates not allowed"):
-        await log.execute(ADDRESS, RecordSteps("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
-    await log.execute(ADDRESS, end("r1"))
-
-    assert store.calls == {"append": 2}
 
 
 @pytest.mark.behaviour("log.large")

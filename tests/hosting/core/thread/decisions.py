@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hosting.core.thread import commands, rows
+from hosting.core.thread import commands, events, rows
 from hosting.core.thread.commands import Change, ClaimTerms, Command, Outcome, Refused, Unchanged
 from hosting.core.thread.decide import decide
+from hosting.core.thread.draft import Draft
 from hosting.core.thread.events import Claimed, Event, ToolResult
-from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.head import NEW, Head, decode, encode, fold
 from hosting.core.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run import end_by_joining, unanswered
 from hosting.core.thread.run_request import Decision
@@ -65,7 +66,10 @@ class Decisions:
         found = self._known.get(requested)
         if found is None:
             head = self.heads[number]
-            found = self._known[requested] = self._named(number, self._decide(head, _COMMANDS[verb](head, *details)))
+            outcome = self._decide(head, _COMMANDS[verb](head, *details))
+            if self._decide is decide and isinstance(outcome, Change):
+                _check(head, outcome)
+            found = self._known[requested] = self._named(number, outcome)
         return found
 
     def _named(self, number: int, outcome: Outcome) -> Decided:
@@ -84,6 +88,14 @@ class Decisions:
     def appended(self) -> set[str]:
         """Return the kinds of all events that were decided on."""
         return {kind for decided in self._known.values() for kind, _, _ in decided.events}
+
+
+def _check(before: Head, change: Change) -> None:
+    """The head is what the events make of the one before, but for a lease that is renewed, and both are read again."""
+    folded = fold(before, change.events)
+    assert change.head in (folded, Draft(folded).renew(0).head)
+    assert decode(encode(change.head)) == change.head
+    assert [events.decode(events.encode(event)) for event in change.events] == list(change.events)
 
 
 def token(head: Head, owner: str, run_id: str) -> str:

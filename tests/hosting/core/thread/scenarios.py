@@ -88,22 +88,9 @@ WHOLE = {
         Faults(deaths=1, entity_deaths=1, sleeps=1, failed_signals=1, lost_answers=1),
         TOOL,
     ),
-    "three callers wait under one key": World(
-        (waits("A", "r1", "k"), waits("B", "r2", "k"), waits("A", "r3", "k")),
-        Faults(deaths=1, sleeps=1, failed_signals=2),
-        TOOL,
-    ),
     "a key that a failed signal freed is used by two": World(
         (a("open", "r1", key="k"), b("open", "r2", key="k"), waits("A", "r3", "k")),
         Faults(deaths=1, entity_deaths=1, failed_signals=2, lost_answers=1),
-    ),
-    "a claimed run and a queued one are cancelled": World(
-        (waits("A", "r1"), b("open", "r2"), a("cancel", "r1"), b("cancel", "r2")),
-        Faults(deaths=1, sleeps=1, failed_signals=1),
-        TOOL,
-    ),
-    "three runs stand in line, the middle one is cancelled": World(
-        (waits("A", "r1"), waits("A", "r2"), waits("B", "r3"), b("cancel", "r2")), Faults(deaths=1, failed_signals=1)
     ),
     "three runs stand in line, and two processes die": World(
         (waits("A", "r1"), waits("B", "r2"), waits("B", "r3")), Faults(deaths=2, sleeps=1, lost_answers=1), TOOL
@@ -116,18 +103,6 @@ WHOLE = {
         Faults(deaths=1, entity_deaths=2, sleeps=1, stops=1, failures=1, lost_answers=1),
         TOOL,
     ),
-    "a cancelled run fails and would be tried again": World(
-        (waits("A", "r1"), b("open", "r2"), b("cancel", "r1")), Faults(deaths=1, sleeps=1, failures=2), TOOL
-    ),
-    "a run that works and a queued one are interrupted, and then that is rolled back": World(
-        (
-            waits("A", "r1"),
-            a("open", "r2"),
-            b("open", "r3", waits=True, busy="interrupt"),
-            a("open", "r4", busy="rollback"),
-        ),
-        Faults(deaths=1),
-    ),
     "messages join a run that is reset, interrupted or loses its process": World(
         (
             waits("A", "r1"),
@@ -138,19 +113,9 @@ WHOLE = {
         Faults(deaths=1, lost_answers=1),
         TOOL,
     ),
-    "two messages join a run behind one that waits for its turn": World(
-        (waits("A", "r1"), b("open", "r2"), b("open", "r3", waits=True, busy="steer"), a("open", "r4", busy="steer")),
-        Faults(deaths=1),
-        TOOL,
-    ),
     "an interrupted run loses processes, fails, and was cancelled before": World(
         (waits("A", "r1"), b("open", "r2", waits=True, busy="interrupt"), a("cancel", "r1")),
         Faults(deaths=1, entity_deaths=1, stops=1, failures=1),
-        TOOL,
-    ),
-    "a run past its deadline is given up by a reader": World(
-        (waits("A", "r1"), b("open", "r2"), b("give up", "r1")),
-        Faults(deaths=1, entity_deaths=1, sleeps=1, stops=1),
         TOOL,
     ),
     "a run is paused twice and resumed, and two wait behind it": World(
@@ -159,28 +124,11 @@ WHOLE = {
         TOOL,
         sweeps=True,
     ),
-    "a paused run is interrupted from another process": World(
-        (waits("A", "r1"), a("pause", "r1"), b("open", "r2", waits=True, busy="interrupt"), b("resume", "r1")),
-        Faults(deaths=1),
-        TOOL,
-        sweeps=True,
-    ),
-    "the thread of a paused run is reset and deleted": World(
-        (a("open", "r1"), b("pause", "r1"), b("reset"), a("delete"), b("resume", "r1")), Faults(entity_deaths=1)
-    ),
-    "a thread is reset between two runs, and operations overlap": World(
-        (waits("A", "r1"), b("reset"), waits("B", "r2")), Faults(deaths=1, entity_deaths=1, overlaps=1)
-    ),
     "a thread is reset twice": World(
         (a("open", "r1"), waits("A", "r2"), b("reset"), a("reset")), Faults(deaths=1, failed_signals=1, sleeps=1)
     ),
     "a thread is deleted and begun again; signals of its older life come late and twice": World(
         (waits("A", "r1"), b("delete"), waits("B", "r2")), Faults(deaths=1, overlaps=1, repeats=1)
-    ),
-    "a thread is deleted twice from two processes": World(
-        (waits("A", "r1"), b("delete"), a("delete")),
-        Faults(deaths=1, entity_deaths=1, sleeps=1, failed_signals=1, lost_answers=1),
-        TOOL,
     ),
     "a thread is deleted in two lives": World(
         (waits("A", "r1"), a("delete"), b("open", "r2"), b("delete")), Faults(deaths=1, entity_deaths=1)
@@ -201,11 +149,6 @@ WHOLE = {
         ),
         Faults(deaths=1, entity_deaths=1, failed_signals=1, lost_answers=1),
         approvals=TWO,
-    ),
-    "approvals wait while a message comes and the thread is reset": World(
-        (waits("A", "r1"), a("open", "r2"), b("answer", "r3", waits=True, approval="a1"), b("reset")),
-        Faults(deaths=1, failed_signals=1),
-        approvals=ONE,
     ),
     "an approval is answered while the thread is deleted": World(
         (waits("A", "r1"), b("answer", "r3", waits=True, approval="a1"), a("answer", "r3", approval="a1"), b("delete")),

@@ -3,196 +3,147 @@
 import pytest
 from msgspec.structs import replace
 
-from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, Refused, Unchanged
+from hosting.core.thread.commands import AcceptRun, Change, Command, DeleteThread, FinishDelete, Refused, Unchanged
 from hosting.core.thread.rows import DeletedRow, KeyRow, RowChange, RunRow
 from hosting.errors import (
     ApprovalsPendingError,
+    HostingError,
     IdempotencyKeyReusedError,
+    ThreadBusyError,
     ThreadDeletedError,
     ThreadDeletingError,
     TooManyRunsError,
 )
-from tests.support.threads import NOW, Thread, accept, end, refusal
+from tests.hosting.core.thread.played import after
+from tests.support.threads import NOW, accept, end, refusal
+
+WORKS = accept("r1", claimed=True)
+WAITS = (WORKS, end("r1", "a1", expires_at=NOW + 60))
+DELETED = (DeleteThread(NOW), FinishDelete(NOW, {}))
+ROW = KeyRow(epoch=0, run_id="r1", fingerprint="f")
+
+
+def rejecting(command: AcceptRun) -> AcceptRun:
+    """Return the command for a thread that has to be idle."""
+    return replace(command, busy="reject")
+
+
+REFUSED: dict[str, tuple[tuple[Command, ...], Command, type[HostingError]]] = {
+    "the queue is full": ((accept("r1"), accept("r2")), accept("r3", queue_limit=2), TooManyRunsError),
+    "its key stands for another request": (
+        (),
+        accept("r2", key="k", key_row=ROW.model_copy(update={"fingerprint": "another"})),
+        IdempotencyKeyReusedError,
+    ),
+    "its key is of a life that is over": ((), accept("r2", key="k", key_row=DeletedRow(epoch=0)), ThreadDeletedError),
+    "it came in a life that is over": (DELETED, replace(accept("r1"), epoch=0), ThreadDeletedError),
+    "its thread is being deleted": (DELETED[:1], accept("r1"), ThreadDeletingError),
+    "approvals wait": (WAITS, accept("r2"), ApprovalsPendingError),
+    "it is to be the only run and another works": ((WORKS,), rejecting(accept("r2")), ThreadBusyError),
+    "it is to be the only run and another is queued": ((accept("r1"),), rejecting(accept("r2")), ThreadBusyError),
+    "it is to be the only run and approvals wait": (WAITS, rejecting(accept("r2")), ApprovalsPendingError),
+}
+
+FOUND: dict[str, tuple[tuple[Command, ...], Command]] = {
+    "its key is repeated": ((accept("r1", claimed=True, key="k"), end("r1")), accept("r2", key="k", key_row=ROW)),
+    "its key is repeated on a busy thread": (
+        (accept("r1", claimed=True, key="k"), end("r1"), accept("r2", claimed=True)),
+        rejecting(accept("r3", key="k", key_row=ROW)),
+    ),
+    "its own id is brought again": ((WORKS, end("r1")), accept("r1", known=RunRow(epoch=0, first=1, last=3))),
+}
 
 
 @pytest.mark.behaviour("thread.accept")
-def test_a_run_whose_caller_waits_is_accepted_and_claimed_in_one_append() -> None:
-    """The first write: the run exists, and is ours."""
-    thread = Thread()
+@pytest.mark.behaviour("thread.keys")
+def test_a_run_whose_caller_waits_is_accepted_and_claimed_with_its_key_in_one_append() -> None:
+    thread = after()
 
-    outcome = thread.do(accept("r1", claimed=True))
+    outcome = thread.do(accept("r1", claimed=True, key="k"))
 
     assert isinstance(outcome, Change)
     assert (thread.kinds(), outcome.run_id, outcome.signal) == (["accepted", "claimed"], "r1", True)
-    assert outcome.rows == (RowChange(RunRow.name_of("r1"), 1, RunRow(epoch=0, first=1)),)
+    assert outcome.rows == (
+        RowChange(RunRow.name_of("r1"), 1, RunRow(epoch=0, first=1)),
+        RowChange(KeyRow.name_of("k"), 1, ROW),
+    )
     assert thread.head.is_held_by("token-r1")
 
 
 @pytest.mark.behaviour("thread.accept")
-def test_a_run_with_a_webhook_is_kept_from_a_version_that_has_none() -> None:
-    """It would end the run and notify nobody."""
-    plain, hooked = Thread(), Thread()
-    order = accept("r1")
-    request = order.accepted.request.model_copy(update={"webhook": "https://example.com/"})
-
-    plain.do(order)
-    hooked.do(replace(order, accepted=order.accepted.model_copy(update={"request": request})))
-
-    assert (plain.head.v, hooked.head.v) == (1, 7)
-
-
-@pytest.mark.behaviour("thread.accept")
 def test_a_run_behind_another_is_accepted_and_not_claimed() -> None:
-    """One run at a time."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-
-    thread.do(accept("r2", claimed=True))
+    thread = after(WORKS, accept("r2", claimed=True))
 
     assert thread.last(1) == [("accepted", "r2")]
     assert thread.head.is_held_by("token-r1")
 
 
 @pytest.mark.behaviour("thread.accept")
-def test_a_full_queue_takes_no_more() -> None:
-    """Counted in the head, so exactly, in however many processes."""
-    thread = Thread()
-    thread.do(accept("r1"))
-    thread.do(accept("r2"))
+@pytest.mark.behaviour("thread.keys")
+@pytest.mark.behaviour("thread.delete")
+@pytest.mark.behaviour("thread.approvals")
+@pytest.mark.behaviour("thread.busy-rejects")
+@pytest.mark.parametrize(("before", "command", "error"), REFUSED.values(), ids=list(REFUSED))
+def test_a_run_is_refused_and_the_thread_is_as_it_was(
+    before: tuple[Command, ...], command: Command, error: type[HostingError]
+) -> None:
+    thread = after(*before)
+    head = thread.head
 
-    outcome = thread.do(accept("r3", queue_limit=2))
+    outcome = thread.do(command)
 
-    assert refusal(outcome) is TooManyRunsError
+    assert isinstance(outcome, Refused)
+    assert (type(outcome.error), thread.head) == (error, head)
+    assert outcome.error.run_id == ("r1" if error is ThreadBusyError else None)  # which one is in the way
+    assert outcome.signal == (error is ThreadDeletingError)  # whoever meets a deletion has it go on
+
+
+@pytest.mark.behaviour("thread.accept")
+@pytest.mark.behaviour("thread.keys")
+@pytest.mark.behaviour("thread.busy-rejects")
+@pytest.mark.parametrize(("before", "command"), FOUND.values(), ids=list(FOUND))
+def test_a_run_that_ended_is_found_again(before: tuple[Command, ...], command: Command) -> None:
+    assert after(*before).do(command) == Unchanged("r1")
 
 
 @pytest.mark.behaviour("thread.keys")
-def test_a_key_is_written_with_its_run() -> None:
-    """In the same append, so the two never part."""
-    outcome = Thread().do(accept("r1", key="k"))
+def test_a_repeated_key_attaches_to_its_open_run() -> None:
+    thread = after(accept("r1", key="k"))
 
-    assert isinstance(outcome, Change)
-    assert outcome.rows[1] == RowChange(KeyRow.name_of("k"), 1, KeyRow(epoch=0, run_id="r1", fingerprint="f"))
-
-
-@pytest.mark.behaviour("thread.keys")
-def test_a_repeated_key_attaches_to_its_run() -> None:
-    """Open or ended, it begins no other one."""
-    thread = Thread()
-    thread.do(accept("r1", key="k"))
-    row = KeyRow(epoch=0, run_id="r1", fingerprint="f")
-
-    outcome = thread.do(accept("r2", key="k", key_row=row))
+    outcome = thread.do(accept("r2", key="k", key_row=ROW))
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.run_id, outcome.signal) == ([("attached", "r1")], "r1", True)
 
 
 @pytest.mark.behaviour("thread.keys")
-def test_a_repeated_key_of_a_run_that_ended_finds_it() -> None:
-    """Nothing is promised that is not there."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True, key="k"))
-    thread.do(end("r1"))
-
-    outcome = thread.do(accept("r2", key="k", key_row=KeyRow(epoch=0, run_id="r1", fingerprint="f")))
-
-    assert outcome == Unchanged("r1")
-
-
-@pytest.mark.behaviour("thread.keys")
-def test_a_key_with_another_request_is_refused() -> None:
-    """The first request decides."""
-    row = KeyRow(epoch=0, run_id="r1", fingerprint="another")
-
-    outcome = Thread().do(accept("r2", key="k", key_row=row))
-
-    assert refusal(outcome) is IdempotencyKeyReusedError
-
-
-@pytest.mark.behaviour("thread.keys")
 def test_a_key_that_a_failed_signal_freed_begins_a_run() -> None:
-    """Its row is there and is replaced."""
-    outcome = Thread().do(accept("r2", key="k", key_row=KeyRow(epoch=0, run_id=None, fingerprint="another")))
+    outcome = after().do(accept("r2", key="k", key_row=KeyRow(epoch=0, run_id=None, fingerprint="another")))
 
     assert isinstance(outcome, Change)
     assert outcome.rows[1].is_new is False
 
 
-@pytest.mark.behaviour("thread.keys")
-def test_a_key_of_a_deleted_thread_begins_no_run() -> None:
-    """It was used, and what it began is gone."""
-    outcome = Thread().do(accept("r2", key="k", key_row=DeletedRow(epoch=0)))
+@pytest.mark.behaviour("thread.busy-rejects")
+def test_a_thread_whose_runs_have_ended_rejects_nobody() -> None:
+    thread = after(rejecting(WORKS), end("r1"), rejecting(accept("r2", claimed=True)))
 
-    assert refusal(outcome) is ThreadDeletedError
-
-
-@pytest.mark.behaviour("thread.accept")
-def test_a_run_id_that_a_caller_brings_again_finds_its_run() -> None:
-    """An operation that carries its request may be delivered twice."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1"))
-
-    assert thread.do(accept("r1", known=RunRow(epoch=0, first=1, last=3))) == Unchanged("r1")
+    assert thread.last(2) == [("accepted", "r2"), ("claimed", "r2")]
 
 
 @pytest.mark.behaviour("thread.delete")
-def test_a_thread_that_is_being_deleted_takes_no_run() -> None:
-    """And whoever meets that signals, so that it comes to its end."""
-    thread = Thread()
-    thread.do(DeleteThread(NOW))
+def test_a_run_on_a_deleted_thread_begins_its_next_life() -> None:
+    """Positions go on, so no two events ever have the same; a request that knows the tombstone is taken too."""
+    for command in (accept("r1"), replace(accept("r1"), epoch=1)):
+        head = after(*DELETED, command).head
 
-    outcome = thread.do(accept("r1"))
-
-    assert refusal(outcome) is ThreadDeletingError
-    assert outcome == Refused(outcome.error, signal=True)  # type: ignore[union-attr]
-
-
-@pytest.mark.behaviour("thread.delete")
-def test_a_run_on_a_deleted_thread_begins_the_next_epoch() -> None:
-    """Positions go on, so no two events ever have the same."""
-    thread = Thread()
-    thread.do(DeleteThread(NOW))
-    thread.do(FinishDelete(NOW, {}))
-
-    thread.do(accept("r1"))
-
-    assert (thread.head.epoch, thread.head.position, thread.head.state) == (2, 3, "open")
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_a_message_is_refused_while_approvals_wait() -> None:
-    """No model takes a message before the results of its calls."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1", "a1", expires_at=NOW + 60))
-
-    outcome = thread.do(accept("r2"))
-
-    assert refusal(outcome) is ApprovalsPendingError
+        assert (head.epoch, head.position, head.state) == (2, 3, "open")
 
 
 @pytest.mark.behaviour("thread.approvals")
 def test_a_message_is_taken_once_the_time_of_the_approvals_has_passed() -> None:
-    """Then they wait no more."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1", "a1", expires_at=NOW + 60))
-
-    thread.do(accept("r2", at=NOW + 60))
+    thread = after(*WAITS, accept("r2", at=NOW + 60))
 
     assert thread.last(1) == [("accepted", "r2")]
     assert thread.head.waiting is None
-
-
-@pytest.mark.behaviour("thread.delete")
-def test_a_request_that_comes_from_an_earlier_life_of_the_thread_begins_no_run() -> None:
-    """An operation that was carried out twice may have been refused by the other."""
-    thread = Thread()
-    thread.do(DeleteThread(NOW))
-    thread.do(FinishDelete(NOW, {}))
-    late = replace(accept("r1"), epoch=0)
-
-    assert refusal(thread.do(late)) is ThreadDeletedError
-    thread.do(replace(late, epoch=1))
-    assert thread.last(1) == [("accepted", "r1")]
+    assert refusal(after(*WAITS).do(accept("r2", at=NOW + 59))) is ApprovalsPendingError

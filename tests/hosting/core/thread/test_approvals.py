@@ -7,7 +7,6 @@ from hosting.core.thread.commands import (
     Change,
     ClaimRun,
     DeleteThread,
-    EndRun,
     Outcome,
     ResetThread,
     Stale,
@@ -16,7 +15,7 @@ from hosting.core.thread.commands import (
 )
 from hosting.core.thread.decide import MOST_APPROVALS
 from hosting.core.thread.rows import ApprovalRow, DeletedRow, RowChange, RunRow
-from hosting.core.thread.run_request import Decision, PendingApproval
+from hosting.core.thread.run_request import Decision
 from hosting.errors import (
     ApprovalAnsweredError,
     ApprovalExpiredError,
@@ -26,7 +25,8 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.ports import MOST_ROWS
-from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
+from tests.hosting.core.thread.played import after
+from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
 YES_1, YES_2, NO_1 = (
@@ -64,10 +64,7 @@ def answer(
 @pytest.mark.behaviour("thread.approvals")
 def test_an_end_that_asks_leaves_a_row_for_each_approval() -> None:
     """By which an answer finds its run in one call, however old it is."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-
-    outcome = thread.do(end("r1", "a1", "a2"))
+    outcome = after(accept("r1", claimed=True)).do(end("r1", "a1", "a2"))
 
     assert isinstance(outcome, Change)
     assert outcome.rows == (
@@ -78,143 +75,74 @@ def test_an_end_that_asks_leaves_a_row_for_each_approval() -> None:
 
 
 @pytest.mark.behaviour("thread.approvals")
-def test_an_answer_that_is_not_the_last_is_recorded_and_starts_nothing() -> None:
-    """The thread waits on."""
+def test_the_last_answer_and_the_run_that_goes_on_are_one_append() -> None:
+    """An earlier answer is recorded and starts nothing; a process that dies behind the last leaves a run."""
     thread = waiting("a1", "a2")
 
-    outcome = answer(thread, YES_1)
+    first = answer(thread, YES_1)
 
-    assert isinstance(outcome, Change)
-    assert (thread.last(1), outcome.signal) == ([("approval_answered", "r1")], False)
-    assert outcome.rows[0].row == ApprovalRow(epoch=0, asked_by="r1", decision=YES_1)
+    assert isinstance(first, Change)
+    assert (thread.last(1), first.signal) == ([("approval_answered", "r1")], False)
+    assert first.rows[0].row == ApprovalRow(epoch=0, asked_by="r1", decision=YES_1)
     assert thread.head.waiting is not None
     assert thread.head.waiting.undecided == ("a2",)
+    assert answer(thread, YES_2) == Stale()  # decided beside the other: the run must bring both
 
+    last = answer(thread, YES_1, YES_2, claimed=True)
 
-@pytest.mark.behaviour("thread.approvals")
-def test_the_last_answer_and_the_run_that_goes_on_are_one_append() -> None:
-    """A process that dies behind it leaves a run that is there."""
-    thread = waiting("a1", "a2")
-    answer(thread, YES_1)
-
-    outcome = answer(thread, YES_1, YES_2, claimed=True)
-
-    assert isinstance(outcome, Change)
+    assert isinstance(last, Change)
     assert thread.last(3) == [("approval_answered", "r1"), ("accepted", "r2"), ("claimed", "r2")]
-    assert outcome.rows[0] == RowChange(ApprovalRow.name_of("a2"), 1, decided_by("r2", YES_2), is_new=False)
-    assert (outcome.run_id, outcome.signal, thread.head.waiting) == ("r2", True, None)
+    assert last.rows[0] == RowChange(ApprovalRow.name_of("a2"), 1, decided_by("r2", YES_2), is_new=False)
+    assert (last.run_id, last.signal, thread.head.waiting) == ("r2", True, None)
 
 
 @pytest.mark.behaviour("thread.approvals")
-def test_the_last_answer_repeated_attaches_to_the_run_that_goes_on() -> None:
-    """Its first answer may have been lost on the way."""
-    thread = waiting("a1")
-    answer(thread, YES_1)
+def test_an_answer_is_the_same_again_when_it_is_repeated() -> None:
+    """The caller may have got no answer: one of several changes nothing, the last leads to the run that goes on."""
+    several, last = waiting("a1", "a2"), waiting("a1")
+    answer(several, YES_1)
+    answer(last, YES_1)
 
-    outcome = answer(thread, YES_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1, resumed_by="r2"))
+    repeated = answer(last, YES_1, row=decided_by("r2", YES_1))
 
-    assert isinstance(outcome, Change)
-    assert (thread.last(1), outcome.run_id) == ([("attached", "r2")], "r2")
+    assert answer(several, YES_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1)) == Unchanged("")
+    assert isinstance(repeated, Change)
+    assert (last.last(1), repeated.run_id) == ([("attached", "r2")], "r2")
 
 
 @pytest.mark.behaviour("thread.approvals")
 def test_another_answer_to_a_decided_approval_is_refused() -> None:
-    """The first one stands, and its refusal names the run that goes on."""
-    thread = waiting("a1")
-    answer(thread, YES_1)
+    """The first one stands; the refusal names the run that goes on, where there is one."""
+    several, last = waiting("a1", "a2"), waiting("a1")
+    answer(several, YES_1)
+    answer(last, YES_1)
 
-    outcome = answer(thread, NO_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1, resumed_by="r2"))
+    decided = answer(several, NO_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
+    gone_on = answer(last, NO_1, row=decided_by("r2", YES_1))
 
-    assert refusal(outcome) is ApprovalAnsweredError
-    assert "Run r2 continues" in outcome.error.detail  # type: ignore[union-attr]
+    assert [refusal(outcome) for outcome in (decided, gone_on)] == [ApprovalAnsweredError] * 2
+    assert "Run r2 continues" in gone_on.error.detail  # type: ignore[union-attr]
+    assert "Run" not in decided.error.detail  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.approvals")
-def test_an_approval_that_nobody_asked_for_is_unknown() -> None:
-    """There is no row of it."""
+def test_an_answer_to_what_does_not_wait_is_refused() -> None:
+    """Asked for by nobody, of a deleted thread, too late, forgotten by a reset, or of a thread that went on."""
+    reset, gone_on = waiting("a1"), waiting("a1")
+    reset.do(ResetThread(NOW))
+    gone_on.do(accept("r2", at=NOW + 60, claimed=True))
+    gone_on.do(end("r2", "a2", at=NOW + 60))
+
     assert refusal(answer(waiting("a1"), Decision(id="a9", approved=True), row=None)) is UnknownApprovalError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_an_answer_to_one_of_several_is_the_same_again_when_it_is_repeated() -> None:
-    """The process may have died between two of them, and the caller sends all again."""
-    thread = waiting("a1", "a2")
-    answer(thread, YES_1)
-
-    outcome = answer(thread, YES_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
-
-    assert outcome == Unchanged("")
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_another_answer_to_one_of_several_that_is_decided_says_that_it_is() -> None:
-    """Nobody goes on from there yet, so nobody is named."""
-    thread = waiting("a1", "a2")
-    answer(thread, YES_1)
-
-    outcome = answer(thread, NO_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
-
-    assert refusal(outcome) is ApprovalAnsweredError
-    assert outcome.error.detail == "Approval 'a1' is answered already; the first answer stands."  # type: ignore[union-attr]
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_an_answer_to_what_waits_no_more_is_refused() -> None:
-    """The thread went on, and waits for another approval now."""
-    thread = waiting("a1")
-    thread.do(accept("r2", at=NOW + 60, claimed=True))
-    thread.do(end("r2", "a2", at=NOW + 60))
-
-    assert refusal(answer(thread, YES_1, at=NOW + 60)) is ApprovalExpiredError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_decisions_that_come_when_nothing_waits_are_refused() -> None:
-    """Nor those that come too late."""
-    assert refusal(Thread().do(accept("r2", decisions=(YES_1,)))) is ApprovalsVoidError
-    assert refusal(waiting("a1").do(accept("r2", at=NOW + 60, decisions=(YES_1,)))) is ApprovalsVoidError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_an_approval_of_a_deleted_thread_is_gone() -> None:
-    """Its row is of another epoch."""
     assert refusal(answer(Thread(), YES_1, row=DeletedRow(epoch=0))) is ThreadDeletedError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_an_answer_that_comes_too_late_is_refused() -> None:
-    """Its time has passed."""
     assert refusal(answer(waiting("a1"), YES_1, at=NOW + 60)) is ApprovalExpiredError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_waiting_approvals_end_with_a_reset() -> None:
-    """The conversation that they belong to is gone."""
-    thread = waiting("a1")
-    thread.do(ResetThread(NOW))
-
-    assert refusal(answer(thread, YES_1)) is ApprovalExpiredError
+    assert refusal(answer(reset, YES_1)) is ApprovalExpiredError
+    assert refusal(answer(gone_on, YES_1, at=NOW + 60)) is ApprovalExpiredError
 
 
 @pytest.mark.behaviour("thread.approvals")
 def test_approvals_that_a_run_asks_for_after_a_reset_wait_for_nobody() -> None:
-    """The run was accepted before it."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(ResetThread(NOW))
-
-    thread.do(end("r1", "a1"))
-
-    assert thread.head.waiting is None
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_an_answer_decided_beside_another_is_decided_again() -> None:
-    """The run that goes on must bring both decisions."""
-    thread = waiting("a1", "a2")
-    answer(thread, YES_1)
-
-    assert answer(thread, YES_2) == Stale()
+    assert after(accept("r1", claimed=True), ResetThread(NOW), end("r1", "a1")).head.waiting is None
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -234,43 +162,31 @@ def test_decisions_that_a_run_brings_are_recorded_with_it() -> None:
 
 
 @pytest.mark.behaviour("thread.approvals")
-@pytest.mark.parametrize("decisions", [(YES_1,), (YES_1, YES_2, Decision(id="a3", approved=True))])
-def test_decisions_on_other_calls_than_those_that_wait_are_refused(decisions: tuple[Decision, ...]) -> None:
-    """All of them, and no others."""
-    assert refusal(waiting("a1", "a2").do(accept("r2", decisions=decisions))) is ApprovalsVoidError
+def test_decisions_on_other_calls_than_those_that_wait_are_refused() -> None:
+    """Too few, too many, when nothing waits, too late, or behind the answer of somebody else."""
+    both, third = (YES_1, YES_2), Decision(id="a3", approved=True)
+    answered = waiting("a1", "a2")
+    answer(answered, YES_1)
 
-
-@pytest.mark.behaviour("thread.approvals")
-def test_decisions_that_come_behind_an_answer_are_refused() -> None:
-    """Somebody has decided on one of them."""
-    thread = waiting("a1", "a2")
-    answer(thread, YES_1)
-
-    assert refusal(thread.do(accept("r2", decisions=(YES_1, YES_2)))) is ApprovalsVoidError
-
-
-@pytest.mark.behaviour("thread.approvals")
-def test_a_run_that_waited_behind_one_that_asks_ends_in_its_turn() -> None:
-    """No model takes its message now, and it could wait for days."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
-
-    thread.do(end("r1", "a1"))
-
-    assert thread.last(2) == [("completed", "r1"), ("failed", "r2")]
-    assert thread.events[-1].code == "approvals_pending"  # type: ignore[union-attr]
+    for thread, command in (
+        (waiting("a1", "a2"), accept("r2", decisions=(YES_1,))),
+        (waiting("a1", "a2"), accept("r2", decisions=(*both, third))),
+        (Thread(), accept("r2", decisions=(YES_1,))),
+        (waiting("a1"), accept("r2", at=NOW + 60, decisions=(YES_1,))),
+        (answered, accept("r2", decisions=both)),
+    ):
+        assert refusal(thread.do(command)) is ApprovalsVoidError
 
 
 @pytest.mark.behaviour("thread.approvals")
 def test_runs_that_waited_behind_one_that_asks_end_before_the_run_that_goes_on() -> None:
-    """Also those for which its append had no room; the answer is taken meanwhile."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    """No model takes their messages, and they could wait for days: also those for which its append had no room."""
+    thread = after(accept("r1", claimed=True))
     for number in range(MOST_ROWS):
         thread.do(accept(f"w{number}", queue_limit=200))
     thread.do(end("r1", "a1"))
     left = [run.id for run in thread.head.runs]
+    assert thread.events[-1].code == "approvals_pending"  # type: ignore[union-attr]
 
     answer(thread, YES_1, claimed=True)
     assert thread.last(1) == [("accepted", "r2")]
@@ -284,8 +200,7 @@ def test_runs_that_waited_behind_one_that_asks_end_before_the_run_that_goes_on()
 @pytest.mark.behaviour("thread.approvals")
 def test_more_approvals_than_one_append_holds_are_refused() -> None:
     """The run fails by a sentence instead of an append that no store takes."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
 
     outcome = thread.do(end("r1", *(f"a{number}" for number in range(MOST_APPROVALS + 1))))
 
@@ -296,31 +211,12 @@ def test_more_approvals_than_one_append_holds_are_refused() -> None:
 
 @pytest.mark.behaviour("thread.approvals")
 def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
-    """As whoever meets that does."""
     thread = waiting("a1")
     thread.do(DeleteThread(NOW))
-    assert thread.head.waiting is None
 
     outcome = answer(thread, YES_1)
 
-    assert outcome.signal  # type: ignore[union-attr]
-
-
-@pytest.mark.behaviour("workflows.asks")
-def test_only_what_asks_for_a_value_and_its_answer_are_of_the_version_that_knows_them() -> None:
-    """An older code would take them for approvals; threads without any are read by it."""
-    question = PendingApproval(id="a1", tool="reviewer", arguments={}, kind="ask", answer_schema={"type": "string"})
-    value = Decision.of_value("a1", "well")
-    plain, asking, answering = waiting("a1"), Thread(), waiting("a1")
-    asking.do(accept("r1", claimed=True))
-    asked = completed("r1").model_copy(update={"approvals": (question,)})
-    asking.do(EndRun("token-r1", asked))
-    answer(answering, value)
-
-    assert [event.v for event in plain.events] == [1, 1, 1]
-    assert [event.v for event in asking.events] == [1, 1, 10]
-    assert [event.v for event in answering.events[3:]] == [10, 10]
-    assert (plain.head.v, asking.head.v, answering.head.v) == (1, 10, 10)
+    assert (thread.head.waiting, outcome.signal) == (None, True)  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("workflows.asks")
@@ -341,7 +237,6 @@ def test_the_same_value_again_is_known_by_its_digest() -> None:
 
 @pytest.mark.behaviour("workflows.asks")
 def test_the_run_that_asked_is_kept_while_the_one_that_goes_on_is_open() -> None:
-    """A workflow continues from its state."""
     thread = waiting("a1")
     answer(thread, Decision.of_value("a1", "well"), claimed=True)
 

@@ -5,38 +5,29 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hosting.core.thread import events, head, versions
 from hosting.core.thread.commands import (
     AcceptRun,
-    CancelRun,
     Change,
     ClaimRun,
     EndRun,
     RecordSteps,
-    Refused,
     ReleaseRun,
     RetryRun,
-    Unchanged,
 )
-from hosting.core.thread.conversation import Snapshot, resume
-from hosting.core.thread.events import CancelRequested, Completed, Delta, ModelResult, NoAnswer
-from hosting.core.thread.head import fold
-from hosting.core.thread.rows import KeyRow
-from hosting.core.thread.run import LONGEST_KEPT, Ended, Run, fold_run, superseded, text_so_far
+from hosting.core.thread.events import Completed, Delta, ModelResult, NoAnswer
+from hosting.core.thread.run import Ended, superseded, text_so_far
 from hosting.core.thread.run_request import Decision
 from hosting.errors import (
-    ApprovalsPendingError,
-    NewerVersionError,
     RunSupersededError,
-    ThreadBusyError,
     TooManyRunsError,
 )
-from hosting.names import Address, Busy
+from hosting.names import Busy
 from hosting.ports import MOST_ROWS
-from state.codec import read, write
+from state.codec import write
 from state.conversation import exchanges
 from state.extension import Pause, host_of
-from state.models import Conversation, ResponseEntry
+from state.models import ResponseEntry
+from tests.hosting.core.thread.played import after, run_of, stored, texts
 from tests.support.state_documents import history_messages
 from tests.support.threads import NOW, Thread, accept, answered, completed, end, refusal, terms
 
@@ -48,72 +39,9 @@ def busy(policy: Busy, run_id: str = "r2", **members: object) -> AcceptRun:
     return replace(accept(run_id, claimed=True, **members), busy=policy)  # type: ignore[arg-type]
 
 
-@pytest.mark.behaviour("thread.busy-rejects")
-def test_a_busy_thread_rejects_and_names_the_run_in_the_way() -> None:
-    """Nothing is appended, so a later request is decided on the same thread."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    before = thread.head
-
-    outcome = thread.do(busy("reject"))
-
-    assert refusal(outcome) is ThreadBusyError
-    assert isinstance(outcome, Refused)
-    assert (outcome.error.run_id, thread.head) == ("r1", before)
-
-
-@pytest.mark.behaviour("thread.busy-rejects")
-def test_a_run_that_is_only_queued_makes_a_thread_busy_too() -> None:
-    """Nobody has claimed it, and it comes before whatever is accepted now."""
-    thread = Thread()
-    thread.do(accept("r1"))
-
-    assert refusal(thread.do(busy("reject"))) is ThreadBusyError
-
-
-@pytest.mark.behaviour("thread.busy-rejects")
-def test_a_thread_whose_runs_have_ended_rejects_nobody() -> None:
-    """The first request of a thread, and the one after an answer."""
-    thread = Thread()
-
-    thread.do(busy("reject", "r1"))
-    thread.do(answered("r1", "done"))
-    outcome = thread.do(busy("reject", "r2"))
-
-    assert isinstance(outcome, Change)
-    assert thread.last(2) == [("accepted", "r2"), ("claimed", "r2")]
-
-
-@pytest.mark.behaviour("thread.busy-rejects")
-def test_a_repeated_key_finds_its_run_however_busy_the_thread_is() -> None:
-    """It is the same request, and was not rejected."""
-    thread = Thread()
-    thread.do(busy("reject", "r1", key="k"))
-    thread.do(end("r1"))
-    thread.do(accept("r2", claimed=True))
-
-    outcome = thread.do(busy("reject", "r3", key="k", key_row=KeyRow(epoch=0, run_id="r1", fingerprint="f")))
-
-    assert outcome == Unchanged("r1")
-
-
-@pytest.mark.behaviour("thread.busy-rejects")
-def test_a_thread_that_waits_for_approvals_is_not_busy() -> None:
-    """It refuses a message by its own name, whatever the policy."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1", "a1", expires_at=NOW + 60))
-
-    assert refusal(thread.do(busy("reject"))) is ApprovalsPendingError
-
-
 def working(*, claimed: bool = True) -> Thread:
     """Return a thread with an answered run and one that works."""
-    thread = Thread()
-    thread.do(accept("r0", claimed=True))
-    thread.do(answered("r0", "Hi"))
-    thread.do(accept("r1", claimed=claimed))
-    return thread
+    return after(accept("r0", claimed=True), answered("r0", "Hi"), accept("r1", claimed=claimed))
 
 
 def speak(thread: Thread, text: str, run_id: str = "r1", token: str | None = None, offset: int = 0) -> None:
@@ -122,29 +50,10 @@ def speak(thread: Thread, text: str, run_id: str = "r1", token: str | None = Non
     thread.do(RecordSteps(token or f"token-{run_id}", (delta,)))
 
 
-def run_of(thread: Thread, run_id: str = "r1") -> Run:
-    """Return the run as the thread's events tell it."""
-    run = fold_run(Address.of("Helper", "t1"), run_id, enumerate(thread.events, start=1))
-    assert run is not None
-    return run
-
-
 def code_of(thread: Thread, run_id: str = "r1") -> str | None:
     """Return the code with which a run ended, None for one that has not."""
     end_of = run_of(thread, run_id).end
     return end_of.code if isinstance(end_of, NoAnswer) else None
-
-
-def conversation_of(thread: Thread) -> Conversation:
-    """Return the conversation that the log makes, as it is read again."""
-    begun = resume(None, thread.head)
-    assert isinstance(begun, Snapshot)
-    return read(write(begun.apply(enumerate(thread.events, start=1)).document(thread.head.epoch)))
-
-
-def texts(thread: Thread) -> list[str]:
-    """Return the texts that the model sees."""
-    return [message.text for message in history_messages(conversation_of(thread))]
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
@@ -209,20 +118,6 @@ def test_a_full_queue_takes_a_request_that_ends_what_is_queued(policy: Busy) -> 
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
-@pytest.mark.parametrize("policy", TAKING_OVER)
-def test_the_first_wish_stands(policy: Busy) -> None:
-    """A run that its caller cancelled is cancelled, whatever comes after: somebody was told so."""
-    thread = working()
-    thread.do(accept("queued"))
-    thread.do(CancelRun(NOW, "queued"))
-
-    thread.do(busy(policy))
-    thread.do(answered("r1", "Done"))
-
-    assert code_of(thread, "queued") == "run_cancelled"
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
 def test_what_an_interrupted_run_said_stays_for_the_model() -> None:
     """With what it was asked, in front of the next request; readers see by the status that it was cut short."""
     thread = working()
@@ -234,26 +129,13 @@ def test_what_an_interrupted_run_said_stays_for_the_model() -> None:
     thread.do(answered("r2", "Yes"))
 
     assert texts(thread) == ["Hello from r0", "Hi", "Hello from r1", "Once upon", "Hello from r2", "Yes"]
-    statuses = [each.status for each in exchanges(conversation_of(thread)) if isinstance(each, ResponseEntry)]
+    statuses = [each.status for each in exchanges(stored(thread)) if isinstance(each, ResponseEntry)]
     assert statuses == [None, "interrupted", None]
     assert (code_of(thread), run_of(thread).end.kind) == ("run_superseded", "cancelled")  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
-def test_a_queued_run_that_is_interrupted_leaves_what_it_was_asked() -> None:
-    """It has said nothing, and the model gets no empty message."""
-    thread = Thread()
-    thread.do(accept("r1"))
-
-    thread.do(busy("interrupt"))
-    thread.do(answered("r2", "Yes"))
-
-    assert texts(thread) == ["Hello from r1", "Hello from r2", "Yes"]
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
 def test_an_answer_that_comes_before_the_holder_knows_is_the_runs_end() -> None:
-    """It said all of it."""
     thread = working()
     thread.do(busy("interrupt"))
 
@@ -275,35 +157,23 @@ def test_a_late_answer_that_asks_for_approvals_does_not_make_the_thread_wait() -
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
-def test_an_interrupted_run_whose_holder_is_lost_is_claimed_to_be_ended() -> None:
-    """With the words of the attempt that was lost: the log has them, and the head has not."""
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_an_interrupted_run_whose_holder_is_lost_or_lets_go_is_claimed_to_be_ended(is_lost: bool) -> None:
+    """With the words of the attempt before: the log has them, and the head has not."""
     thread = working()
     speak(thread, "Once upon")
     thread.do(busy("interrupt"))
 
+    if not is_lost:
+        thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
+        assert thread.last(1) == [("released", "r1")]
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
-
-    assert thread.last(1) == [("claimed", "r1")]
-    assert text_so_far(run_of(thread)) == "Once upon"
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-def test_an_interrupted_run_that_its_holder_lets_go_of_is_claimed_to_be_ended() -> None:
-    """By its entity, or by whoever has its caller."""
-    thread = working()
-    speak(thread, "Once upon")
-    thread.do(busy("interrupt"))
-
-    thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
-    assert thread.last(1) == [("released", "r1")]
-    thread.do(ClaimRun(NOW, terms("e1", "entity")))
 
     assert (thread.last(1), text_so_far(run_of(thread))) == ([("claimed", "r1")], "Once upon")
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
 def test_an_interrupted_run_that_loses_three_holders_has_not_crashed() -> None:
-    """It ends as what it is, without its words."""
     thread = working()
     thread.do(busy("interrupt"))
     for number in range(3):
@@ -322,15 +192,6 @@ def test_what_a_run_said_without_a_stream_is_what_its_model_answered_so_far() ->
     thread.do(RecordSteps("token-r1", (asked, within, asked.model_copy(update={"number": 2}))))
 
     assert text_so_far(run_of(thread)) == "Let me see.\n\nLet me see."
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-def test_of_a_very_long_text_the_beginning_is_kept() -> None:
-    """A conversation has a bound, and nobody has read the end yet."""
-    entry = superseded("r1", NOW, "a" * LONGEST_KEPT + "b").response
-
-    assert isinstance(entry, ResponseEntry)
-    assert entry.messages[0].contents[0].text == "a" * LONGEST_KEPT  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.busy-rolls-back")
@@ -372,7 +233,7 @@ def test_nothing_of_a_run_that_was_rolled_back_stays_in_the_conversation() -> No
     thread.do(answered("r1", "Done", callers={"r2": terms("token-r2")}))
     thread.do(answered("r2", "Yes"))
 
-    conversation = conversation_of(thread)
+    conversation = stored(thread)
 
     assert [entry.correlation_id for entry in exchanges(conversation)] == ["r0", "r0", "r2", "r2"]
     assert "r1" not in write(conversation)
@@ -409,7 +270,7 @@ def going_on() -> tuple[Thread, Decision]:
 
 def calls(thread: Thread) -> list[tuple[str, Any]]:
     """Return the calls, results and texts that the model sees, in order."""
-    seen = [content for message in history_messages(conversation_of(thread)) for content in message.contents]
+    seen = [content for message in history_messages(stored(thread)) for content in message.contents]
     return [(content.type, content.text or content.call_id) for content in seen]
 
 
@@ -421,7 +282,7 @@ def test_a_run_that_brought_decisions_is_rolled_back_and_its_calls_are_closed_by
     thread.do(busy("rollback"))
     thread.do(answered("r1", "Paid", callers={"r2": terms("token-r2")}))
 
-    assert host_of(conversation_of(thread)).pause == Pause("r0", NOW + 60, is_over=True)
+    assert host_of(stored(thread)).pause == Pause("r0", NOW + 60, is_over=True)
     thread.do(answered("r2", "Yes"))
     assert calls(thread)[1:] == [
         ("function_call", "call"),
@@ -429,40 +290,3 @@ def test_a_run_that_brought_decisions_is_rolled_back_and_its_calls_are_closed_by
         ("text", "Hello from r2"),
         ("text", "Yes"),
     ]
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-def test_a_run_that_brought_decisions_and_is_interrupted_closes_its_calls_itself() -> None:
-    """No model takes a call without its result, and what the run said stands behind both."""
-    thread, _ = going_on()
-    speak(thread, "Paying")
-
-    thread.do(busy("interrupt"))
-    thread.do(EndRun("token-r1", superseded("r1", NOW, text_so_far(run_of(thread))), callers={"r2": terms("token-r2")}))
-    thread.do(answered("r2", "Yes"))
-
-    assert host_of(conversation_of(thread)).pause is None
-    assert calls(thread)[1:] == [
-        ("function_call", "call"),
-        ("function_result", "call"),
-        ("text", "Paying"),
-        ("text", "Hello from r2"),
-        ("text", "Yes"),
-    ]
-
-
-@pytest.mark.behaviour("thread.busy-interrupts")
-def test_an_older_version_of_the_code_decides_nothing_on_a_thread_with_such_an_event() -> None:
-    """It would claim again what it is told to cancel; other threads are as they were."""
-    thread = working()
-    thread.do(CancelRun(NOW, "r1"))
-    assert thread.head.v == versions.VERSION
-
-    event = CancelRequested(v=4, at=NOW, run_id="r1", reason="interrupt")
-    newer = fold(working().head, [event])
-
-    unknown = f'"v":{versions.NEWEST_VERSION + 1}'.encode()
-    assert (event.v, newer.v) == (4, 4)
-    for text, decode in ((events.encode(event), events.decode), (head.encode(newer), head.decode)):
-        with pytest.raises(NewerVersionError):
-            decode(text.replace(b'"v":4', unknown))

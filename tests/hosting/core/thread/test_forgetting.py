@@ -1,4 +1,4 @@
-"""Reset, deletion and trimming: what a thread forgets."""
+"""Reset, deletion and trimming: what a thread forgets, and what it keeps."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from hosting.core.thread.commands import (
     AttachToRun,
     CancelRun,
     Change,
+    Command,
     DeleteThread,
     DescribeThread,
     FinishDelete,
@@ -20,70 +21,60 @@ from hosting.core.thread.rows import RunRow
 from hosting.core.thread.run_request import InstanceOutcome
 from hosting.core.thread.sources import AssignedSource
 from hosting.errors import ThreadChangedError, ThreadDeletedError, ThreadDeletingError
+from tests.hosting.core.thread.played import after
 from tests.support.threads import NOW, Thread, accept, end, refusal
+
+HELD = accept("r1", claimed=True)
 
 
 def tombstone() -> Thread:
     """Return a thread that was deleted while one run was open."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(DeleteThread(NOW))
-    thread.do(FinishDelete(NOW, {"runs": 1}))
-    return thread
+    return after(HELD, DeleteThread(NOW), FinishDelete(NOW, {"runs": 1}))
 
 
 @pytest.mark.behaviour("thread.reset")
 def test_a_reset_is_an_event_and_a_signal() -> None:
-    """The entity empties the document when it comes by; the log says so at once."""
-    thread = Thread()
-    thread.do(accept("r1"))
+    """The entity empties the document when it comes by; the log says so at once. What is deleted has none."""
+    thread = after(accept("r1"))
 
     outcome = thread.do(ResetThread(NOW))
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("reset", "")], True)
     assert (thread.head.resets, thread.head.reset_at, thread.head.title) == (1, 2, "")
-
-
-@pytest.mark.behaviour("thread.reset")
-def test_a_deleted_thread_has_nothing_to_reset() -> None:
-    """And one that is being deleted refuses it."""
-    thread = Thread()
-    thread.do(DeleteThread(NOW))
-
-    assert refusal(thread.do(ResetThread(NOW))) is ThreadDeletingError
-    thread.do(FinishDelete(NOW, {}))
-    assert thread.do(ResetThread(NOW)) == Unchanged()
+    assert refusal(after(DeleteThread(NOW)).do(ResetThread(NOW))) is ThreadDeletingError
+    assert tombstone().do(ResetThread(NOW)) == Unchanged()
 
 
 @pytest.mark.behaviour("thread.temporary")
 def test_a_temporary_thread_takes_no_second_run() -> None:
     """It is to go; the one that it has is found again, and the thread's next life is like any other."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True, temporary=True))
-    found = thread.do(accept("r1", known=RunRow(epoch=0, first=1)))
-    refused = thread.do(accept("r2"))
+    thread = after(accept("r1", claimed=True, temporary=True))
+    again = thread.do(accept("r1", known=RunRow(epoch=0, first=1)))
+    second = thread.do(accept("r2"))
     thread.do(end("r1"))
     late = thread.do(accept("r2"))
     for command in (DeleteThread(NOW, position=thread.head.position), FinishDelete(NOW, {})):
         thread.do(command)
 
-    assert [refusal(one) for one in (found, refused, late)] == [None, ThreadDeletingError, ThreadDeletingError]
+    assert [refusal(each) for each in (again, second, late)] == [None, ThreadDeletingError, ThreadDeletingError]
     assert isinstance(thread.do(accept("r2")), Change)
     assert thread.head.temporary is False
 
 
 @pytest.mark.behaviour("thread.metadata")
 def test_metadata_that_was_read_is_replaced_only_while_it_is_there() -> None:
-    """Of two that read it at once and write, the second is refused and reads again."""
-    thread = Thread()
-    thread.do(DescribeThread(NOW, 0, {"title": "A"}, described=0))
+    """Of two that read it at once and write, the second is refused and reads again. No trimming takes it."""
+    thread = after(DescribeThread(NOW, 0, {"title": "A"}, described=0))
     late = thread.do(DescribeThread(NOW, 0, {"pinned": "true"}, described=0))
     again = thread.do(DescribeThread(NOW, 0, {"title": "A", "pinned": "true"}, described=1))
+    thread.do(ResetThread(NOW))
+    thread.do(TrimThread(NOW, 3))
 
     assert refusal(late) is ThreadChangedError
     assert isinstance(again, Change)
     assert (again.head.name, again.head.pinned) == ("A", True)
+    assert (thread.head.trimmed, thread.head.metadata) == (3, {"title": "A", "pinned": "true"})
 
 
 @pytest.mark.behaviour("thread.metadata")
@@ -99,8 +90,8 @@ def test_metadata_is_of_one_life_of_a_thread() -> None:
     late = thread.do(DescribeThread(NOW, 0, {}))
 
     assert isinstance(outcome, Change)
-    assert (outcome.head.described, outcome.head.v, outcome.signal, thread.head.described) == (1, 4, True, 0)
-    assert [refusal(one) for one in (deleting, deleted, late)] == [
+    assert (outcome.head.described, outcome.signal, thread.head.described) == (1, True, 0)
+    assert [refusal(each) for each in (deleting, deleted, late)] == [
         ThreadDeletingError,
         ThreadDeletedError,
         ThreadDeletedError,
@@ -114,41 +105,19 @@ def test_an_import_brings_metadata_too() -> None:
     bring = ImportThread(NOW, "{}", AssignedSource("another", 0, 1), 0, {"for": "a test"})
     outcomes = [thread.do(bring), thread.do(bring), thread.do(accept("r1")), thread.do(bring)]
 
-    assert [refusal(one) for one in outcomes] == [None, None, None, ThreadChangedError]
+    assert [refusal(each) for each in outcomes] == [None, None, None, ThreadChangedError]
     assert (thread.kinds(), thread.head.described) == (["imported", "described"] * 2 + ["accepted"], 4)
-
-
-@pytest.mark.behaviour("thread.metadata")
-def test_metadata_stays_although_its_event_is_trimmed() -> None:
-    """The head has it, which no trimming takes."""
-    thread = Thread()
-    thread.do(DescribeThread(NOW, 0, {"for": "a test"}))
-    thread.do(ResetThread(NOW))
-
-    thread.do(TrimThread(NOW, 2))
-
-    assert (thread.head.trimmed, thread.head.metadata) == (2, {"for": "a test"})
-
-
-@pytest.mark.behaviour("thread.delete")
-def test_a_deletion_of_what_was_read_takes_nothing_that_came_since() -> None:
-    """Whoever read the head decides anew."""
-    thread = Thread()
-    thread.do(accept("r1"))
-
-    assert thread.do(DeleteThread(NOW, position=2)) == Unchanged()
-    assert isinstance(thread.do(DeleteThread(NOW, position=1)), Change)
 
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_deletion_ends_all_open_runs() -> None:
-    """With the event that begins it."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
+    """With the event that begins it; one of what was read takes nothing that came since."""
+    thread = after(HELD, accept("r2"))
 
-    outcome = thread.do(DeleteThread(NOW + 1))
+    late = thread.do(DeleteThread(NOW, position=thread.head.position - 1))
+    outcome = thread.do(DeleteThread(NOW + 1, position=thread.head.position))
 
+    assert late == Unchanged()
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("deleting", "")], True)
     assert (thread.head.waiting, thread.head.changed_at) == (None, NOW + 1)
@@ -166,68 +135,39 @@ def test_a_tombstone_has_a_new_epoch_and_nothing_else() -> None:
 
 @pytest.mark.behaviour("thread.delete")
 @pytest.mark.parametrize("command", [DeleteThread(NOW), FinishDelete(NOW, {})], ids=["deleted", "buried"])
-def test_a_thread_is_deleted_once(command: DeleteThread | FinishDelete) -> None:
-    """Again it changes nothing, and asks for no signal."""
+def test_a_thread_is_deleted_once(command: Command) -> None:
+    """Again it changes nothing, and asks for no signal; nor does a burial that comes late in a later life."""
     assert tombstone().do(command) == Unchanged()
 
-
-@pytest.mark.behaviour("thread.delete")
-def test_whoever_deletes_a_thread_that_is_being_deleted_signals_too() -> None:
-    """Whoever began it may have died before its signal."""
-    thread = Thread()
-    thread.do(DeleteThread(NOW))
-
-    assert thread.do(DeleteThread(NOW)) == Unchanged(signal=True)
-
-
-@pytest.mark.behaviour("thread.delete")
-@pytest.mark.parametrize("command", [AttachToRun(NOW, "r1"), CancelRun(NOW, "r1")])
-def test_whoever_is_told_that_a_deletion_ended_a_run_signals_too(command: AttachToRun | CancelRun) -> None:
-    """Whoever deleted the thread may be gone without a signal."""
-    thread = Thread()
-    thread.do(accept("r1"))
-    thread.do(DeleteThread(NOW))
-
-    assert thread.do(command) == Unchanged("r1", signal=True)
-
-
-@pytest.mark.behaviour("thread.delete")
-def test_a_late_burial_changes_nothing_of_a_later_life() -> None:
-    """A signal to delete may come at any time."""
     thread = tombstone()
     thread.do(accept("r2"))
-
     assert thread.do(FinishDelete(NOW, {})) == Unchanged()
     assert thread.head.state == "open"
 
 
 @pytest.mark.behaviour("thread.delete")
+def test_whoever_meets_a_deletion_signals_too() -> None:
+    """Whoever began it may have died before its signal."""
+    thread = after(accept("r1"), DeleteThread(NOW))
+
+    assert thread.do(DeleteThread(NOW)) == Unchanged(signal=True)
+    for command in (AttachToRun(NOW, "r1"), CancelRun(NOW, "r1")):
+        assert thread.do(command) == Unchanged("r1", signal=True)
+
+
+@pytest.mark.behaviour("thread.delete")
 def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
-    """Its end begins the time anew."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(HELD)
 
     assert thread.do(DeleteThread(NOW, "expired")) == Unchanged()
     thread.do(end("r1"))
-    thread.do(DeleteThread(NOW, "expired"))
+    assert thread.do(DeleteThread(NOW, "expired", position=2)) == Unchanged()
+    thread.do(DeleteThread(NOW, "expired", position=3))
     assert thread.last(1) == [("deleting", "")]
 
 
 @pytest.mark.behaviour("thread.delete")
-def test_a_thread_whose_time_was_up_at_an_earlier_position_is_kept() -> None:
-    """What came behind may have begun the time anew."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1"))
-
-    assert thread.do(DeleteThread(NOW, "expired", position=2)) == Unchanged()
-    thread.do(DeleteThread(NOW, "expired", position=3))
-    assert thread.head.state == "deleting"
-
-
-@pytest.mark.behaviour("thread.delete")
 def test_what_became_of_instances_stands_behind_the_tombstone_and_moves_nothing_else() -> None:
-    """Of a later life of the thread it says nothing."""
     thread = tombstone()
     before = thread.head
     instances = (InstanceOutcome(id="o1", outcome="deleted"),)
@@ -241,36 +181,11 @@ def test_what_became_of_instances_stands_behind_the_tombstone_and_moves_nothing_
 
 
 @pytest.mark.behaviour("thread.trim")
-def test_what_a_document_holds_may_be_trimmed() -> None:
-    """The head says so before the store removes it."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1"))
-
-    thread.do(TrimThread(NOW, 3))
+def test_what_a_document_holds_may_be_trimmed_and_nothing_that_is_needed() -> None:
+    """The head says so first. An open run begins with its request, and a run goes on from the one that asked."""
+    thread, asks = after(HELD, end("r1"), TrimThread(NOW, 3)), after(HELD, end("r1", "a1"))
 
     assert (thread.kinds()[-1], thread.head.trimmed) == ("trimmed", 3)
     assert thread.do(TrimThread(NOW, 3)) == Unchanged()
-
-
-@pytest.mark.behaviour("thread.trim")
-def test_nothing_is_trimmed_that_an_open_run_begins_with() -> None:
-    """Its request stands there."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
-    thread.do(end("r1"))
-
-    thread.do(TrimThread(NOW, 4))
-
-    assert thread.head.trimmed == 2
-
-
-@pytest.mark.behaviour("thread.trim")
-def test_nothing_is_trimmed_that_a_waiting_approval_is_answered_from() -> None:
-    """The run that goes on is made of the one that asked."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1", "a1"))
-
-    assert thread.do(TrimThread(NOW, 3)) == Unchanged()
+    assert after(HELD, accept("r2"), end("r1"), TrimThread(NOW, 4)).head.trimmed == 2
+    assert asks.do(TrimThread(NOW, 3)) == Unchanged()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hosting.core.stores.contract import MOST_HEAD_BYTES
@@ -16,35 +13,28 @@ from hosting.core.thread import events, head, rows, thread_events, versions
 from hosting.core.thread.commands import (
     AcceptRun,
     AnswerApproval,
-    AttachToRun,
     CancelRun,
     Change,
     ClaimRun,
     Command,
-    DeleteThread,
+    DescribeThread,
     EndRun,
-    ExpireRun,
-    FinishDelete,
+    PauseRun,
+    PutMessages,
     RecordSteps,
-    ReleaseRun,
-    ResetThread,
-    RetryRun,
-    SignalFailed,
-    TrimThread,
+    SetReceiver,
 )
 from hosting.core.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
-from hosting.core.thread.draft import Draft
-from hosting.core.thread.head import NEW, Head, fold
+from hosting.core.thread.head import NEW, fold
+from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import unanswered
-from hosting.core.thread.run_request import LONGEST_NAME, Decision, RunRequest
+from hosting.core.thread.run_request import LONGEST_NAME, OF_TASK, Decision, PendingApproval, RunRequest, UserMessage
 from hosting.core.thread.thread_rules import MOST_GRANTS
 from hosting.core.thread.usage import NOTHING, TokenTotals
 from hosting.errors import NewerVersionError, RunFailedError
-from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
-from tests.support.seeds import repeated
+from tests.hosting.core.thread.played import after
 from tests.support.threads import (
-    DEADLINE,
     NOW,
     Thread,
     accept,
@@ -53,146 +43,9 @@ from tests.support.threads import (
     end,
     model_result,
     terms,
-    tool_started,
 )
 
 DELETED = [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]
-RUNS = st.sampled_from([f"r{number}" for number in range(6)])
-TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
-UNRECORDED = st.sampled_from([{}, {"input_tokens": 3, "total_tokens": 5, "cost": 7}])
-APPROVALS = st.sampled_from(["a1", "a2"])
-TIMES = st.sampled_from([NOW, NOW + 60, DEADLINE + 1])
-POSITIONS = st.integers(0, 30)
-
-
-Asked = Callable[[Head], Command]
-"""What is asked of the head that stands there by then."""
-
-
-def asked(ask: Callable[..., Command], *given: st.SearchStrategy[Any]) -> st.SearchStrategy[Asked]:
-    """Return commands that `ask` makes of a head and of what is drawn: built once, for building takes the most time."""
-    return st.tuples(*given).map(lambda drawn: lambda state: ask(state, *drawn))
-
-
-def seen(state: Head, is_known: bool) -> str:
-    """Return the append that somebody saw last."""
-    return state.append_id if is_known else "another"
-
-
-def answered(state: Head, at: float, decided: Decision, run: str) -> Command:
-    """Return the answer to an approval of the run that waits."""
-    asked_by = state.waiting.run_id if state.waiting else "r0"
-    row = rows.ApprovalRow(epoch=state.epoch, asked_by=asked_by)
-    return AnswerApproval(at, decided, row, accepted(run, decisions=(decided,)))
-
-
-def held(state: Head, token: str) -> tuple[events.Step, ...]:
-    """Return steps of the run that this token would hold."""
-    run = state.claim.run_id if state.claim else token
-    return (model_result(run), tool_started(run))
-
-
-def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[str, Any]) -> Command:
-    """Return the command that ends the run that this token would hold."""
-    run = state.claim.run_id if state.claim else token
-    return end(run, *asks, token=token, at=at, callers=callers)
-
-
-DECISIONS = st.builds(Decision, id=APPROVALS, approved=st.booleans())
-COMMANDS = st.one_of(
-    asked(lambda _, run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
-    asked(
-        lambda _, run, claimed, busy: replace(accept(run, claimed=claimed), busy=busy),
-        RUNS,
-        st.booleans(),
-        st.sampled_from(BUSY_POLICIES),
-    ),
-    asked(lambda _, run, decided: accept(run, decisions=(decided,)), RUNS, DECISIONS),
-    asked(lambda _, at, run: AttachToRun(at, run), TIMES, RUNS),
-    asked(
-        lambda state, at, token, is_known, began: ClaimRun(
-            at, terms(token, "entity"), idle_append=seen(state, is_known), since=began
-        ),
-        TIMES,
-        TOKENS,
-        st.booleans(),
-        POSITIONS,
-    ),
-    asked(lambda _, at, token, run: ClaimRun(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
-    asked(
-        lambda _, at, token, new_token, used: RetryRun(at, token, new_token, "run_failed", used),
-        TIMES,
-        TOKENS,
-        TOKENS,
-        UNRECORDED,
-    ),
-    asked(lambda state, token: RecordSteps(token, held(state, token)), TOKENS),
-    asked(
-        lambda _, at, token, signalled, used: ReleaseRun(at, token, signalled, used),
-        TIMES,
-        TOKENS,
-        st.booleans(),
-        UNRECORDED,
-    ),
-    asked(
-        ending,
-        TOKENS,
-        st.lists(APPROVALS, unique=True),
-        TIMES,
-        st.dictionaries(RUNS, st.builds(terms, TOKENS)),
-    ),
-    asked(lambda _, at, run, why: CancelRun(at, run, why), TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
-    asked(lambda state, at, run, is_known: ExpireRun(at, run, seen(state, is_known)), TIMES, RUNS, st.booleans()),
-    asked(
-        lambda _, at, run, token, key: SignalFailed(at, run, token, key),
-        TIMES,
-        RUNS,
-        st.none() | TOKENS,
-        st.none() | st.just("k"),
-    ),
-    asked(answered, TIMES, DECISIONS, RUNS),
-    asked(lambda _, at: ResetThread(at), TIMES),
-    asked(lambda _, at, why: DeleteThread(at, why), TIMES, st.sampled_from(["asked", "expired"])),
-    asked(lambda _, at: FinishDelete(at, {}), TIMES),
-    asked(lambda _, at, position: TrimThread(at, position), TIMES, POSITIONS),
-)
-"""Whatever may be asked of a thread, by those who know its head and by those who do not."""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.fold")
-@given(st.data())
-@settings(max_examples=repeated(150, exploring=1500))
-def test_whatever_is_asked_the_head_is_the_fold_of_the_events(data: st.DataObject) -> None:
-    """No command raises, none leaves a head that its events do not make, and the order of runs holds."""
-    thread = Thread()
-    ended: list[str] = []
-    for _ in range(data.draw(st.integers(1, 40))):
-        before = thread.head
-        command = data.draw(COMMANDS)(before)
-        if isinstance(getattr(command, "accepted", None), events.Accepted) and _is_known(thread, command):
-            continue  # ids of runs are ours, and new
-        outcome = thread.do(command)
-        if not isinstance(outcome, Change):
-            assert thread.head == before
-            continue
-        order = [run.id for run in before.runs]
-        ends = [event.run_id for event in outcome.events if isinstance(event, events.TERMINALS)]
-        folded = fold(before, outcome.events)
-        assert outcome.head in (folded, Draft(folded).renew(getattr(command, "worked", 0)).head)
-        assert ends == order[: len(ends)]
-        assert thread.head.position == len(thread.events)
-        assert thread.head.claim is None or thread.head.claim.run_id == thread.head.runs[0].id
-        assert (thread.head.epoch % 2 == 1) == (thread.head.state == "deleted")
-        ended += ends
-    assert len(ended) == len(set(ended))
-    assert head.decode(head.encode(thread.head)) == thread.head
-    assert [events.decode(events.encode(event)) for event in thread.events] == thread.events
-
-
-def _is_known(thread: Thread, command: Any) -> bool:
-    run_id = command.accepted.run_id
-    return any(isinstance(event, events.Accepted) and event.run_id == run_id for event in thread.events)
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -225,63 +78,17 @@ def test_the_largest_head_is_one_that_every_store_takes() -> None:
 
 
 @pytest.mark.behaviour("thread.fold")
-def test_a_head_is_stored_with_every_member() -> None:
-    """As whoever reads it in a later version finds it."""
-    thread = Thread(NEW.model_copy(update={"append_id": "a"}))
-    thread.do(accept("r1", claimed=True, streamed=True))
-    run = {"id": "r1", "first": 1, "at": NOW, "streamed": True, "decides": False, "attached": False, "signalled": False}
-    run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "settled": 0}
-    claim = {"run_id": "r1", "attempt": 1, "token": "token-r1", "holder": "caller", "lease_seconds": 20.0}
-    claim |= {"deadline": DEADLINE, "void_after": 0, "position": 2, "renewals": 0}
-    none = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
-
-    assert json.loads(head.encode(thread.head)) == {
-        "v": 1,
-        "append_id": "append-2",
-        "epoch": 0,
-        "position": 2,
-        "trimmed": 0,
-        "state": "open",
-        "runs": [run],
-        "claim": claim,
-        "waiting": None,
-        "resets": 0,
-        "reset_at": 0,
-        "changed_at": NOW,
-        "title": "Hello from r1",
-        "newest": 1,
-        "titled": 1,
-        "grants": [],
-        "imported": None,
-        "temporary": False,
-        "described": 0,
-        "usage": none,
-        "spent": none,
-        "spent_within": none,
-    }
-
-
-@pytest.mark.behaviour("thread.fold")
-def test_a_title_is_the_beginning_of_the_first_message() -> None:
-    """Without the blanks around it; a later message does not change it."""
-    thread = Thread()
-    for number, message in enumerate(["  " + "long " * 30, "another"]):
-        request = accepted(f"r{number}").model_copy(update={"request": RunRequest(message=message)})
-        thread.do(AcceptRun(request, 32))
-
-    assert thread.head.title == ("long " * 16)
-
-
-@pytest.mark.behaviour("thread.fold")
 def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> None:
-    """For lists of threads, which read nothing else."""
+    """For lists of threads, which read nothing else: without the blanks around it, and not as long as it may be."""
     thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    request = accepted("r1").model_copy(update={"request": RunRequest(message="  " + "long " * 30)})
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
+    thread.do(AcceptRun(request, 32, terms("token-r1")))
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(accept("r2"))
 
     assert thread.head.usage == TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
-    assert thread.head.title == "Hello from r1"
+    assert thread.head.title == ("long " * 16)
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -374,13 +181,6 @@ def test_what_is_written_can_be_read_again(depth: int) -> None:
         assert events.decode(text) == event
 
 
-@pytest.mark.behaviour("thread.fold")
-def test_half_a_character_is_not_written() -> None:
-    """No UTF-8 holds it; what asks or says it is refused before."""
-    with pytest.raises(ValueError, match="surrogates not allowed"):
-        events.encode(completed("r1", session={"of": "\ud83d"}))
-
-
 @pytest.mark.behaviour("thread.versions")
 def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
     """An event, a head or a row: in every rolling deployment two versions share a thread."""
@@ -398,12 +198,59 @@ def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
             read()
 
 
-@pytest.mark.behaviour("thread.versions")
-def test_a_thread_is_of_the_newest_version_that_appended_to_it() -> None:
-    """An older process reads the head alone before it decides, so that must say what the events behind it are."""
-    older = fold(NEW, [accepted()]).model_copy(update={"v": versions.VERSION - 1})
+def asking(**members: Any) -> Command:
+    """Return the command that begins a run whose request has these members."""
+    request = accepted("r1").request.model_copy(update=members)
+    return AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1"))
 
-    assert fold(older, [accepted("r2")]).v == versions.VERSION
+
+ASKED = ApprovalRow(epoch=0, asked_by="r1")
+VALUE = Decision.of_value("a1", "well")
+ASKS = PendingApproval(id="a1", tool="reviewer", arguments={}, kind="ask", answer_schema={"type": "string"})
+HELD = accept("r1", claimed=True)
+MESSAGES = (UserMessage(message="Hello"),)
+
+KNOWN_SINCE: dict[str, tuple[tuple[Command, ...], int]] = {
+    "runs, keys, approvals and cancels": ((HELD, CancelRun(NOW, "r1"), end("r1", "a1")), 1),
+    "a task without a receiver": ((asking(webhook=OF_TASK),), 1),
+    "metadata": ((DescribeThread(NOW, 0, {"for": "a test"}),), 4),
+    "a run that another request ends": ((HELD, replace(accept("r2"), busy="interrupt")), 4),
+    "a webhook": ((asking(webhook="https://example.com/"),), 7),
+    "a receiver of tasks": ((asking(webhook=OF_TASK), SetReceiver(NOW, 0)), 7),
+    "a question": ((HELD, EndRun("token-r1", completed("r1").model_copy(update={"approvals": (ASKS,)}))), 10),
+    "the answer of a question": (
+        (HELD, end("r1", "a1"), AnswerApproval(NOW, VALUE, ASKED, accepted("r2", decisions=(VALUE,)))),
+        10,
+    ),
+    "options of the model": ((asking(options={"seed": 1}),), 10),
+    "tools of the caller": ((asking(client_tools=({"name": "where"},)),), 10),
+    "a context": ((asking(context={"tenant": "a"}),), 12),
+    "metadata that are no texts": ((DescribeThread(NOW, 0, {"pinned": True}),), 12),
+    "a run of several attempts": (
+        (accept("r1"), ClaimRun(NOW, replace(terms("e1", "entity"), v=versions.NEWEST_VERSION))),
+        12,
+    ),
+    "a pause": ((HELD, PauseRun(NOW, "r1")), 12),
+    "messages of no run": ((PutMessages(thread_events.MessagesPut(at=NOW, id="p", messages=MESSAGES), "f"),), 12),
+}
+
+
+@pytest.mark.behaviour("thread.versions")
+@pytest.mark.behaviour("thread.busy-interrupts")
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.behaviour("groups.versions")
+@pytest.mark.behaviour("runs.pause")
+@pytest.mark.parametrize(("commands", "version"), KNOWN_SINCE.values(), ids=list(KNOWN_SINCE))
+def test_a_thread_is_kept_from_releases_that_do_not_know_what_happened_on_it(
+    commands: tuple[Command, ...], version: int
+) -> None:
+    """They read the head alone before they decide, and would claim, end or answer what they do not understand."""
+    thread = after(*commands)
+
+    assert (thread.head.v, max(event.v for event in thread.events)) == (version, version)
+    later = fold(thread.head, [accepted("later")])
+    assert later.v == version
+    assert fold(later, DELETED).v == 1  # a deleted thread begins anew for everybody
 
 
 @pytest.mark.behaviour("thread.versions")
@@ -430,9 +277,7 @@ def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() 
     assert thread.head.spent.beyond(NOTHING) == {}
     thread.do(end("r1"))
     ended = json.loads(head.encode(thread.head))
-    deleted = fold(
-        thread.head, [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]
-    )
+    deleted = fold(thread.head, DELETED)
 
     assert [part.get("mood") for part in (working, *working["runs"], working["claim"], working["usage"])] == [
         *(7, 7, None, 7, 7)
@@ -450,17 +295,3 @@ def test_a_row_of_another_epoch_or_without_payload_is_of_a_deleted_thread() -> N
     assert rows.decode(rows.RunRow, rows.encode(row), NEW) == row
     assert rows.decode(rows.RunRow, rows.encode(row), later) == rows.DeletedRow(epoch=0)
     assert rows.decode(rows.RunRow, b"", later) == rows.DeletedRow(epoch=-1)
-
-
-@pytest.mark.behaviour("thread.fold")
-def test_only_a_thread_with_newer_kinds_of_events_is_kept_from_an_older_version() -> None:
-    """By its head too, which an older version reads first; a deleted thread begins anew for everybody."""
-    ada = Principal("https://login.example", "ada")
-    plain = fold(NEW, [accepted()])
-    granted = fold(plain, [thread_events.Granted(at=NOW, id="1", principal=ada, access="read")])
-
-    assert (plain.v, granted.v, fold(granted, [accepted("r2")]).v) == (1, 2, 2)
-    assert (
-        fold(granted, [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted(at=NOW, receipt={})]).v
-        == 1
-    )

@@ -16,7 +16,7 @@ from hosting.core.thread.commands import (
 from hosting.core.thread.draft import SIGNAL_SECONDS
 from hosting.core.thread.head import decode, encode
 from hosting.core.thread.run import end_by_joining
-from hosting.core.thread.versions import VERSION
+from tests.hosting.core.thread.played import after
 from tests.support.threads import NOW, Thread, accept, accepted, end, terms
 
 pytestmark = pytest.mark.behaviour("runs.pause")
@@ -24,11 +24,7 @@ pytestmark = pytest.mark.behaviour("runs.pause")
 
 def paused_thread() -> Thread:
     """Return a thread whose only run was at work, is paused, and has no holder any more."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(PauseRun(NOW, "r1"))
-    thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
-    return thread
+    return after(accept("r1", claimed=True), PauseRun(NOW, "r1"), ReleaseRun(NOW, "token-r1", signalled=True))
 
 
 def test_a_paused_run_is_claimed_by_nobody_until_it_is_resumed() -> None:
@@ -60,7 +56,6 @@ def test_pausing_and_resuming_again_changes_nothing() -> None:
 
 
 def test_a_run_that_ends_or_has_ended_is_not_paused() -> None:
-    """Its end stands."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(CancelRun(NOW, "r1"))
@@ -112,7 +107,6 @@ def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signal
 
 
 def test_an_interrupted_run_that_was_paused_is_claimed_once_more_to_end_with_its_text() -> None:
-    """The later request ends the pause with the run."""
     thread = paused_thread()
     thread.do(accept("r2", at=NOW + 1))
     thread.do(CancelRun(NOW + 1, "r1", "interrupt"))
@@ -129,7 +123,6 @@ def test_a_reader_of_a_paused_run_needs_no_signal() -> None:
 
 
 def test_a_paused_message_joins_no_run() -> None:
-    """It waits for its own turn."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2", steers=True))
@@ -140,20 +133,10 @@ def test_a_paused_message_joins_no_run() -> None:
     assert thread.do(JoinRuns("token-r1", (joined,))) == Unchanged("r1")
 
 
-def test_an_older_release_decides_nothing_on_a_thread_with_a_pause() -> None:
-    """The head has the version of the event; a thread without one has that of before."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    before = thread.head.v
-    thread.do(PauseRun(NOW, "r1"))
-
-    assert (before, thread.head.v) == (VERSION, 12)
-    assert decode(encode(thread.head)) == thread.head
-    assert b"paused" not in encode(paused_thread_resumed().head)
-
-
-def paused_thread_resumed() -> Thread:
-    """Return a thread whose run was paused and resumed: its head has nothing of that."""
+def test_a_head_has_nothing_of_a_pause_that_is_over() -> None:
     thread = paused_thread()
+    assert decode(encode(thread.head)) == thread.head
+
     thread.do(ResumeRun(NOW, "r1"))
-    return thread
+
+    assert b"paused" not in encode(thread.head)

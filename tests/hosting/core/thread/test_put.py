@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
     Change,
+    Command,
     Continuation,
     DeleteThread,
     FinishDelete,
@@ -17,8 +18,6 @@ from hosting.core.thread.commands import (
     Unchanged,
     WriteSession,
 )
-from hosting.core.thread.conversation import Snapshot, resume
-from hosting.core.thread.events import Event, encode
 from hosting.core.thread.rows import DeletedRow, KeyRow
 from hosting.core.thread.run_request import UserMessage
 from hosting.core.thread.thread_events import MessagesPut, Rewound
@@ -33,12 +32,9 @@ from hosting.errors import (
     ThreadDeletingError,
 )
 from hosting.principal import Principal
-from state.codec import read, write
 from state.conversation import session_state
-from state.extension import host_of
-from state.models import Conversation
 from state.put import Put, put_of
-from tests.support.state_documents import history_messages
+from tests.hosting.core.thread.played import after, conversations, spoken, texts
 from tests.support.threads import NOW, Thread, accept, answered, completed, end, refusal
 
 pytestmark = pytest.mark.behaviour("thread.put")
@@ -60,37 +56,6 @@ def written(thread: Thread, session: dict[str, Any] | None = SESSION) -> WriteSe
     return WriteSession(NOW, thread.head.position, session)
 
 
-def spoken(*runs: str) -> Thread:
-    """Return a thread in which these runs answered."""
-    thread = Thread()
-    for run_id in runs:
-        thread.do(accept(run_id, claimed=True))
-        thread.do(answered(run_id, f"{run_id} says"))
-    return thread
-
-
-def numbered(thread: Thread) -> list[tuple[int, Event]]:
-    """Return the thread's events with their positions."""
-    return list(enumerate(thread.events, start=1))
-
-
-def conversations(thread: Thread) -> list[Conversation]:
-    """Return the conversation as every reader has it, whatever document the entity stored before."""
-    events, begun = numbered(thread), Snapshot(read(None), 0, 0, {})
-    stored = [read(write(begun.apply(events[:count]).document(thread.head.epoch))) for count in range(len(events) + 1)]
-    resumed = [resume(document, thread.head) for document in (None, *stored)]
-    return [start.apply(events[start.since :]).conversation for start in resumed if isinstance(start, Snapshot)]
-
-
-def texts(thread: Thread) -> list[str]:
-    """Return what a model gets of the conversation, the same for every reader."""
-    first, *others = [
-        [message.text for message in history_messages(conversation)] for conversation in conversations(thread)
-    ]
-    assert all(other == first for other in others)
-    return first
-
-
 def test_messages_stand_between_the_runs_to_every_reader() -> None:
     """They are in no run, and each entry has who put it in."""
     thread = spoken("r1")
@@ -105,28 +70,6 @@ def test_messages_stand_between_the_runs_to_every_reader() -> None:
     marks = [put_of(entry) for entry in conversations(thread)[0].data.conversation_history]
     by_ada = Put("p1", {"issuer": ADA.issuer, "id": "ada", "name": "Ada"})
     assert marks == [None, None, by_ada, by_ada, None, None]
-
-
-def test_an_older_version_decides_nothing_on_such_a_thread() -> None:
-    """The head and the event have the version that knows them."""
-    thread = Thread()
-    thread.do(put())
-
-    assert thread.head.v == 12
-    assert b'"v":12' in encode(thread.events[0])
-
-
-def test_a_document_of_another_program_gets_them_once() -> None:
-    """One that dropped the position names the messages that it holds."""
-    thread = spoken("r1")
-    thread.do(put())
-    stored = conversations(thread)[0]
-    begun = resume(stored, thread.head)
-
-    assert host_of(stored).log_mark is None
-    assert isinstance(begun, Snapshot)
-    assert begun.merges
-    assert begun.apply(numbered(thread)).conversation.data.conversation_history == stored.data.conversation_history
 
 
 def test_a_key_finds_its_messages() -> None:
@@ -144,39 +87,23 @@ def test_a_key_finds_its_messages() -> None:
     assert thread.kinds() == ["messages_put"]
 
 
-def open_run(thread: Thread) -> None:
-    """Have a run at work."""
-    thread.do(accept("r2", claimed=True))
-
-
-def queued_run(thread: Thread) -> None:
-    """Have a run that nobody has claimed."""
-    thread.do(accept("r2"))
-
-
-def deleting(thread: Thread) -> None:
-    """Have the thread go."""
-    thread.do(DeleteThread(NOW))
-
-
-def temporary(thread: Thread) -> None:
-    """Have the thread be one that is not stored."""
-    thread.head = thread.head.model_copy(update={"temporary": True})
+TEMPORARY = accept("r1", claimed=True, temporary=True)
 
 
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        (open_run, ThreadBusyError),
-        (queued_run, ThreadBusyError),
-        (deleting, ThreadDeletingError),
-        (temporary, ThreadDeletingError),
+        ((accept("r1", claimed=True),), ThreadBusyError),
+        ((accept("r1"),), ThreadBusyError),
+        ((DeleteThread(NOW),), ThreadDeletingError),
+        ((TEMPORARY, end("r1")), ThreadDeletingError),
     ],
+    ids=["works", "queued", "deleting", "temporary"],
 )
-def test_nothing_is_written_into_a_thread_that_is_not_idle(before: Any, reason: type[HostingError]) -> None:
-    """Neither messages nor a session."""
-    thread = spoken("r1")
-    before(thread)
+def test_nothing_is_written_into_a_thread_that_is_not_idle(
+    before: tuple[Command, ...], reason: type[HostingError]
+) -> None:
+    thread = after(*before)
     kinds = thread.kinds()
 
     outcomes = [thread.do(put()), thread.do(written(thread))]
@@ -186,7 +113,6 @@ def test_nothing_is_written_into_a_thread_that_is_not_idle(before: Any, reason: 
 
 
 def test_calls_that_wait_keep_messages_out_until_their_time_has_passed() -> None:
-    """A session may be written meanwhile."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(replace(end("r1"), terminal=end("r1", "a1").terminal.model_copy(update={"expires_at": NOW + 10})))
@@ -239,7 +165,6 @@ def test_a_run_that_goes_on_from_before_messages_takes_them_back() -> None:
 
 
 def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() -> None:
-    """The title too is of the life that goes on."""
     thread = Thread()
     thread.do(put())
     title = thread.head.title
@@ -255,16 +180,3 @@ def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() ->
     assert isinstance(begun, Change)
     assert (thread.head.epoch, thread.head.state, thread.head.title) == (2, "open", "p2 asks")
     assert texts(thread) == ["p2 asks", "p2 answers"]
-
-
-def test_messages_of_the_agent_alone_are_taken_and_make_no_title() -> None:
-    """The next run's message is the title."""
-    thread = Thread()
-    message = UserMessage(message="Welcome", role="assistant")
-    thread.do(PutMessages(MessagesPut(at=NOW, id="p1", messages=(message,)), "f"))
-    before = thread.head.title
-    thread.do(accept("r1", claimed=True))
-
-    assert before == ""
-    assert thread.head.title == "Hello from r1"
-    assert texts(thread) == ["Welcome"]

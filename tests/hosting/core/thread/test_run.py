@@ -1,22 +1,40 @@
 """One run as its events tell it."""
 
+from __future__ import annotations
+
 import pytest
+from msgspec.structs import replace
 
-from hosting.core.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
+from hosting.core.thread import events
+from hosting.core.thread.commands import (
+    AcceptRun,
+    CancelRun,
+    ClaimRun,
+    DeleteThread,
+    EndRun,
+    FinishDelete,
+    RecordSteps,
+    ResetThread,
+    SetReceiver,
+    Unchanged,
+)
 from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
-from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run
-from hosting.core.thread.run_request import Decision
-from hosting.names import Address
-from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
-
-ADDRESS = Address.of("Helper", "t1")
-
-
-def run_of(thread: Thread, run_id: str = "r1") -> Run:
-    """Return the run as the thread's events tell it."""
-    run = fold_run(ADDRESS, run_id, enumerate(thread.events, start=1))
-    assert run is not None
-    return run
+from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run, unanswered
+from hosting.core.thread.run_request import OF_TASK, Decision
+from hosting.errors import RunFailedError
+from tests.hosting.core.thread.played import ADDRESS, run_of
+from tests.support.threads import (
+    NOW,
+    Thread,
+    accept,
+    accepted,
+    completed,
+    end,
+    model_result,
+    refusal,
+    terms,
+    tool_started,
+)
 
 
 def words(offset: int, text: str) -> Delta:
@@ -26,7 +44,6 @@ def words(offset: int, text: str) -> Delta:
 
 @pytest.mark.behaviour("thread.run")
 def test_words_stand_where_their_offset_says() -> None:
-    """What stands behind it is void."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
@@ -36,7 +53,6 @@ def test_words_stand_where_their_offset_says() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
-    """It says the others anew."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
@@ -89,19 +105,6 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 
 @pytest.mark.behaviour("thread.run")
-def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
-    """Answers to its approvals change no stream of it."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    begun = run_of(thread)
-    thread.do(end("r1", "a1"))
-    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
-
-    assert (begun.end_position, begun.streamed_through) == (0, 2)
-    assert (run_of(thread).last, run_of(thread).end_position, run_of(thread).streamed_through) == (4, 3, 3)
-
-
-@pytest.mark.behaviour("thread.run")
 def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
     """In the order of the model; one that has not completed asked for nothing."""
     thread = Thread()
@@ -117,7 +120,6 @@ def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
-    """Events of other runs are not its own."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
@@ -150,7 +152,6 @@ def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_run_whose_thread_is_deleted_is_over() -> None:
-    """It has no end of its own."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(DeleteThread(NOW))
@@ -160,14 +161,55 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
     assert (run.state, run.end, run.last) == (Gone(3), None, 3)
 
 
-@pytest.mark.behaviour("thread.delete")
-def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> None:
-    """The deletion is no event of it."""
+SET = SetReceiver(NOW, 0)
+
+
+def asking(webhook: str, run_id: str = "r1") -> AcceptRun:
+    """Return the command that begins a run whose request has that webhook."""
+    command = accept(run_id, claimed=True)
+    request = command.accepted.request.model_copy(update={"webhook": webhook})
+    return replace(command, accepted=command.accepted.model_copy(update={"request": request}))
+
+
+def notified(thread: Thread) -> list[bool]:
+    """Return of each end whether it says so."""
+    return [event.notifies for event in thread.events if isinstance(event, events.TERMINALS)]
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_of_a_run_with_an_address_somebody_is_notified_however_it_ends() -> None:
+    """Also behind a reset, and of one that never began; of a run without a webhook nobody."""
     thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1"))
+    thread.do(asking("https://example.com/"))
+    thread.do(accept("r2"))
+    thread.do(asking("https://example.com/", "r3"))
+    thread.do(CancelRun(NOW, "r3"))
+    thread.do(ResetThread(NOW))
+    thread.do(EndRun("token-r1", unanswered("r1", NOW, RunFailedError("It failed."))))
+    thread.do(CancelRun(NOW, "r2"))
+
+    assert notified(thread) == [True, False, True]
+    assert b"notifies" not in events.encode(next(one for one in thread.events if isinstance(one, events.Cancelled)))
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None:
+    """That was recorded before the end. The second one changes nothing; a deleted thread has none any more."""
+    thread = Thread()
+    thread.do(asking(OF_TASK))
+    thread.do(end())
+    thread.do(asking(OF_TASK, "r2"))
+    first, second = thread.do(SET), thread.do(SET)
+    thread.do(end("r2"))
+    thread.do(accept("r3", claimed=True))
+    thread.do(end("r3"))
     thread.do(DeleteThread(NOW))
+    gone = [refusal(thread.do(SET))]
+    thread.do(FinishDelete(NOW, {}))
+    gone.append(refusal(thread.do(SET)))
+    thread.do(asking(OF_TASK, "r4"))
+    thread.do(end("r4"))
 
-    run = run_of(thread)
-
-    assert (run.state, run.last) == (Ended(3, completed("r1")), 3)
+    assert notified(thread) == [False, True, False, False]
+    assert (type(first).__name__, second) == ("Change", Unchanged())
+    assert [one and one.code for one in gone] == ["thread_deleting", "thread_deleted"]

@@ -9,10 +9,10 @@ from agent_framework import AgentResponse, Content, Message
 from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
-    AcceptRun,
     AnswerApproval,
     Change,
     ClaimRun,
+    Command,
     Continuation,
     DeleteThread,
     FinishDelete,
@@ -22,19 +22,17 @@ from hosting.core.thread.commands import (
     Unchanged,
     WithdrawStanding,
 )
-from hosting.core.thread.conversation import Snapshot, resume
-from hosting.core.thread.events import Event
 from hosting.core.thread.messages import approval_id
 from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run_request import Decision
 from hosting.core.thread.thread_events import Rewound
-from hosting.errors import HostingError, ThreadBusyError, ThreadDeletingError
+from hosting.errors import ThreadBusyError, ThreadDeletingError
 from hosting.principal import Principal
-from state.codec import read, write
+from state.codec import write
 from state.convert import stored_response
-from state.models import Conversation
 from state.standing import StandingApproval, standing_approvals
-from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, refusal, terms
+from tests.hosting.core.thread.played import conversations, numbered, spoken
+from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
 
 pytestmark = pytest.mark.behaviour("thread.standing")
 
@@ -64,20 +62,6 @@ def thread_with(*rules: str) -> Thread:
     return thread
 
 
-def numbered(thread: Thread) -> list[tuple[int, Event]]:
-    """Return the thread's events with their positions."""
-    return list(enumerate(thread.events, start=1))
-
-
-def conversations(thread: Thread) -> list[Conversation]:
-    """Return the conversation as it is, whatever document the entity stored before and reads again."""
-    events, begun = numbered(thread), Snapshot(read(None), 0, 0, {})
-    stored = [read(write(begun.apply(events[:count]).document(thread.head.epoch))) for count in range(len(events) + 1)]
-    resumed = [resume(document, thread.head) for document in (None, *stored)]
-    assert all(isinstance(start, Snapshot) for start in resumed)
-    return [start.apply(events[start.since :]).conversation for start in resumed if isinstance(start, Snapshot)]
-
-
 def standing(thread: Thread) -> list[StandingApproval]:
     """Return the standing approvals that every reader of the thread finds."""
     first, *others = [standing_approvals(conversation) for conversation in conversations(thread)]
@@ -91,7 +75,6 @@ def withdraw(thread: Thread, number: int) -> None:
 
 
 def test_what_is_withdrawn_goes_and_the_rest_of_the_session_stays() -> None:
-    """The other rules too, also that of the same tool."""
     thread = thread_with("pay", "pay 5", "send")
     pay, pay_five, send = standing(thread)
 
@@ -104,33 +87,15 @@ def test_what_is_withdrawn_goes_and_the_rest_of_the_session_stays() -> None:
     assert all("['rules']" in str(conversation) for conversation in conversations(thread))
 
 
-def test_a_thread_without_a_session_has_none() -> None:
-    """And an id that it does not have changes nothing."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(answered("r1", "hello"))
-
-    thread.do(WithdrawStanding(NOW, "a" * 32))
-
-    assert standing(thread) == []
-
-
-def released(thread: Thread) -> None:
-    """Have the run's process give it up."""
-    thread.do(ReleaseRun(NOW, "token-r2", signalled=True))
-
-
-def tried_again(thread: Thread) -> None:
-    """Have an attempt fail, and the next one claimed."""
-    thread.do(RetryRun(NOW, "token-r2", "token-3", "run_failed"))
-
-
-@pytest.mark.parametrize("then", [lambda thread: None, released, tried_again])
-def test_a_run_that_began_keeps_its_rules_in_each_attempt(then: Any) -> None:
-    """Also between two of them, when nobody holds it."""
+@pytest.mark.parametrize(
+    "then",
+    [(), (ReleaseRun(NOW, "token-r2", signalled=True),), (RetryRun(NOW, "token-r2", "token-3", "run_failed"),)],
+    ids=["works", "released", "tried-again"],
+)
+def test_a_run_that_began_keeps_its_rules_in_each_attempt(then: tuple[Command, ...]) -> None:
     thread = thread_with("pay")
-    thread.do(accept("r2", claimed=True))
-    then(thread)
+    for command in (accept("r2", claimed=True), *then):
+        thread.do(command)
 
     outcome = thread.do(WithdrawStanding(NOW, standing(thread)[0].id))
 
@@ -139,7 +104,6 @@ def test_a_run_that_began_keeps_its_rules_in_each_attempt(then: Any) -> None:
 
 
 def test_a_run_that_was_not_claimed_yet_begins_without_the_rule() -> None:
-    """It is ordered behind the withdrawal."""
     thread = thread_with("pay")
     thread.do(accept("r2"))
 
@@ -149,17 +113,18 @@ def test_a_run_that_was_not_claimed_yet_begins_without_the_rule() -> None:
     assert standing(thread) == []
 
 
-@pytest.mark.parametrize(("then", "refused"), [([], ThreadDeletingError), ([None], None)])
-def test_a_thread_that_goes_takes_no_withdrawal(then: list[None], refused: type[HostingError] | None) -> None:
-    """One that is gone has nothing to withdraw."""
+def test_a_thread_that_goes_takes_no_withdrawal() -> None:
+    """One that is gone, or has no session, has nothing to withdraw."""
+    withdrawal = WithdrawStanding(NOW, "a" * 32)
     thread = thread_with("pay")
     thread.do(DeleteThread(NOW))
-    for _ in then:
-        thread.do(FinishDelete(NOW, {}))
 
-    outcome = thread.do(WithdrawStanding(NOW, "a" * 32))
-
-    assert (refusal(outcome), isinstance(outcome, Unchanged)) == (refused, refused is None)
+    assert refusal(thread.do(withdrawal)) is ThreadDeletingError
+    thread.do(FinishDelete(NOW, {}))
+    assert isinstance(thread.do(withdrawal), Unchanged)
+    plain = spoken("r1")
+    plain.do(withdrawal)
+    assert standing(plain) == []
 
 
 def test_a_run_that_goes_on_from_before_others_brings_nothing_back() -> None:
@@ -214,15 +179,6 @@ def test_the_list_says_who_gave_it_and_when(always: Any, rule: str) -> None:
     assert approval.at == "2027-01-15T08:01:00.000000+00:00"
 
 
-def test_what_the_agents_code_allows_has_nobody_who_gave_it() -> None:
-    """Nor has what was given for other arguments."""
-    thread = Thread()
-
-    given(thread, "tool_with_arguments", "pay 5", amount="7")
-
-    assert [(approval.by, approval.at) for approval in standing(thread)] == [(None, None)]
-
-
 @pytest.mark.parametrize("end_of_it", [ResetThread(NOW), None])
 def test_who_gave_it_goes_with_it(end_of_it: ResetThread | None) -> None:
     """When it is withdrawn, and when the thread is reset."""
@@ -266,13 +222,3 @@ def test_what_is_given_again_stands_whatever_was_withdrawn_before() -> None:
     thread.do(replace(end("r3"), terminal=completed("r3", session=session_of("pay"))))
 
     assert [approval.tool for approval in standing(thread)] == ["pay"]
-
-
-def test_the_command_that_accepts_a_run_with_decisions_records_who_gave_it() -> None:
-    """As orchestrations and other protocols answer."""
-    thread = Thread()
-    decision = Decision(id=asking(thread, "r1", "1"), approved=True, always="tool")
-    thread.do(AcceptRun(accepted("r2", decisions=(decision,), principal=ADA), 32, terms("token-r2")))
-    thread.do(replace(end("r2"), terminal=completed("r2", session=session_of("pay"))))
-
-    assert [approval.by and approval.by["id"] for approval in standing(thread)] == ["ada"]

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
     AcceptRun,
-    AnswerApproval,
     AttachToRun,
     CancelRun,
     Change,
@@ -16,16 +15,12 @@ from hosting.core.thread.commands import (
     Command,
     DeleteThread,
     EndRun,
-    ExpireRun,
     FinishDelete,
-    JoinRuns,
     Outcome,
-    RecordInstances,
     RecordSteps,
     ReleaseRun,
     ResetThread,
     ResumeRun,
-    RetryRun,
     SignalFailed,
     Stale,
     Unchanged,
@@ -33,20 +28,12 @@ from hosting.core.thread.commands import (
 from hosting.core.thread.decide import decide
 from hosting.core.thread.head import Head, fold
 from hosting.core.thread.run import unanswered
-from hosting.core.thread.thread_events import InstancesRecorded
 from hosting.errors import RunCancelledError
 
 
 def without_leases(head: Head, command: Command) -> Outcome:
     """Take over any claim at once."""
     if isinstance(command, ClaimRun):
-        command = replace(command, idle_append=head.append_id)
-    return decide(head, command)
-
-
-def without_looking_again(head: Head, command: Command) -> Outcome:
-    """Take over a claim whose lease was waited out, though something was appended since."""
-    if isinstance(command, ClaimRun) and command.idle_append is not None:
         command = replace(command, idle_append=head.append_id)
     return decide(head, command)
 
@@ -79,14 +66,6 @@ def results_are_no_progress(head: Head, command: Command) -> Outcome:
     return replace(outcome, head=_with_runs(outcome.head, fruitless=head.next_run.fruitless))
 
 
-def released_is_lost(head: Head, command: Command) -> Outcome:
-    """Count a holder that let go as one that was lost."""
-    outcome = decide(head, command)
-    if not isinstance(command, ReleaseRun) or not isinstance(outcome, Change) or outcome.head.next_run is None:
-        return outcome
-    return replace(outcome, head=_with_runs(outcome.head, fruitless=outcome.head.next_run.fruitless + 1))
-
-
 def without_attached(head: Head, command: Command) -> Outcome:
     """Cancel a run by a failed signal, though somebody else was promised it."""
     return decide(_with_runs(head, attached=False) if isinstance(command, SignalFailed) else head, command)
@@ -116,34 +95,14 @@ def cancelled_at_once(head: Head, command: Command) -> Outcome:
     return Change(fold(head, [ended]), (ended,), run_id=run.id, signal=True)
 
 
-def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
-    """Claim a run that is to be cancelled."""
-    return decide(_with_runs(head, cancelled=None) if isinstance(command, ClaimRun | RetryRun) else head, command)
-
-
 def paused_is_claimed(head: Head, command: Command) -> Outcome:
     """Claim a run that is paused."""
     return decide(_with_runs(head, paused=0.0) if isinstance(command, ClaimRun) else head, command)
 
 
-def cancelled_joins(head: Head, command: Command) -> Outcome:
-    """Have a run join another that is to be cancelled."""
-    return decide(_with_runs(head, cancelled=None) if isinstance(command, JoinRuns) else head, command)
-
-
-def joins_what_was_reset(head: Head, command: Command) -> Outcome:
-    """Have a run join one that began before a reset."""
-    return decide(head.model_copy(update={"reset_at": 0}) if isinstance(command, JoinRuns) else head, command)
-
-
 def interrupted_is_cancelled(head: Head, command: Command) -> Outcome:
     """End a run that was interrupted wherever a cancelled one ends, though it was begun."""
     return decide(_with_runs(head, cancelled="asked") if isinstance(command, ReleaseRun) else head, command)
-
-
-def rolled_back_answers(head: Head, command: Command) -> Outcome:
-    """Take the late answer of a run that was rolled back."""
-    return decide(_with_runs(head, cancelled=None) if isinstance(command, EndRun) else head, command)
 
 
 def accepted_while_deleting(head: Head, command: Command) -> Outcome:
@@ -163,28 +122,6 @@ def keys_are_not_looked_at(head: Head, command: Command) -> Outcome:
     return decide(head, replace(command, key=None) if isinstance(command, AcceptRun) else command)
 
 
-def givers_up_do_not_look_again(head: Head, command: Command) -> Outcome:
-    """End a run whose holder was silent, though it appended something since."""
-    return decide(head, replace(command, idle_append=head.append_id) if isinstance(command, ExpireRun) else command)
-
-
-def claimed_runs_wait(head: Head, command: Command) -> Outcome:
-    """Cancel a run for its waiting, whoever holds it."""
-    is_waiting = isinstance(command, CancelRun) and command.reason == "queue_time" and head.run(command.run_id)
-    outcome = decide(head.model_copy(update={"claim": None}) if is_waiting else head, command)
-    if not is_waiting or head.claim is None or not isinstance(outcome, Change):
-        return outcome
-    return replace(outcome, head=outcome.head.model_copy(update={"claim": head.claim}))
-
-
-def any_life_is_settled(head: Head, command: Command) -> Outcome:
-    """Settle a receipt behind whatever stands there now."""
-    if not isinstance(command, RecordInstances):
-        return decide(head, command)
-    settled = InstancesRecorded(at=command.at, instances=command.instances)
-    return Change(fold(head, [settled]), (settled,))
-
-
 def tombstones_keep_the_epoch(head: Head, command: Command) -> Outcome:
     """Leave the epoch as it was when a tombstone is put."""
     return _behind(FinishDelete, head, command, epoch=head.epoch)
@@ -193,14 +130,6 @@ def tombstones_keep_the_epoch(head: Head, command: Command) -> Outcome:
 def approvals_outlive_a_reset(head: Head, command: Command) -> Outcome:
     """Leave approvals waiting behind a reset."""
     return _behind(ResetThread, head, command, waiting=head.waiting)
-
-
-def approvals_wait_on(head: Head, command: Command) -> Outcome:
-    """Leave an approval waiting that was decided."""
-    outcome = _behind(AnswerApproval, head, command, waiting=head.waiting)
-    if not isinstance(command, AnswerApproval) or not isinstance(outcome, Change):
-        return outcome
-    return replace(outcome, rows=tuple(row for row in outcome.rows if row.is_new))
 
 
 def _behind(kind: type[Any], head: Head, command: Command, **changes: Any) -> Outcome:

@@ -1,14 +1,21 @@
 """Who commits to a file: the loop where it need not wait, a thread where it would; nothing is lost, nothing twice."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import sqlite3
+import stat
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.contract import Watchers
+from hosting.core.stores.sqlite import ChangePoller
 from hosting.core.stores.sqlite_file import FileKind
 from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.errors import LogUnavailableError
@@ -130,11 +137,51 @@ async def test_the_write_ahead_log_does_not_grow_with_what_the_loop_commits(file
     assert file.with_name("file-wal").stat().st_size < 6_000_000
 
 
-async def test_a_read_does_not_wait_for_who_writes(file: Path, writer: StoreFile) -> None:
-    """Of this process or another: it sees what was committed last."""
-    with contextlib.closing(connect(file)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        other.execute("INSERT INTO noted VALUES ('not committed')")
-        counted = writer.read(lambda connection: connection.execute("SELECT count(*) FROM noted").fetchone())
+NOTES = FileKind("a file of notes", "NOTES", "CREATE TABLE note (text TEXT)")
 
-        assert await asyncio.wait_for(counted, GUARD_SECONDS) == (1,)
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file system without POSIX modes")
+def test_the_folder_that_is_made_for_a_file_is_closed_to_other_users(tmp_path: Path) -> None:
+    """Conversations are in it; one that was there keeps its mode, which somebody chose."""
+    chosen = tmp_path / "chosen"
+    chosen.mkdir(mode=0o755)
+    for folder in (tmp_path / "made", chosen):
+        NOTES.connect(folder / "notes.sqlite", "NORMAL").close()
+
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (tmp_path / "made", chosen)]
+    assert modes == [0o700, 0o755]
+
+
+@pytest.mark.behaviour("log.erase")
+def test_two_that_empty_the_write_ahead_log_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    """SQLite refuses the second one at once, whatever its time-out is; both wait for the reader here."""
+    path = tmp_path / "notes.sqlite"
+    with (
+        contextlib.closing(NOTES.connect(path, "NORMAL")) as writer,
+        contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader,
+        ThreadPoolExecutor() as pool,
+    ):
+        writer.execute("INSERT INTO note VALUES ('one')")
+        reader.execute("BEGIN")
+        reader.execute("SELECT text FROM note").fetchone()
+        writer.execute("INSERT INTO note VALUES ('two')")
+        threading.Timer(0.05, reader.execute, ("COMMIT",)).start()
+
+        emptied = list(pool.map(lambda _: NOTES.forget_overwritten(path, 10.0), range(2)))
+
+    assert emptied == [True, True]
+
+
+THREAD = ("hub", "joker.app~t1")
+GUARD_SECONDS = 5
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(tmp_path: Path) -> None:
+    """Its caller looks itself, and is told what is wrong."""
+    watchers = Watchers()
+    looker = ChangePoller(tmp_path, watchers)
+
+    with watchers.watching(THREAD, 0) as watcher:
+        looker.start()
+        assert not await asyncio.wait_for(watcher.woken_within(30), GUARD_SECONDS)

@@ -1,0 +1,316 @@
+"""Stores that cannot be used: refused at start-up by their path, and named in the log with the cause later."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import socket
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from hosting.core.stores.blobs import BlobObjects, blob_account
+from hosting.core.stores.connection import StoreReadiness, Verb
+from hosting.core.stores.redis import RedisThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.storage_account import table_account
+from hosting.core.stores.tables import TablesThreadStore
+from hosting.errors import AttachmentsUnavailableError, ConfigurationError, HostingError, LogUnavailableError
+from hosting.names import Address
+from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
+from tests.support.bench import CountingAgent
+from tests.support.made_app import MEMORY, app_of, ask, served
+
+ADDRESS = Address.of("Joker", "t")
+ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
+FILES = {
+    "AGENT_LOG": ("threads' log", "log.sqlite"),
+    "AGENT_ARCHIVE": ("archive", "archive.sqlite"),
+    "AGENT_ATTACHMENTS": ("file of attachments", "attachments.sqlite"),
+}
+
+
+def start(folder: Path, environ: dict[str, str] | None = None) -> None:
+    """Choose the stores as an app does that a local host starts."""
+    given = {**ALONE, **(environ or {})}
+    choose_stores(read_settings(given), folder, given, "hub")
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def damage(file: Path) -> None:
+    file.write_bytes(b"not a database" * 100)
+
+
+def be_a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+def belong_to_another_program(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE invoice (number INTEGER); PRAGMA user_version=1;")
+
+
+def be_cut_off(file: Path) -> None:
+    start(file.parent, {setting: f"sqlite:{file.name}" for setting, (_, name) in FILES.items() if name == file.name})
+    file.write_bytes(file.read_bytes()[: 4096 + 100])
+
+
+def have_an_empty_page(file: Path) -> None:
+    start(file.parent, {setting: f"sqlite:{file.name}" for setting, (_, name) in FILES.items() if name == file.name})
+    pages = file.read_bytes()
+    file.write_bytes(pages[:4096] + bytes(4096) + pages[8192:])
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+@pytest.mark.parametrize(
+    ("setting", "spoil", "cause"),
+    [
+        ("AGENT_LOG", damage, "cannot be opened: file is not a database. Set"),
+        ("AGENT_ARCHIVE", be_a_folder, "cannot be opened: unable to open database file. Set"),
+        ("AGENT_ATTACHMENTS", belong_to_another_program, "is a database of another program, not the"),
+        ("AGENT_LOG", be_cut_off, "cannot be opened: "),
+        ("AGENT_ARCHIVE", have_an_empty_page, "cannot be opened: it is damaged ("),
+    ],
+)
+def test_a_file_that_cannot_be_used_stops_the_app_at_start_up(
+    setting: str, spoil: Callable[[Path], None], cause: str, tmp_path: Path
+) -> None:
+    """With its path, the cause and the setting that names another."""
+    kind, name = FILES[setting]
+    spoil(tmp_path / name)
+
+    with pytest.raises(ConfigurationError) as refused:
+        start(tmp_path, {setting: f"sqlite:{name}"})
+
+    assert cause in refused.value.detail
+    assert all(part in refused.value.detail for part in (kind, str(tmp_path / name), setting))
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_foreign_file_is_left_as_it_was_and_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """Not a byte of another program's database is changed."""
+    file = tmp_path / "log.sqlite"
+    belong_to_another_program(file)
+    before = file.read_bytes()
+    with pytest.raises(ConfigurationError):
+        start(tmp_path, {"AGENT_LOG": "sqlite:log.sqlite"})
+    assert file.read_bytes() == before
+
+    with pytest.raises(
+        ConfigurationError, match=rf"{tmp_path}/log\.sqlite/new/x\.sqlite cannot be opened: .*Not a directory"
+    ):
+        start(tmp_path, {"AGENT_ARCHIVE": "sqlite:log.sqlite/new/x.sqlite"})
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_path: Path) -> None:
+    start(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / ".agents" / "log.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        start(tmp_path)
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_server_that_is_not_there_stops_a_developers_app(tmp_path: Path) -> None:
+    """Without its password in the sentence; in production the app starts and waits for it."""
+    port = free_port()
+    redis = {"AGENT_LOG": f"redis://:secret@127.0.0.1:{port}/0"}
+    text = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:{port}/a;"
+    account = {"AGENT_LOG": "tables", "AzureWebJobsStorage": text}
+    says = [
+        f"AGENT_LOG is redis://127.0.0.1:{port}/0, which cannot",
+        f"AzureWebJobsStorage names 127.0.0.1:{port}, which",
+    ]
+
+    for environ, sentence in zip((redis, account), says, strict=True):
+        with pytest.raises(ConfigurationError, match=re.escape(sentence)) as met:
+            start(tmp_path, environ)
+        assert not any(secret in met.value.detail for secret in ("secret", "c2VjcmV0"))
+    start(tmp_path, {**redis, "WEBSITE_SITE_NAME": "a", "AzureWebJobsStorage": "UseDevelopmentStorage=true"})
+
+
+@pytest.mark.behaviour("hosting.stores-outages-named")
+async def test_a_file_that_goes_bad_later_is_named_once_with_its_cause(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And once when it is back; callers are told no path."""
+    file = tmp_path / "log.sqlite"
+    store = SqliteThreadStore(file, "hub", busy_seconds=0.1)
+    file.mkdir()
+    for _ in range(3):
+        with pytest.raises(HostingError) as refused:
+            await store.head(ADDRESS)
+    file.rmdir()
+    await store.head(ADDRESS)
+    await store.close()
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.ERROR, f"The threads' log {file} cannot be used: unable to open database file."),
+        (logging.WARNING, f"The threads' log {file} can be used again."),
+    ]
+    assert str(tmp_path) not in refused.value.detail
+
+
+@pytest.mark.behaviour("hosting.stores-outages-named")
+async def test_a_server_that_is_gone_is_named_without_its_password(caplog: pytest.LogCaptureFixture) -> None:
+    store = RedisThreadStore(f"redis://user:secret@127.0.0.1:{free_port()}/0", "hub")
+    with pytest.raises(HostingError):
+        await store.head(ADDRESS)
+    await store.close()
+
+    output = [record.getMessage() for record in caplog.records]
+    assert len(output) == 1
+    assert output[0].startswith("The threads' log in redis://127.0.0.1:")
+    assert "secret" not in output[0]
+
+
+class Log:
+    """A log that is read to see whether it is there, and a clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.reads = 0
+        self.is_away = False
+        self.readiness = StoreReadiness(self.read, lambda: self.now)
+
+    async def read(self) -> None:
+        """Read it, and say how it went, as the threads' log does."""
+        self.reads += 1
+        await asyncio.sleep(0)
+        if self.is_away:
+            self.readiness.failed("read", "")
+            raise LogUnavailableError()
+        self.readiness.worked("read", "")
+
+    async def is_ready(self) -> bool:
+        """Ask."""
+        try:
+            await self.readiness.check()
+        except LogUnavailableError:
+            return False
+        return True
+
+
+@pytest.fixture
+def log() -> Log:
+    """One that nobody has used."""
+    return Log()
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log) -> None:
+    received = [*await asyncio.gather(*(log.is_ready() for _ in range(5))), await log.is_ready()]
+
+    assert (received, log.reads) == ([True] * 6, 1)
+
+
+@pytest.mark.behaviour("http.readiness")
+@pytest.mark.parametrize(("verb", "seconds"), [("read", 5.0), ("append", 30.0)])
+async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
+    log: Log, verb: Verb, seconds: float
+) -> None:
+    log.readiness.failed(verb, "")
+    log.now += seconds - 0.1
+    early = [await log.is_ready() for _ in range(3)]
+    asked_early = log.reads
+    log.now += 0.2
+
+    assert (early, asked_early) == ([False] * 3, 0)
+    assert ([await log.is_ready(), await log.is_ready()], log.reads) == ([True, True], 1)
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_a_log_that_stays_away_is_read_once_in_each_while(log: Log) -> None:
+    log.is_away = True
+    received = []
+    for _ in range(3):
+        received += [await log.is_ready(), await log.is_ready()]
+        log.now += 5.0
+
+    assert (received, log.reads) == ([False] * 6, 3)
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: Log) -> None:
+    """As on a full disk; the next append that works does."""
+    log.readiness.failed("append", "")
+    log.readiness.worked("read", "")
+    full = await log.is_ready()
+    log.readiness.worked("append", "")
+
+    assert (full, await log.is_ready(), log.reads) == (False, True, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.readiness")
+async def test_an_append_that_failed_beside_the_log_is_the_answer_too(tmp_path: Path) -> None:
+    """What is too large for the log stands in the store of attachments, whose disk can be full alone."""
+    path, away = tmp_path / "attachments.sqlite", tmp_path / "away"
+    environ = {**MEMORY, "AGENT_ATTACHMENTS": f"sqlite:{path}"}
+    async with served(app_of(CountingAgent(), environ=environ)) as (_, http):
+        first = await ask(http, "x" * 100_000)
+        path.rename(away)
+        refused, ready = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
+        away.rename(path)
+        again, ready_again = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
+
+    assert [first.status_code, again.status_code, ready_again.status_code] == [200, 200, 200]
+    assert [(one.status_code, one.json()["code"]) for one in (refused, ready)] == [(503, "log_unavailable")] * 2
+
+
+GUARD_SECONDS = 5.0
+NEXT = {"x-ms-continuation-NextPartitionKey": "again", "x-ms-continuation-NextRowKey": "again"}
+BLOBS = '<?xml version="1.0"?><EnumerationResults><Blobs/><NextMarker>again</NextMarker></EnumerationResults>'
+
+
+async def answer(request: web.Request) -> web.Response:
+    """Answer as an account does whose lists have no end."""
+    if request.method == "PUT":
+        return web.Response(status=201)
+    if request.query.get("comp") == "list":
+        return web.Response(text=BLOBS, content_type="application/xml")
+    return web.json_response({"value": []}, headers=NEXT)
+
+
+@pytest.fixture
+async def environ() -> AsyncIterator[dict[str, str]]:
+    """The settings of an app with such an account."""
+    routes = web.Application()
+    routes.router.add_route("*", "/{path:.*}", answer)
+    server = TestServer(routes)
+    await server.start_server()
+    url = str(server.make_url("/account"))
+    account = f"AccountName=account;AccountKey=c2VjcmV0;BlobEndpoint={url};TableEndpoint={url};"
+    yield {"AzureWebJobsStorage": account}
+    await server.close()
+
+
+@pytest.mark.behaviour("http.lists-end")
+async def test_a_list_that_leads_to_the_same_page_again_is_an_outage(
+    environ: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the log says which: of the threads' log in tables, and of attachments in blobs."""
+    tables = TablesThreadStore(table_account(environ, "TEST"), "hub")
+    blobs = BlobObjects(blob_account(environ, "TEST"), "container", AttachmentsUnavailableError)
+
+    with pytest.raises(LogUnavailableError):
+        await asyncio.wait_for(tables.events(Address.of("Joker", "t"), 0), GUARD_SECONDS)
+    with pytest.raises(AttachmentsUnavailableError):
+        await asyncio.wait_for(blobs.put_between("joker", 0.0, 1.0), GUARD_SECONDS)
+
+    await tables.close()
+    await blobs.close()
+    assert caplog.text.count("cannot be used: its list repeats a page and would never end.") == 2
