@@ -137,18 +137,6 @@ async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.Asy
 
 
 @pytest.mark.behaviour("asks.answered")
-async def test_a_reader_of_plain_text_reads_the_question(http: httpx.AsyncClient) -> None:
-    """In its words, with how it is answered."""
-    answer = await http.post(
-        "/api/agents/Clerk/run?thread_id=t", content="call ship 5", headers={"content-type": "text/plain"}
-    )
-    (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]
-
-    assert f"Waits for an answer {asked['id']}: Where does 5 go?\n" in answer.text
-    assert 'POST {"value": ...} as application/json' in answer.text
-
-
-@pytest.mark.behaviour("asks.answered")
 async def test_a_tool_asks_again_and_has_each_answer(http: httpx.AsyncClient) -> None:
     """By a type or a JSON Schema; no `except` of its own catches a question."""
     (first,) = (await say(http, "call deliver 5"))["pending_approvals"]
@@ -172,17 +160,6 @@ async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> No
         "7 from shelf of 7 to B",
     ]
     assert sorted(NOTES) == ["look 6", "reserve 5", "reserve 7", "ship 5", "ship 5", "ship 7", "ship 7"]
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_an_approved_tool_may_ask(http: httpx.AsyncClient) -> None:
-    """First the approval, then the question."""
-    (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-    approved = await http.post(f"{THREAD}/approvals/{asked['id']}", json={"approved": True})
-    (question,) = approved.json()["pending_approvals"]
-    end = await give(http, question, "late")
-
-    assert (asked["kind"], question["kind"], end["response"]) == ("approve", "ask", "told: refunded 5: late")
 
 
 @pytest.mark.behaviour("asks.checked")
@@ -256,19 +233,6 @@ async def test_no_standing_approval_answers_a_question() -> None:
         end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
 
     assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_the_timeline_says_that_the_call_asks_and_who_was_answered(http: httpx.AsyncClient) -> None:
-    """The call is not shown as cut off."""
-    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
-    await give(http, asked, "Elm")
-
-    steps = (await http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (answer,) = (step for step in steps if step["kind"] == "approval_answered")
-    assert (call["code"], answer["tool"], answer["value"]) == ("asks", "ship", "Elm")
 
 
 @pytest.mark.behaviour("http.timeline")

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, ToolApprovalMiddleware, tool
+from agent_framework import Agent, tool
 
 import hosting.app
 from hosting.app import AgentFunctionApp
@@ -145,16 +145,6 @@ async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: h
 
     links = [asked["authorization"]["url"].removeprefix(LINK) for asked in (first, second, third)]
     assert (len({first["id"], second["id"], third["id"]}), links) == (3, ["0", "1", "3"])
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_call_may_need_several_sign_ins(http: httpx.AsyncClient) -> None:
-    """Each is made once."""
-    (first,) = (await say(http, "call both 5"))["pending_approvals"]
-    (second,) = (await answer(http, first))["pending_approvals"]
-    end = await answer(http, second)
-
-    assert (second["authorization"]["service"], end["response"]) == ("Graph", "told: 5 of both")
 
 
 @pytest.mark.behaviour("authorizations.answered")
@@ -295,17 +285,6 @@ async def test_a_tool_that_may_not_be_called_again_may_not_ask_for_a_sign_in(htt
     assert (end["code"], "Mark it @idempotent" in end["detail"]) == ("run_failed", True)
 
 
-@pytest.mark.behaviour("authorizations.idempotent")
-async def test_no_standing_approval_stands_for_a_sign_in() -> None:
-    """The run ends by a sentence, and asks nobody for ever."""
-    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
-    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
-        (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-        end = await answer(http, asked, approved=True, always="tool")
-
-    assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
-
-
 @pytest.mark.behaviour("authorizations.expires")
 async def test_a_sign_in_expires_after_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too late it is refused, and the model learns that nobody signed in."""
@@ -355,19 +334,6 @@ class TestOwners:
         assert [(one.status_code, one.json()["code"]) for one in others] == [(403, "forbidden")] * 2
         assert "waits for the sign-in of the user for whom it is called" in others[0].json()["detail"]
         assert (end["response"], NOTES) == ("told: branch 5 pushed by ada", ["reserve 5", "push 5"])
-
-    @pytest.mark.behaviour("authorizations.user")
-    async def test_a_run_by_a_grant_waits_for_whoever_began_it(self, owned: OwnedApp) -> None:
-        """Not for the owner of the thread."""
-        shared = f"/api/shared/{await self.grant(owned)}"
-        said = await owned.ask("bob", "POST", f"{shared}/run", json={"message": "call push 5"})
-        (asked,) = said.json()["pending_approvals"]
-        yes = {"approved": True}
-
-        by_ada = await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['id']}", json=yes)
-        by_bob = await owned.ask("bob", "POST", f"{shared}/approvals/{asked['id']}", json=yes)
-
-        assert (by_ada.status_code, by_bob.json()["response"]) == (403, "told: branch 5 pushed by bob")
 
     @pytest.mark.behaviour("authorizations.user")
     async def test_a_run_goes_on_for_its_user_whoever_answers_last(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -130,18 +129,6 @@ async def test_calls_of_all_kinds_in_one_answer_are_answered_in_any_order(
     assert [note.split()[0] for note in open_desk.notes] == ["look", "refund"]
 
 
-@pytest.mark.behaviour("client-tools.mixed")
-async def test_a_tool_of_the_app_beside_one_of_the_callers_is_called_once(open_desk: Desk) -> None:
-    """When the caller has answered."""
-    (call,) = await calls_of(open_desk, "call look 1, where 2", WHERE)
-    before = list(open_desk.notes)
-
-    answer = await send(open_desk, call, value="here")
-
-    assert answer.json()["response"] == "told: saw 1 | here"
-    assert (before, open_desk.notes) == ([], ["look 1"])
-
-
 @pytest.mark.behaviour("client-tools.kept")
 async def test_the_run_that_goes_on_has_the_same_tools(open_desk: Desk) -> None:
     """The model may call them again and again; the next message has those that it brings."""
@@ -178,18 +165,6 @@ async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
     assert "client_tools=True" in refused.json()["detail"]
     assert (await desk.say("hello", client_tools=[])).status_code == 200
-
-
-@pytest.mark.behaviour("client-tools.refused")
-async def test_half_a_character_in_a_tool_is_refused(open_desk: Desk) -> None:
-    """No store could hold it."""
-    body = json.dumps({"message": "hello", "client_tools": [{**WHERE, "description": "\ud800"}]})
-
-    refused = await open_desk.http.post(
-        "/api/agents/Clerk/run", content=body, headers={"content-type": "application/json"}
-    )
-
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_encoding")
 
 
 @pytest.mark.behaviour("client-tools.refused")

@@ -217,31 +217,6 @@ async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
     assert end["response"] == "told: 1 to depot 1 | 3 to depot 3"
 
 
-@pytest.mark.behaviour("asks.default")
-async def test_a_default_beside_a_question_without_one_waits_for_that(desk: Desk) -> None:
-    """A person who answers the other one begins the run that goes on, with the default."""
-    asked = (await desk.say("call ship 1, demand 2"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(HOUR + 1)
-    await desk.until_clocks(0)
-    (left,) = (await desk.running.http.get(f"{THREAD}/approvals")).json()["approvals"]
-    end = await desk.give(left, {"value": "me"})
-
-    assert (asked[0]["expires_at"] < asked[1]["expires_at"], left["tool"]) == (True, "demand")
-    assert end["response"] == "told: 1 to depot 1 | me"
-
-
-@pytest.mark.behaviour("asks.default")
-async def test_null_is_a_default_too(desk: Desk) -> None:
-    """It is another thing than none."""
-    (asked,) = (await desk.say("call null 1"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(HOUR + 1)
-    end, _ = await desk.until_runs(2)
-
-    assert (asked["default"], end["response"]) == (None, "told: wish: None")
-
-
 @pytest.mark.behaviour("asks.expires")
 async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) -> None:
     """As an approval does, and the model learns that nobody answered."""

@@ -46,19 +46,6 @@ async def test_after_one_that_expired_the_next_is_requested_and_answered_as_ever
     assert notes == ([["refund", "7"]] if approved else []) + [["look", "2"]]
 
 
-@pytest.mark.behaviour("approvals.forgotten")
-async def test_an_approval_that_was_given_before_a_reset_and_one_after_make_no_call(tmp_path: Path) -> None:
-    """The reset ends what waits."""
-    desk = Desk()
-    async with desk.http:
-        first, second = await desk.approvals_of("call refund 5, refund 7")
-        await desk.answer(first)
-        await desk.http.post("/api/agents/Clerk/threads/t/reset")
-        late = await desk.answer(second)
-
-    assert (late.json()["code"], desk.notes) == ("approval_expired", [])
-
-
 class AskingAgent(CountingAgent):
     """An agent of no framework class, which requests an approval and answers with the decisions."""
 

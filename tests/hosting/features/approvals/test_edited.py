@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -58,28 +57,6 @@ async def test_the_record_has_what_the_model_asked_and_what_the_person_made_of_i
 
 
 @pytest.mark.behaviour("approvals.edited")
-async def test_a_run_that_streams_is_told_once(desk: Desk) -> None:
-    """And the conversation keeps what it was told."""
-    approval = await asked(desk)
-    place = f"{THREADS}/t/approvals/{approval['id']}"
-    body = {"approved": True, "arguments": {"n": "7"}}
-
-    stream = await desk.http.post(place, json=body, headers={"accept": "text/event-stream"})
-
-    stored = json.dumps((await desk.stored())["data"]["conversationHistory"], ensure_ascii=False)
-    assert "refunded 7" in stream.text
-    assert stored.count("functionResult") == 1
-    results = [
-        content["result"]
-        for entry in json.loads(stored)
-        for message in entry["messages"]
-        for content in message["contents"]
-        if content["$type"] == "functionResult"
-    ]
-    assert results == [f"{NOTE}\nrefunded 7"]
-
-
-@pytest.mark.behaviour("approvals.edited")
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -129,26 +106,6 @@ async def test_what_stands_for_the_same_arguments_stands_for_those_of_the_person
     assert (standing["arguments"], standing["given_at"] is None) == ({"n": "7"}, False)
     assert silent.json()["response"] == "told: refunded 7"
     assert len(asks.json()["pending_approvals"]) == 1
-
-
-@pytest.mark.behaviour("approvals.edited")
-async def test_one_of_several_calls_is_changed(desk: Desk) -> None:
-    """Each has the arguments that it was approved with."""
-    first, second = await desk.approvals_of("call refund 5, refund 6")
-
-    await desk.answer(second, arguments={"n": "7"})
-    end = await desk.answer(first)
-
-    assert end.json()["response"] == f"told: refunded 5 | {NOTE}\nrefunded 7"
-
-
-@pytest.mark.behaviour("approvals.edited")
-async def test_who_decides_learns_what_may_be_changed(desk: Desk) -> None:
-    """The schema of the arguments stands with the approval."""
-    approval = await asked(desk)
-
-    assert approval["arguments_schema"]["properties"] == {"n": {"title": "N", "type": "string"}}
-    assert "destructive" not in approval
 
 
 @pytest.mark.behaviour("approvals.edited")

@@ -59,18 +59,6 @@ async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_ans
     assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
 
 
-@pytest.mark.behaviour("authorizations.answered")
-async def test_an_mcp_client_learns_where_the_user_signs_in(desk: Desk) -> None:
-    """In text and in structure."""
-    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-
-    result = await desk.host.call_tool("Clerk", {"query": "call push 5", "threadId": "t"})
-
-    (asked,) = result["structuredContent"]["pending_approvals"]
-    assert asked["authorization"] == {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
-    assert f"push: sign in to GitHub (repo) at {LINK}" in result["content"][0]["text"]
-
-
 async def called(desk: Desk, message: MessageInput, run_id: str) -> AgentResponse[Any]:
     """Call the clerk on thread t as an orchestration does, and return what its task gives."""
     call = AgentCall("Clerk", "t", run_id, result_format(None))
@@ -131,21 +119,6 @@ async def test_what_an_orchestration_answered_is_answered_for_everybody_and_once
 
     assert (over_http.json()["code"], again.text) == ("approval_answered", "told: refunded 5")
     assert (second.value.code, len(desk.notes)) == ("approvals_void", 1)
-
-
-@pytest.mark.behaviour("approvals.orchestrations")
-async def test_an_orchestration_comes_too_late_when_a_person_has_answered_over_http(desk: Desk) -> None:
-    """One of two approvals is enough."""
-    paused = await called(desk, "call refund 5, refund 7", "r-1")
-    first, second = await desk.waiting()
-    await desk.answer(first)
-
-    with pytest.raises(AgentRunError) as late:
-        await called(desk, answers(paused, True, True), "r-2")
-    await desk.answer(second)
-
-    assert late.value.code == "approvals_void"
-    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
 
 
 @pytest.mark.behaviour("approvals.orchestrations")

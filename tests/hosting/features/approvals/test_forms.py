@@ -49,13 +49,3 @@ async def test_the_document_takes_and_refuses_the_answers_that_the_app_does(desk
     codes = ["unknown_approval"] * len(TAKEN) + ["invalid_field"] * len(REFUSED)
     assert [answer.json()["code"] for answer in answers] == codes
     assert [schema.is_valid(sent) for sent in (*TAKEN, *REFUSED)] == [code == "unknown_approval" for code in codes]
-
-
-@pytest.mark.behaviour("openapi.generates")
-async def test_the_document_has_the_answers_as_one_object(desk: Desk) -> None:
-    """Generated clients make one type of it: of several forms they make several, or none."""
-    document = (await desk.http.get("/api/openapi.json")).json()
-    body = document["paths"][PLACE]["post"]["requestBody"]["content"]["application/json"]["schema"]
-
-    assert body["type"] == "object"
-    assert not {"oneOf", "anyOf", "allOf"} & body.keys()

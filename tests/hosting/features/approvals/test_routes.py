@@ -24,15 +24,6 @@ async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: D
     assert approval["requested_at"] < approval["expires_at"]
 
 
-@pytest.mark.behaviour("approvals.said")
-async def test_the_response_says_what_the_run_waits_for(desk: Desk) -> None:
-    """Behind what the agent said, each tool once; a model that calls a tool mostly says nothing."""
-    answer = (await desk.say("call refund 5, refund 7")).json()
-    later = (await desk.http.get(f"/api/agents/Clerk/threads/t/runs/{answer['run_id']}")).json()
-
-    assert answer["response"] == later["response"] == "One moment.\n\nWaits for a person's approval of: refund."
-
-
 @pytest.mark.behaviour("approvals.listed")
 async def test_the_thread_lists_what_it_waits_for(desk: Desk) -> None:
     """As the run's response lists them; none on a thread that waits for no approval."""
@@ -102,21 +93,6 @@ async def test_a_run_that_goes_on_may_ask_again(desk: Desk) -> None:
 
 
 @pytest.mark.behaviour("approvals.once")
-async def test_an_approval_is_answered_once(desk: Desk) -> None:
-    """The first answer stands, before and after the run that goes on."""
-    first, second = await desk.approvals_of("call refund 5, refund 7")
-    await desk.answer(first)
-
-    early = await desk.answer(first, False)
-    resumed = (await desk.answer(second)).json()["run_id"]
-    late = await desk.answer(second, False)
-
-    assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
-    assert late.json()["detail"].endswith(f"Run {resumed} continues from there.")
-    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
-
-
-@pytest.mark.behaviour("approvals.once")
 async def test_of_many_who_answer_at_once_in_two_processes_one_decides(tmp_path: Path) -> None:
     """The log decides; the tool is called once or not at all, and a second answer like the winner's finds its run."""
     log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
@@ -174,17 +150,6 @@ async def test_an_expired_approval_counts_as_refused() -> None:
     assert "it was not approved in time" in str(closing)
 
 
-@pytest.mark.behaviour("approvals.expires")
-async def test_with_zero_seconds_an_approval_waits_for_ever() -> None:
-    """And its body says so."""
-    patient = Desk(AGENT_APPROVAL_SECONDS="0")
-    async with patient.http:
-        (approval,) = (await patient.say("call refund 5")).json()["pending_approvals"]
-        answer = await patient.answer(approval["id"])
-
-    assert (approval["expires_at"], answer.json()["response"]) == (None, "told: refunded 5")
-
-
 @pytest.mark.behaviour("approvals.failed-run")
 async def test_a_run_that_went_on_and_failed_leaves_no_open_call(desk: Desk) -> None:
     """The tool was called once; with the next message the model learns that its outcome is unknown."""
@@ -211,18 +176,6 @@ async def test_a_reset_forgets_what_waits(desk: Desk) -> None:
     assert (reset.status_code, await desk.waiting()) == (204, [])
     assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
     assert ((await desk.say("hello")).json()["response"], desk.notes) == ("echo: hello", [])
-
-
-@pytest.mark.behaviour("approvals.forgotten")
-async def test_a_deleted_thread_waits_for_nobody(desk: Desk) -> None:
-    """Its approvals are gone with it."""
-    (approval,) = await desk.approvals_of("call refund 5")
-
-    deleted = await desk.http.delete("/api/agents/Clerk/threads/t")
-    late = await desk.answer(approval)
-
-    assert deleted.status_code == 204
-    assert (late.status_code, late.json()["code"], desk.notes) == (410, "thread_deleted", [])
 
 
 @pytest.mark.behaviour("approvals.kept")
@@ -359,18 +312,6 @@ async def test_a_stream_names_what_waits_and_so_does_the_one_that_goes_on(desk: 
     assert frames(answer.text)[-1][1]["response"] == (
         "told: refunded 5 | This call was not made: it was refused. Reason: no"
     )
-
-
-@pytest.mark.behaviour("approvals.streamed")
-async def test_the_stream_that_goes_on_names_the_preferences_that_were_applied(desk: Desk) -> None:
-    """As the stream of a run that a message began does."""
-    (approval,) = await desk.approvals_of("call refund 5")
-    url, headers = f"/api/agents/Clerk/threads/t/approvals/{approval}", {"accept": "text/event-stream"}
-
-    answer = await desk.http.post(url, json={"approved": True}, headers={**headers, "prefer": "wait=30"})
-
-    assert answer.headers["preference-applied"] == "wait=30"
-    assert frames(answer.text)[-1][0] == "completed"
 
 
 @pytest.mark.behaviour("approvals.streamed")

@@ -10,7 +10,6 @@ import pytest
 from agent_framework import Agent, FunctionInvocationLayer, tool
 
 from hosting.app import AgentFunctionApp
-from tests.support.asker import asker
 from tests.support.clerk import ClerksClient
 from tests.support.desk import Desk
 from tests.support.event_stream import parse
@@ -56,20 +55,6 @@ async def test_a_call_that_waited_is_shown_as_it_is_made_and_so_are_those_beside
     shown = [("look", {"n": "3"}), ("refund", {"n": made})]
     assert in_stream(stream.text) == shown
     assert await in_timeline(desk.http, f"{THREAD}/runs/{stream.headers['x-ms-run-id']}") == shown
-
-
-async def test_a_tool_that_asked_is_shown_with_its_arguments_when_it_is_called_again() -> None:
-    """In each of the runs that go on."""
-    app = AgentFunctionApp(agents=[asker(print)], environ=MEMORY)
-    async with served(app) as (_, http):
-        place = await asked(http, "call ship 5")
-        street = (await http.post(place, json={"value": "Elm"})).json()
-        last = f"{THREAD}/approvals/{street['pending_approvals'][0]['id']}"
-        number = (await http.post(last, json={"value": 4})).json()
-        shown = [await in_timeline(http, f"{THREAD}/runs/{run['run_id']}") for run in (street, number)]
-
-    assert number["response"] == "told: 5 from shelf of 5 to Elm 4"
-    assert shown == [[("ship", {"n": "5"})]] * 2
 
 
 @tool(approval_mode="always_require")

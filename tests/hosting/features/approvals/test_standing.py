@@ -75,16 +75,6 @@ async def test_a_tool_that_is_approved_for_good_is_called_without_a_question(des
     assert await asks(desk, "call refund 7", "other")
 
 
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_call_that_is_approved_for_good_asks_again_with_other_arguments(desk: Desk) -> None:
-    """The list shows the arguments as the model sent them."""
-    await give(desk, "call refund 5", "tool_with_arguments")
-
-    assert [listed["arguments"] for listed in await standing(desk)] == [{"n": "5"}]
-    assert not await asks(desk, "call refund 5")
-    assert await asks(desk, "call refund 7")
-
-
 @pytest.mark.behaviour("approvals.withdrawn")
 async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> None:
     """The others stand, and a repeated request changes nothing."""
@@ -126,17 +116,6 @@ async def test_the_stored_conversation_follows_a_withdrawal(desk: Desk) -> None:
     exported = (await desk.http.get(f"{THREADS}/t/export")).json()["conversation"]["data"]["extensionData"]
     assert "refund" in before
     assert "refund" not in after + str(exported)
-
-
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_run_that_fails_gives_nothing(desk: Desk) -> None:
-    """Its decision is made, and its session is dropped."""
-    (approval,) = await desk.approvals_of("call refund 13")
-
-    failed = await desk.answer(approval, always="tool")
-
-    assert failed.status_code == 500
-    assert await standing(desk) == []
 
 
 @pytest.mark.behaviour("approvals.standing")

@@ -97,18 +97,6 @@ async def test_a_threads_budget_has_after_days_what_it_had_when_the_question_was
 
 
 @pytest.mark.behaviour("asks.waits-free")
-@pytest.mark.parametrize("times", [{"budget": Budget(tokens=TOKENS)}], indirect=True)
-async def test_the_run_that_goes_on_has_a_runs_whole_budget(times: Times) -> None:
-    """The run that asked has used up its own with its only call."""
-    question = await asked(times.http[0])
-    times.passed += DAYS
-
-    answer = (await times.http[1].post(question, json={"value": "Paris"})).json()
-
-    assert (answer["status"], answer["budget"]["left_tokens"]) == ("success", 0)
-
-
-@pytest.mark.behaviour("asks.waits-free")
 @pytest.mark.parametrize("times", [{"limit": Limit(runs_at_once=1)}], indirect=True)
 async def test_a_question_that_waits_takes_the_place_of_no_other_run(times: Times) -> None:
     """A process that may have one run has another thread's meanwhile."""

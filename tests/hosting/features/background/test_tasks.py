@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentSession, Content, Message, Workflow, WorkflowBuilder, tool, workflow
+from agent_framework import Agent, AgentSession, Content, Message, Workflow, WorkflowBuilder, workflow
 
 from hosting.app import Budget
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.delegating import asking, delegating, found_out, go_on, look, planner, result, start, wait
-from tests.support.owned_app import RUN, THREADS, OwnedApp, owner
+from tests.support.owned_app import RUN, THREADS, OwnedApp
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
 
@@ -176,18 +176,6 @@ async def test_the_export_of_a_thread_has_its_tasks_and_its_deletion_erases_them
     assert run_id not in task["begun_by"]
     assert (deleted.status_code, gone.status_code) == (204, 404)
     assert receipt["background_tasks"] == 2
-
-
-@pytest.mark.behaviour("background.erased")
-async def test_an_erased_owner_leaves_no_task(app: OwnedApp) -> None:
-    """Another owner's stay."""
-    for user in ("ann", "bob"):
-        await app.say(user, f"{start('tea')}\n{wait(1)}")
-    erased = await app.ask("ann", "DELETE", "/api/owners/me")
-    left = await app.stored()
-
-    assert erased.status_code in (200, 202)
-    assert {key.partition("!")[0] for key in left} == {owner("bob")}
 
 
 @dataclass
@@ -361,27 +349,6 @@ async def test_a_thread_s_budget_is_for_its_tasks_too() -> None:
     assert shown == [first["budget"]] * 2
     assert first["budget"] == {"per": "thread", "tokens": 45, "used_tokens": 40, "left_tokens": 5}
     assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 50)
-
-
-@pytest.mark.behaviour("background.budgets")
-async def test_a_task_that_goes_on_after_an_approval_has_its_thread_s_budget() -> None:
-    """No task's run began it; the task alone has used 10."""
-
-    async def ask_first(messages: Sequence[Message]) -> Message:
-        if messages[-1].role == "tool":
-            return await found_out(messages)
-        return Message("assistant", [Content.from_function_call("call", "look", arguments="{}")])
-
-    payer = Agent(asking(ask_first), name="Researcher", tools=[tool(look, approval_mode="always_require")])
-    app = OwnedApp(agent=delegating(payer, name="Clerk"), budget=Budget(tokens=40, per="thread"))
-    async with app.http:
-        await app.say("ann", f"{start('tea')}\n{wait(1)}")
-        [task] = await tasks_of(app)
-        place = f"{TASKS}/{task['thread_id']}"
-        [asked] = (await app.ask("ann", "GET", f"{place}/approvals")).json()["approvals"]
-        refused = await app.ask("ann", "POST", f"{place}/approvals/{asked['id']}", json={"approved": True})
-
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 40)
 
 
 @pytest.mark.behaviour("background.budgets")

@@ -22,7 +22,6 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS
 from tests.support.made_app import MEMORY, app_of, ask, served
-from tests.support.owned_app import OwnedApp
 from tests.support.whole_lines import whole_lines
 
 BATCH = "/api/agents/Joker/runs/batch"
@@ -219,19 +218,6 @@ async def test_a_stream_has_each_result_when_its_run_ends(http: httpx.AsyncClien
     assert results[3] == {"results": 3, "open": 0}
 
 
-@pytest.mark.behaviour("batch.order")
-async def test_a_stream_waits_for_runs_longer_than_other_requests_do() -> None:
-    """Until the end of each: it is not bound by the wait of the app."""
-    environ = {**MEMORY, "AGENT_WAIT_SECONDS": "1"}
-    async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
-        streamed = await send(http, "sleep 1.5", stream=True)
-        together = await send(http, "sleep 1.5")
-
-    assert '"response": "echo: sleep 1.5"' in streamed.text
-    assert '"open": 0' in streamed.text
-    assert (together.status_code, together.json()["open"]) == (202, 1)
-
-
 @pytest.mark.behaviour("batch.once")
 async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncClient) -> None:
     """Each says that it is a replay; what was refused is tried again, and another body is refused in its place."""
@@ -260,25 +246,6 @@ async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncCli
     assert ids[0] == ids[1]
     assert len({*ids[0]}) == 9
     assert [answers(one) for one in both] == [[f"echo: sleep 0.0{number}" for number in range(9)]] * 2
-
-
-@pytest.mark.behaviour("batch.once")
-async def test_the_same_key_of_another_owner_has_runs_of_their_own() -> None:
-    """On threads of their own, which the first owner does not see."""
-    owned = OwnedApp()
-    place, body = "/api/agents/Clerk/runs/batch", {"requests": [{"message": "hi"}]}
-    async with owned.http:
-        (ada, ben, nobody) = [
-            await owned.ask(user, "POST", place, json=body, headers={"idempotency-key": "k"})
-            for user in ("ada", "ben", None)
-        ]
-        result = ada.json()["results"][0]
-        seen = [(await owned.ask(user, "GET", result["run_url"])).status_code for user in ("ada", "ben")]
-
-    assert nobody.status_code == 401
-    assert result["run_id"] != ben.json()["results"][0]["run_id"]
-    assert result["thread_id"] != ben.json()["results"][0]["thread_id"]
-    assert seen == [200, 404]
 
 
 @pytest.mark.behaviour("batch.wait")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hosting.core.hooks import ENTITY, KEYS
+from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
 from hosting.features.callbacks.callbacks import CallOutcome, Listener
 from hosting.features.callbacks.feature import callback_signal
@@ -94,17 +94,6 @@ async def test_a_callback_gets_the_answer_and_whose_it_is() -> None:
     assert (context.correlation_id, context.thread_id, context.session_id) == (answer["run_id"], "t", "t")
 
 
-@pytest.mark.behaviour("callbacks.response")
-async def test_a_callback_gets_the_answer_to_a_call_of_the_entity() -> None:
-    """As orchestrations and other packages make it."""
-    listening = OnlyEnds()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, _):
-        order = {"message": "say hello", "correlationId": "their-id"}
-        await host.entities.call("dafx-joker", "t", "run", order)
-
-        assert await listening.next() == ("response", "hello", "their-id")
-
-
 @pytest.mark.behaviour("callbacks.failure")
 async def test_a_callback_gets_a_failure_in_our_words() -> None:
     """And of no answer, because there was none."""
@@ -165,24 +154,6 @@ async def test_a_callback_gets_each_update_in_order_and_then_the_answer() -> Non
     assert "".join(value for _, value, _ in calls[:-1]) == calls[-1][1] == "one two three"
     assert len(calls) > 3
     assert [event["event"] for event in events] == ["accepted", "started", "completed"]
-
-
-@pytest.mark.behaviour("callbacks.updates")
-async def test_a_slow_callback_gets_every_update_before_the_answer() -> None:
-    """The run is long answered by then."""
-
-    class Slow(Listening):
-        async def on_streaming_response_update(self, update: Any, context: Any) -> None:
-            await asyncio.sleep(0.02)
-            self._note("update", update.text, context)
-
-    listening = Slow()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
-        await ask(http, "say one two three four five")
-        calls = [await listening.next() for _ in range(7)]
-
-    assert "".join(value for _, value, _ in calls[:-1]) == calls[-1][1]
-    assert calls[-1][0] == "response"
 
 
 @pytest.mark.behaviour("callbacks.updates")
@@ -320,13 +291,6 @@ def test_what_is_no_callback_is_refused(callback: Any) -> None:
     """A class, too: an instance is wanted."""
     with pytest.raises(ConfigurationError, match="is not a callback"):
         app_of(scripted_agent("Joker"), default_callback=callback)
-
-
-def test_notices_have_few_keys() -> None:
-    """So callbacks that hang hold few of the host's places."""
-    keys = {callback_signal(Address.of("Joker", "t"), f"run-{number}").key for number in range(2000)}
-
-    assert keys == {str(key) for key in range(KEYS)}
 
 
 async def deliver_again(host: DirectHost, run_id: str, thread_id: str = "t") -> dict[str, Any]:

@@ -16,7 +16,6 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogR
 from hosting.features.feedback.feature import FeedbackFeature
 from hosting.functions.durable import enter_invocation
 from hosting.names import Address, StoreKey
-from tests.support.ag_ui import Wired, wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import SignalClient
@@ -188,17 +187,6 @@ async def test_a_reset_drops_the_feedback_before_it(owned: OwnedApp) -> None:
     assert await figures(owned) == [{"count": 1, "mean_score": 0.0, "labels": {}}]
 
 
-@pytest.mark.behaviour("feedback.erased")
-async def test_a_fork_has_no_feedback_of_its_origin(owned: OwnedApp) -> None:
-    """The runs are the origin's."""
-    path = await path_of(owned)
-    await owned.ask("ada", "POST", path, json=GOOD)
-    fork = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={})).json()["thread_id"]
-
-    assert await seen(owned, "ada", f"{THREADS}/{fork}/feedback") == []
-    assert (await owned.ask("ada", "GET", f"{THREADS}/{fork}/export")).json()["feedback"] == []
-
-
 @pytest.mark.behaviour("feedback.figures")
 async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
     """A replaced one counts once, a withdrawn one not at all, and another owner's is theirs."""
@@ -345,26 +333,6 @@ async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothin
     assert (refused.status_code, refused.json()["code"]) == (410, "thread_deleted")
     assert await left(owned) == []
     assert await records(owned.app, Address.of("Clerk", "t", owner("ada"))) == []
-
-
-@pytest.mark.behaviour("feedback.ended")
-async def test_a_run_that_was_replaced_drops_its_feedback() -> None:
-    """A page sends a message again, changed, and the thread goes on from before it."""
-    wired = Wired()
-    async with wired.http:
-        question = {"id": "m", "role": "user", "content": "say one"}
-        await wired.run(wanted(question, run="r-1"))
-        [first] = (await wired.http.get("agents/Joker/threads/t/runs")).json()["runs"]
-        path = f"agents/Joker/threads/t/runs/{first['run_id']}/feedback"
-        given = await wired.http.post(path, json=GOOD)
-        await wired.run(wanted({**question, "content": "say two"}, run="r-2"))
-        shown = [
-            (await wired.http.get(place)).json()["feedback"] for place in (path, "agents/Joker/threads/t/feedback")
-        ]
-        refused = await wired.http.post(path, json=GOOD)
-
-    assert (given.status_code, shown) == (201, [[], []])
-    assert refused.json()["code"] == "run_taken_back"
 
 
 @pytest.mark.behaviour("feedback.told")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
 import pytest
 
 from hosting.core.retention import DAY_SECONDS
-from hosting.names import Address, StoreKey
+from hosting.names import Address
 from tests.support.ag_ui import Wired, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import THREADS, OwnedApp, owner
@@ -62,29 +62,6 @@ async def test_feedback_on_a_replaced_run_goes_before_the_log_forgets_that(monke
     assert trimmed > 0
     assert left == []
     assert (shown, exported) == ([], [])
-
-
-@pytest.mark.behaviour("feedback.erased")
-async def test_feedback_that_comes_with_a_reset_leaves_nothing(
-    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run counts when the request is read, and is forgotten when the record is put."""
-    path, attachments = await path_of(owned), owned.app._services.stores.attachments
-    put = attachments.put
-
-    async def put_late(store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        if any(name.startswith("feedback-") for name in objects):
-            monkeypatch.setattr(attachments, "put", put)
-            await owned.ask("ada", "POST", f"{THREADS}/t/reset")
-            await owned.stored()
-        await put(store_key, objects)
-
-    monkeypatch.setattr(attachments, "put", put_late)
-    refused = await owned.ask("ada", "POST", path, json=GOOD)
-    await owned.stored()
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "run_taken_back")
-    assert (await kept(owned.app), await records(owned.app, Address.of("Clerk", "t", owner("ada")))) == ([], [])
 
 
 @pytest.mark.behaviour("feedback.once")

@@ -92,20 +92,6 @@ async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
 
 
 @pytest.mark.behaviour("files.with-the-thread")
-async def test_another_instance_has_the_files(tmp_path: Path) -> None:
-    """Of the same stores, with a folder of its own."""
-    log = f"sqlite:{tmp_path / 'log.sqlite'}"
-    one, two = (OwnedApp(agent=keeper(tmp_path / name), AGENT_LOG=log) for name in ("one", "two"))
-    await one.say("ada", write(LONG))
-    await one.stored()
-    two.host.entities.take_over(one.host.entities)
-
-    answer = await two.say("ada", read())
-
-    assert answer["response"] == f"The tool says: {LONG}"
-
-
-@pytest.mark.behaviour("files.with-the-thread")
 async def test_files_of_a_session_are_written_edited_searched_and_deleted(tmp_path: Path) -> None:
     """In folders too, by a `FileAccessProvider`: its tools do what they do on the disk."""
     access = FileAccessProvider(
@@ -165,19 +151,6 @@ async def test_a_file_is_exported_and_erased_with_its_thread(tmp_path: Path) -> 
     assert attachment["sha256"] in state
     assert receipt["attachments"] == [attachment["sha256"]]
     assert again["response"] == "The tool says: []"
-
-
-@pytest.mark.behaviour("files.exported")
-async def test_a_reset_thread_has_no_files(tmp_path: Path) -> None:
-    """Its next run begins with none."""
-    app = OwnedApp(agent=keeper(tmp_path))
-    await app.say("ada", write(LONG))
-
-    await app.ask("ada", "POST", f"{THREADS}/t/reset")
-    await app.stored()
-    listed = await app.say("ada", call("file_memory_ls"))
-
-    assert listed["response"] == "The tool says: []"
 
 
 @pytest.mark.behaviour("files.forked")

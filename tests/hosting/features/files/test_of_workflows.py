@@ -103,14 +103,3 @@ async def test_a_memory_of_files_is_in_the_state_of_a_workflow_that_is_an_agent(
 
     assert (LONG in ada["response"], LONG in bob["response"]) == (True, False)
     assert not (tmp_path / "files").exists()
-
-
-async def test_a_run_of_a_workflow_begins_without_the_files_of_the_one_before(tmp_path: Path) -> None:
-    """As with all state of a workflow's agents."""
-    app = OwnedApp(workflows=[given_graph(lambda: FileMemoryProvider(FileSystemAgentFileStore(tmp_path / "files")))])
-    async with app.http:
-        written = await run(app, "ada", call("file_memory_write", file_name="a.md", content=LONG))
-        read = await run(app, "ada", call("file_memory_read", file_name="a.md"))
-
-    assert ("written" in written, "not found" in read) == (True, True)
-    assert not (tmp_path / "files").exists()

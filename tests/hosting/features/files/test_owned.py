@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
-from agent_framework import FileAccessProvider, InMemoryAgentFileStore
 
 from hosting.core.cells import Cells
 from hosting.core.stores.archive import Archive
@@ -171,17 +170,6 @@ async def test_a_deletion_that_is_made_again_says_that_it_was_done(shared: Share
     assert await texts(files) == {"a.md": "two"}
 
 
-@pytest.mark.behaviour("files.of-owners")
-async def test_a_reader_finds_the_content_that_is_there_since(shared: Shared) -> None:
-    """Another process wrote, and removed the older content, behind the reader's list."""
-    files = shared.process()
-    await write(files, "a.md", "one")
-    listed = await files.files(SHELF)
-    await write(shared.process(), "a.md", "two")
-
-    assert await files.read(SHELF, "a.md", listed["a.md"]) == "two"
-
-
 @pytest.mark.behaviour("files.bounded")
 async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
     """The model reads what to do. The files stay, and what is refused leaves no content."""
@@ -199,21 +187,6 @@ async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
     assert len(await files.files(SHELF)) == len(await shared.objects.names(KEY)) == MOST_FILES
 
 
-@pytest.mark.behaviour("files.bounded")
-async def test_a_list_of_long_paths_is_full_before_the_store_refuses_it(shared: Shared) -> None:
-    """A cell has its bytes."""
-    files = shared.process()
-
-    async def fill() -> None:
-        for number in range(MOST_FILES):
-            await write(files, f"{number:0255}", "x")
-
-    with pytest.raises(ValueError, match="the list of all files is full"):
-        await fill()
-
-    assert 0 < len(await files.files(SHELF)) == len(await shared.objects.names(KEY)) < MOST_FILES
-
-
 @pytest.mark.behaviour("files.of-owners")
 async def test_what_a_newer_version_wrote_is_refused_and_what_it_added_stays(shared: Shared) -> None:
     """Of the same version additions are kept."""
@@ -227,10 +200,3 @@ async def test_what_a_newer_version_wrote_is_refused_and_what_it_added_stays(sha
     with pytest.raises(NewerVersionError):
         await shared.process().files(SHELF)
     assert b'"more":1' in kept.payload
-
-
-def test_the_framework_edits_a_file_by_reading_and_writing_it() -> None:
-    """The tools whose names say so; another one would be made again after a crash, and edit twice."""
-    names = FileAccessProvider._WRITE_TOOL_NAMES
-    assert {name for name in names if "replace" not in name} == {"file_access_write", "file_access_delete"}
-    assert FileAccessProvider(InMemoryAgentFileStore()).session_scoped is False

@@ -131,18 +131,6 @@ async def test_deployed_files_are_read_by_everybody_and_changed_for_one_owner(de
     assert (deployed / trains).read_text() == PRICES
 
 
-async def test_another_instance_has_the_files(tmp_path: Path) -> None:
-    """Of the same stores."""
-    log = f"sqlite:{tmp_path / 'log.sqlite'}"
-    one, two = (OwnedApp(agent=clerk(access(InMemoryAgentFileStore())), AGENT_LOG=log) for _ in range(2))
-    await call(one, "ada", "write", file_name="a.md", content="one")
-
-    edited = await call(two, "ada", "replace", file_name="a.md", old_string="one", new_string="two")
-
-    assert edited == "Replaced 1 occurrence(s) in 'a.md'."
-    assert await call(one, "ada", "read", "u", file_name="a.md") == "two"
-
-
 @pytest.mark.behaviour("files.exported")
 async def test_files_are_exported_and_erased_with_their_owner(deployed: Path) -> None:
     """With those that the owner deleted, as null. No content is left; the other owner has all."""

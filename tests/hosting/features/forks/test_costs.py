@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.long_thread import made_thread
-from hosting.core.stores.archive import Archive, Volume
+from hosting.core.stores.archive import Archive
 from hosting.core.thread_log import epoch_store_key
-from hosting.names import Address
-from tests.support.mortal import AGENT, HUB, ORIGIN, Life, World
+from tests.support.mortal import HUB, ORIGIN, Life, World
 
 LENGTHS = (8_000, 24_000)
 POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {
@@ -54,38 +53,6 @@ async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end
     assert calls[0] == calls[1] < 32
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("fork.cost")
-@pytest.mark.behaviour("archive.counts-all")
-@pytest.mark.parametrize("copied", ["when its origin went", "at once"])
-async def test_a_fork_of_one_with_copies_costs_and_counts_what_another_does(
-    worlds: dict[int, World], copied: str
-) -> None:
-    """At whichever entry: copies have the sums that what they are of had, and so have copies of copies."""
-    first, second, calls = Address.of(AGENT, "first"), Address.of(AGENT, "second"), []
-    for length, lasting in worlds.items():
-        await spoken(lasting, length)
-        world = lasting.again()
-        process, life = world.process(), Life()
-        await process.fork("direct", at=length // 4)
-        await process.fork("first")
-        await process.deliver_all()
-        if copied == "at once":
-            await process.services.threads.delete(ORIGIN, process.engine, 0.0)
-            world.engine.signals.clear()  # its entity has not done it yet
-        else:
-            await process.delete(ORIGIN)
-        await process.fork("second", first, at=length // 4 * 3)
-        await process.deliver_all()
-        await process.delete(first)
-        await world.process(life).fork("third", second, at=length // 4)
-        await process.deliver_all()
-        calls.append(life.calls)
-        assert archived(world, "third") == archived(world, "direct")
-
-    assert calls[0] == calls[1] < 32
-
-
 @pytest.mark.behaviour("archive.counts-all")
 @pytest.mark.parametrize("at", [48, 50, 96, 1000, 6000, 7950])
 async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has(worlds: dict[int, World], at: int) -> None:
@@ -100,24 +67,6 @@ async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has(worlds: d
 
     quick, slow = (stored(world, f"{kind}-{at}") for kind in ("quick", "slow"))
     assert quick == slow
-
-
-@pytest.mark.behaviour("archive.counts-all")
-async def test_what_moves_to_the_archive_says_what_was_there_before() -> None:
-    """Of a thread that went on turn by turn."""
-    world = World()
-    for number in range(12):
-        await world.process().say(f"{number} ".ljust(300, "x"))
-    moved = json.loads(world.engine.documents["origin"])["data"]["extensionData"]["durableAgentHost"]["archived"]
-    volume, archive, found = Volume(epoch_store_key(HUB, ORIGIN, 0), 0), Archive(world.archive), []
-    while len(found) < 9 and (said := await archive.sums(volume, found[-1]["entries"] + 2 if found else 1, 100)):
-        found.append(json.loads(said))
-    world.loop.close()
-
-    assert len(found) > 2
-    assert [(one["entries"], one["messages"]) for one in found] == [(one["entries"],) * 2 for one in found]
-    assert 0 == found[0]["entries"] < found[-1]["entries"] < moved["entries"]
-    assert {one.get("since") for one in found[1:]} == {moved["since"]}
 
 
 class WithoutSums:

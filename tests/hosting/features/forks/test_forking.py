@@ -17,7 +17,6 @@ from hosting.errors import (
     ArchiveUnavailableError,
     IdempotencyKeyReusedError,
     InvalidFieldError,
-    ThreadDeletedError,
     ThreadDeletingError,
     ThreadExistsError,
     UnknownRunError,
@@ -168,24 +167,6 @@ async def test_a_request_that_comes_again_finds_its_fork(world: World) -> None:
         await another.fork("fork", at=2)
 
 
-@pytest.mark.behaviour("fork.once")
-async def test_a_key_whose_fork_was_deleted_makes_none_again(world: World) -> None:
-    """As a run's key does not begin a deleted thread again; an id that was given does."""
-    process, runs = await spoken(world)
-    keyed = await process.fork(key="k")
-    await process.fork("fork")
-    await process.deliver_all()
-    await process.delete(Address.of(AGENT, keyed.thread_id))
-    await process.delete(FORK)
-
-    with pytest.raises(ThreadDeletedError):
-        await process.fork(key="k")
-    again = await process.fork("fork", at=runs[0])
-    await process.deliver_all()
-
-    assert (again.replayed, len(await process.entries(FORK))) == (False, 2)
-
-
 @pytest.mark.behaviour("fork.at")
 async def test_a_thread_at_work_is_forked_as_its_last_run_left_it(world: World) -> None:
     """What is open is no part of the fork, and cannot be named."""
@@ -310,44 +291,6 @@ async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(
 
     assert ends > 10
     assert seen == {"whole", "none"}
-
-
-@pytest.mark.behaviour("fork.killed")
-async def test_a_fork_without_an_archive_whose_process_died_before_its_signal_gets_its_document(world: World) -> None:
-    """From the sweep over uploads: nobody asked again, and until then nobody could list it."""
-    await world.process().say("short")
-    ends = 0
-    while not (await world.kept(FORK))[2]:
-        ends += 1
-        with pytest.raises(DiedError):
-            await world.process(Life(ends, is_done=True)).fork("fork")
-    before = sorted(world.engine.documents)
-
-    world.clock.now += LATER
-    await world.process().sweep()
-
-    assert (before, sorted(world.engine.documents)) == (["origin"], ["fork", "origin"])
-    assert (await world.kept(FORK))[:2] == (0, 0)
-
-
-@pytest.mark.behaviour("fork.killed")
-async def test_what_was_put_for_nothing_goes_from_a_thread_that_lives(world: World) -> None:
-    """Of two that forked to one id the one that lost died before it could tidy up."""
-    process, runs = await spoken(world)
-    ends = 0
-    while await world.loans(ORIGIN) == 0:
-        ends += 1
-        with pytest.raises(DiedError):
-            await world.process(Life(ends, is_done=True)).fork("fork", at=runs[-1])
-    await process.fork("fork", at=runs[-2])
-    await process.deliver_all()
-    twice = await world.loans(ORIGIN)
-
-    world.clock.now += LATER
-    await process.sweep()
-
-    assert (twice, await world.loans(ORIGIN), (await world.kept(FORK))[:2]) == (2, 1, (0, 0))
-    assert len(await process.entries(FORK)) == 2 * TURNS - 2
 
 
 @pytest.mark.behaviour("fork.killed")

@@ -13,14 +13,12 @@ from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.sweeps import OVERLAP_SECONDS
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import HostingError
-from hosting.features.forks import forking
 from hosting.features.forks.forking import MOST_LENDERS
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
-from tests.support.threads import accept
 
 FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
@@ -95,45 +93,6 @@ async def swept(world: World) -> None:
     for _ in range(2):
         world.clock.now += LATER
         await world.process().sweep()
-
-
-@pytest.mark.behaviour("fork.cost")
-async def test_a_fork_of_a_long_thread_costs_what_one_of_a_short_thread_does(world: World) -> None:
-    """As many calls, and nothing is copied of what is archived; also where it ends before the end, near it."""
-    calls, other = [], World()
-    for one, turns in ((world, 8), (other, 60)):
-        await spoken(one, turns)
-        for wanted in ({}, {"at": 2 * turns - 2}):
-            life = Life()
-            await one.process(life).fork("fork" if not wanted else "again", **wanted)
-            calls.append(life.calls)
-        assert [(await one.kept(address))[:2] for address in (FORK, AGAIN)] == [NOTHING, NOTHING]
-    other.loop.close()
-
-    assert calls[:2] == calls[2:]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("fork.cost")
-async def test_a_fork_at_a_run_costs_the_same_however_many_came_after_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many calls, for a run that the log has; the last one has not ended."""
-    monkeypatch.setattr(forking, "_AT_ONCE", 20)
-    calls, other = [], World()
-    for one, turns in ((world, 20), (other, 60)):
-        process, _ = await spoken(one)
-        run_id = await process.say("here".ljust(300, "x"))
-        await speak(process, ORIGIN, turns)
-        await process.services.log.execute(ORIGIN, accept("open"))
-        life = Life()
-        made = await one.process(life).fork("fork", at=run_id)
-        calls.append(life.calls)
-        assert made.entries == 18
-        assert (await process.fork("again", at=run_id, before=True)).entries == 16
-    other.loop.close()
-
-    assert calls[0] == calls[1]
 
 
 @pytest.mark.behaviour("fork.alone")
@@ -255,44 +214,6 @@ async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: Worl
     assert at > 10
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("fork.alone")
-@pytest.mark.parametrize("meanwhile", [delete_fork, reset_fork])
-@pytest.mark.parametrize("act", [delete_origin, reset_origin])
-async def test_what_a_fork_loses_while_its_origin_gives_it_copies_is_gone(
-    world: World, meanwhile: Act, act: Act
-) -> None:
-    """Between any two calls of the process that erases the origin; what comes too late goes with the sweep."""
-    await forked(world)
-    for at in itertools.count(1):
-        again = world.again()
-        process = again.process()
-        life = Interrupted(at, lambda: meanwhile(process))  # noqa: B023 - it is called in this round
-        await act(again.process(life))
-        if at > life.calls:
-            break
-        await swept(again)
-        assert (await again.kept(FORK))[:2] == NOTHING, at
-        assert (await again.kept(ORIGIN))[:2] == NOTHING
-
-    assert at > 15
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_fork_that_is_being_deleted_gets_nothing_of_its_origin_any_more(world: World) -> None:
-    """Its entity has not done it yet when the origin goes: nothing of the picture comes to it for that while."""
-    process, _ = await forked(world)
-    await process.services.threads.delete(FORK, process.engine, 0.0)
-    waiting, world.engine.signals = world.engine.signals, []
-
-    await process.delete(ORIGIN)
-
-    assert ((await world.kept(FORK))[:2], await world.loans(ORIGIN)) == (NOTHING, 0)
-    world.engine.signals = waiting
-    await process.deliver_all()
-    assert (await world.kept(FORK))[:2] == NOTHING
-
-
 @pytest.mark.behaviour("fork.killed")
 async def test_an_attempt_that_did_not_count_gets_no_copies_when_its_origin_goes(world: World) -> None:
     """Another one made the fork of that id: its entries are there once."""
@@ -316,20 +237,6 @@ async def test_an_attempt_that_did_not_count_gets_no_copies_when_its_origin_goes
 
 
 @pytest.mark.behaviour("fork.alone")
-async def test_a_fork_of_one_whose_origin_went_and_began_again_borrows_nothing_of_its_next_life(world: World) -> None:
-    """A thread of the same id is another thread."""
-    process, before = await forked(world)
-    await process.delete(ORIGIN)
-    await speak(process, ORIGIN, 8)
-
-    await process.fork("again", FORK)
-    await process.deliver_all()
-
-    await assert_whole(process, AGAIN, before)
-    assert [one.thread_id for one in host_of(read(world.engine.documents["again"])).lenders] == ["fork"]
-
-
-@pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
 @pytest.mark.parametrize("ended", ["deleted", "reset"])
 async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
@@ -350,25 +257,6 @@ async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
         del has[address]
         for other, before in has.items():
             await assert_whole(process, other, before)
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_fork_of_one_that_has_copies_by_now_borrows_of_that_alone(world: World) -> None:
-    """And of one whose origin is on its way out it has copies."""
-    process, before = await forked(world)
-    await process.services.threads.delete(ORIGIN, process.engine, 0.0)  # whose entity has not done it yet
-    copied = await process.fork("copied", FORK)
-    await process.deliver_all()
-    await process.fork("again", FORK)
-    await process.deliver_all()
-
-    lenders = [host_of(read(world.engine.documents[one])).lenders for one in ("copied", "again")]
-
-    assert copied.entries == len(before)
-    assert [[one.thread_id for one in of] for of in lenders] == [[], ["fork"]]
-    await process.delete(FORK)
-    for address in (Address.of(AGENT, "copied"), AGAIN):
-        await assert_whole(process, address, before)
 
 
 @pytest.mark.slow

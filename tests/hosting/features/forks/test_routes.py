@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator
 
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk
@@ -75,15 +74,6 @@ async def test_a_fork_is_found_by_its_id_and_by_its_key(owned: OwnedApp) -> None
 
 
 @pytest.mark.behaviour("fork.at")
-async def test_a_position_is_an_integer_however_a_client_writes_it(owned: OwnedApp) -> None:
-    """To JSON 2.0 is one, and some clients have no other numbers."""
-    first, again = await fork(owned, thread_id="f", at=2), await fork(owned, thread_id="f", at=2.0)
-
-    assert (first.status_code, again.status_code, again.headers["idempotency-replayed"]) == (201, 201, "true")
-    assert again.json()["forked_from"]["entries"] == 2
-
-
-@pytest.mark.behaviour("fork.at")
 @pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}, {"content-type": "text/plain"}])
 async def test_a_request_without_a_body_forks_the_whole_thread(owned: OwnedApp, headers: dict[str, str]) -> None:
     """As `{}` does, whatever type a client gives to nothing; the OpenAPI document says so."""
@@ -145,21 +135,6 @@ async def test_what_cannot_be_forked_is_refused_by_name(
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
     assert [one["thread_id"] for one in listed] == ["t"]
-
-
-@pytest.mark.behaviour("openapi.limits")
-async def test_the_document_says_that_before_needs_at(owned: OwnedApp) -> None:
-    """It takes and refuses the bodies that the app does."""
-    document = (await owned.ask("ada", "GET", "/api/openapi.json")).json()
-    operation = document["paths"]["/agents/{name}/threads/{thread_id}/fork"]["post"]
-    schema = Draft202012Validator(operation["requestBody"]["content"]["application/json"]["schema"])
-    taken = [{}, {"before": False}, {"before": None}, {"at": None}, {"at": 3, "before": True}]
-    bodies = [*taken, {"before": True}, {"at": None, "before": True}]
-
-    answers = [(await fork(owned, **body)).status_code for body in bodies]
-
-    assert answers == [201] * len(taken) + [400] * 2
-    assert [schema.is_valid(body) for body in bodies] == [answer == 201 for answer in answers]
 
 
 @pytest.mark.behaviour("fork.at")

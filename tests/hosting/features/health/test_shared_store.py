@@ -149,14 +149,6 @@ async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) 
         await store.close()
 
 
-async def test_two_first_looks_at_once_give_a_store_one_mark(hub: Hub) -> None:
-    """One append wins, and who lost it has the other's."""
-    store = MemoryThreadStore("hub")
-    instances = [Instance(hub, store) for _ in range(5)]
-
-    assert len(set(await asyncio.gather(*(one.store.id() for one in instances)))) == 1
-
-
 async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault(hub: Hub) -> None:
     """The hub still has the old one's mark, from before the new one."""
     hub.runs = before = Instance(hub, MemoryThreadStore("hub"))

@@ -106,17 +106,6 @@ async def test_a_run_id_begins_one_run(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.behaviour("workflows.upstream")
-async def test_a_cancelled_one_is_terminated(http: httpx.AsyncClient) -> None:
-    """It is cancelled by the route of this library."""
-    started = await http.post("/api/workflow/Text/run", content=b"wait")
-    thread = f"/api/workflows/Text/threads/{started.json()['instanceId']}"
-
-    await http.post(f"{thread}/runs/{started.headers['x-ms-run-id']}/cancel")
-
-    assert (await status(http, "Text", started))["runtimeStatus"] == "Terminated"
-
-
-@pytest.mark.behaviour("workflows.upstream")
 async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: httpx.AsyncClient) -> None:
     """Its end is certain, and is recorded in its turn only."""
     started = await http.post("/api/workflow/Text/run", content=b"wait")

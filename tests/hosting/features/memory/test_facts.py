@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -12,7 +11,7 @@ from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog
 from hosting.embeddings import packed
-from hosting.errors import LogUnavailableError, NewerVersionError
+from hosting.errors import NewerVersionError
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact, fact_id_of
 from hosting.names import Address, new_id
@@ -56,49 +55,6 @@ async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(st
     assert texts(await two.facts(AGENT, OWNER)) == ["first", "second", "third"]
 
 
-@pytest.mark.behaviour("memory.once")
-async def test_many_that_remember_at_once_are_all_remembered(store: ArmedStore) -> None:
-    """Each in its turn, whoever wins: of one process, and of as many processes as there are facts."""
-    several = memories_of(store), memories_of(store)
-    each = [memories_of(store) for _ in range(40)]
-    facts = [f"{number:02}" for number in range(80)]
-
-    await asyncio.gather(
-        *(several[number % 2].remember(AGENT, OWNER, fact(text)) for number, text in enumerate(facts[:40])),
-        *(process.remember(AGENT, OWNER, fact(text)) for process, text in zip(each, facts[40:], strict=True)),
-    )
-
-    assert sorted(texts(await each[0].facts(AGENT, OWNER))) == facts
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("memory.once")
-async def test_a_store_that_is_away_for_a_moment_is_waited_for(store: ArmedStore) -> None:
-    """As long as for any other append."""
-    memories = memories_of(store, PATIENCE_SECONDS)
-    store.fails = ["throttled"] * 5
-
-    await memories.remember(AGENT, OWNER, fact("first"))
-
-    assert texts(await memories.facts(AGENT, OWNER)) == ["first"]
-
-
-@pytest.mark.behaviour("memory.once")
-async def test_those_who_wait_for_their_turn_while_the_store_is_away_are_told_together(store: ArmedStore) -> None:
-    """The calls of the first one are the only ones."""
-    memories, store.is_away = memories_of(store), True
-    with pytest.raises(LogUnavailableError):
-        await memories.remember(AGENT, OWNER, fact("alone"))
-    calls = store.calls.total()
-
-    answers = await asyncio.gather(
-        *(memories.remember(AGENT, OWNER, fact(str(number))) for number in range(20)), return_exceptions=True
-    )
-
-    assert {type(answer) for answer in answers} == {LogUnavailableError}
-    assert store.calls.total() == 2 * calls
-
-
 @pytest.mark.behaviour("memory.owners")
 async def test_a_memory_that_others_change_at_each_moment_is_erased(store: ArmedStore) -> None:
     """However often somebody comes first."""
@@ -133,20 +89,6 @@ async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(stor
     assert texts(await memories.facts(AGENT, OWNER)) == ["Likes tea"]
 
 
-@pytest.mark.behaviour("memory.once")
-async def test_a_store_that_stays_away_is_said_and_changes_nothing(store: ArmedStore) -> None:
-    """Neither what is known nor what is asked for."""
-    memories = memories_of(store)
-    await memories.remember(AGENT, OWNER, fact("first"))
-    store.is_away = True
-
-    with pytest.raises(LogUnavailableError):
-        await memories.remember(AGENT, OWNER, fact("second"))
-
-    store.is_away = False
-    assert texts(await memories.facts(AGENT, OWNER)) == ["first"]
-
-
 @pytest.mark.behaviour("memory.versions")
 async def test_a_memory_of_a_newer_version_is_left_as_it_is(store: ArmedStore) -> None:
     """Nothing is read out of it, and nothing put in its place."""
@@ -170,22 +112,6 @@ async def test_what_another_version_added_stays(store: ArmedStore) -> None:
 
     stored = await _read(store)
     assert (stored["locale"], stored["facts"][0]["mood"], len(stored["facts"])) == ("de", "glad", 2)
-
-
-@pytest.mark.behaviour("memory.owners")
-async def test_nothing_is_left_of_what_was_forgotten_or_erased(store: ArmedStore) -> None:
-    """In the one record that there is."""
-    memories = memories_of(store)
-    kept, gone = fact("kept"), fact("gone")
-    for one in (kept, gone):
-        await memories.remember(AGENT, OWNER, one)
-
-    assert await memories.forget(AGENT, OWNER, gone.id)
-    after_forgetting = json.dumps(await _read(store))
-    await memories.erase([AGENT], OWNER)
-
-    assert ("kept" in after_forgetting, "gone" in after_forgetting) == (True, False)
-    assert await store.head(ADDRESS) is None
 
 
 def embedded(one: Fact, size: int = 2000) -> Fact:

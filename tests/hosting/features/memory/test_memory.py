@@ -54,19 +54,6 @@ async def test_what_a_run_remembers_is_given_to_the_model_in_the_owner_s_other_t
     assert await remembered(app, "bob") == []
 
 
-@pytest.mark.behaviour("memory.across-threads")
-async def test_what_a_run_forgets_is_gone(app: OwnedApp) -> None:
-    """And what is not known is said to be not."""
-    await app.say("ann", f"remember {TEA}")
-    [fact] = await remembered(app)
-
-    said = await app.say("ann", f"forget {fact['fact_id']}")
-    again = await app.say("ann", f"forget {fact['fact_id']}")
-
-    assert (said["response"], await remembered(app)) == ("told: Forgotten.", [])
-    assert again["response"] == f"told: No fact has the id '{fact['fact_id']}'."
-
-
 @pytest.mark.behaviour("memory.routes")
 async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
     """The same words are one fact. What they wrote has no run."""
@@ -148,22 +135,6 @@ async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message
     assert other["response"].count("Visited city") < 20
 
 
-@pytest.mark.behaviour("memory.given")
-async def test_a_fact_that_is_too_long_keeps_no_other_from_the_model() -> None:
-    """And where none fits, the model does not take the person for a stranger."""
-    app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
-    async with app.http:
-        await app.ask("ann", "POST", MEMORY, json={"text": "x" * LONGEST_FACT})
-        none_fits = await app.say("ann", "hello")
-        for text in (TEA, "y" * LONGEST_FACT):
-            await app.ask("ann", "POST", MEMORY, json={"text": text})
-        one_fits = await app.say("ann", "hello")
-
-    assert "No facts are known" not in none_fits["response"]
-    assert "More facts are known about this person than fit here." in none_fits["response"]
-    assert TEA in one_fits["response"]
-
-
 @asynccontextmanager
 async def with_cities(embeddings: Meanings) -> AsyncIterator[OwnedApp]:
     """Serve an app that knows of a terrier and twenty cities, more than its model is given."""
@@ -205,19 +176,6 @@ async def test_what_was_embedded_is_kept_until_its_text_or_the_model_changes() -
     assert (first, second, third) == ([1, 21], [["second"]], [["third"], ["Has a cat."]])
     assert len(meanings.asked[-1]) == 21
     assert listed[0].keys() == {"fact_id", "text", "at", "thread_id", "run_id"}
-
-
-@pytest.mark.behaviour("memory.meaning")
-async def test_a_client_of_embeddings_is_not_asked_where_the_whole_memory_is_given() -> None:
-    """It would cost and find nothing."""
-    meanings = Meanings()
-    app = OwnedApp(signed_in, agent=rememberer(embeddings=meanings))
-    async with app.http:
-        await app.say("ann", f"remember {TERRIER}")
-        said = await app.say("ann", "hello")
-
-    assert TERRIER in said["response"]
-    assert meanings.asked == []
 
 
 class _Broken(Meanings):
@@ -342,14 +300,6 @@ async def test_an_app_without_owners_has_a_memory_only_where_that_is_meant() -> 
     app = AgentFunctionApp(agents=[rememberer(shared=True)], environ={"AGENT_LOG": "memory"})
 
     assert {"http_memory", "http_memory_add"} <= {one.get_function_name() for one in app.get_functions()}
-
-
-@pytest.mark.behaviour("memory.routes")
-async def test_of_the_agents_those_that_remember_have_the_address_of_their_memory(app: OwnedApp) -> None:
-    """In the list of agents."""
-    [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
-
-    assert listed["memory_url"] == f"http://app.example{MEMORY}"
 
 
 @pytest.mark.behaviour("memory.cost")

@@ -53,16 +53,6 @@ async def test_it_comes_with_the_request_that_begins_a_thread_and_changes_with_a
     assert [listed.get("metadata") for listed in runs] == [None, {"ticket": 7, "urgent": True}]
 
 
-async def test_a_stream_and_a_request_that_does_not_wait_name_the_metadata_of_the_run(owned: OwnedApp) -> None:
-    """In the first event, and in the answer 202."""
-    body = {"message": "hello", "thread_id": "t", "metadata": {"ticket": 7}}
-    stream = await owned.ask("ada", "POST", RUN, json={**body, "stream": True})
-    pending = await owned.ask("ada", "POST", f"{RUN}?wait_for_response=false", json=body)
-
-    assert '"metadata": {"ticket": 7}' in stream.text.partition("event: accepted")[2].partition("\n\n")[0]
-    assert (pending.status_code, pending.json()["metadata"]) == (202, {"ticket": 7})
-
-
 async def test_a_change_merges_and_one_of_a_version_that_is_gone_is_refused(owned: OwnedApp) -> None:
     """Title and pin are members as all others, and stay."""
     await said(owned, thread_metadata={"team": "red"})
@@ -124,15 +114,6 @@ async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp, metadata: 
 
     assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
     assert all(reason in body["detail"] for _, body in answers)
-
-
-async def test_nobody_changes_the_metadata_of_a_thread_that_is_not_there_or_is_anothers(owned: OwnedApp) -> None:
-    """And nobody reads it."""
-    await said(owned, thread_metadata={"team": "red"})
-    foreign = [await owned.ask("bob", method, PLACE, json={"metadata": {}}) for method in ("GET", "PATCH")]
-    absent = await owned.ask("ada", "PATCH", f"{THREADS}/none/metadata", json={"metadata": {"a": 1}})
-
-    assert [answer.status_code for answer in (*foreign, absent)] == [404] * 3
 
 
 async def test_a_fork_has_a_copy_and_a_deletion_takes_it(owned: OwnedApp) -> None:

@@ -162,20 +162,6 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(
     assert sum(one["usage"]["total_token_count"] for one in timeline["steps"] if "usage" in one) == 40 * calls
 
 
-@pytest.mark.behaviour("http.budget-retried")
-@pytest.mark.parametrize("per", ["run", "thread"])
-async def test_attempts_that_are_tried_again_spend_one_budget(per: Any) -> None:
-    """No attempt begins a model call once those before it have used the budget up."""
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_FailingFirst(9)])
-    app = app_of()
-    app.add_agent(agent, retry=Retry(attempts=9, first_pause_seconds=0), budget=Budget(tokens=100, per=per))
-    async with served(app) as (_, http):
-        refused = await ask(http, "0", thread_id="t")
-
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 120)
-    assert len(CALLS) == 3
-
-
 class _Waiting(ContextProvider):
     """Waits after the model has answered."""
 
@@ -238,20 +224,6 @@ async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that
     assert CALLS == ["9", "9", "5", "5"]
 
 
-@pytest.mark.behaviour("http.budget")
-async def test_the_agents_of_a_workflow_spend_its_budget() -> None:
-    """Whichever executor they work in."""
-
-    def build() -> Workflow:
-        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
-
-    async with served(app_of(workflows=[build], budget=Budget(tokens=80))) as (_, http):
-        refused = await http.post("/api/workflows/Write/run", json={"message": "5", "thread_id": "t"})
-
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 80)
-    assert CALLS == ["5", "5"]
-
-
 @pytest.mark.behaviour("http.budget-left")
 async def test_a_run_says_what_is_left_of_its_budget_while_it_works_and_when_it_has_ended() -> None:
     """However it ended: what counts is what the next call of its model would find."""
@@ -299,36 +271,6 @@ async def test_an_answer_says_what_is_left(per: Any) -> None:
     assert queued["budget"]["used_tokens"] == (40 if per == "run" else 120)
     assert shown["budget"] == (first if per == "run" else queued)["budget"]
     assert "budget" not in free
-
-
-@pytest.mark.behaviour("http.budget-answered")
-async def test_a_run_that_failed_says_in_its_problem_what_is_left() -> None:
-    """Its model was called."""
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
-    async with served(app_of(agent, budget=Budget(tokens=100, per="thread"))) as (_, http):
-        failed = (await ask(http, "0", thread_id="t")).json()
-
-    left = {"per": "thread", "tokens": 100, "used_tokens": 40, "left_tokens": 60}
-    assert (failed["code"], failed["budget"]) == ("run_failed", left)
-
-
-@pytest.mark.behaviour("http.budget-left")
-async def test_a_run_that_has_a_budget_counts_what_agents_that_are_its_tools_used() -> None:
-    """And what they cost."""
-    inner = spender("inner", client=priced("small")).as_tool(name="inner", arg_name="task")
-    prices = {"small": Price(input="100000", output="200000.10"), "big": Price(input="200000", output=0)}
-    outer = Agent(client=_calling_inner("big"), name="Joker", tools=[inner])
-    budget = Budget(tokens=1000, cost=1000, prices=prices)
-    async with served(app_of(outer, budget=budget, principal=lambda _: ADA)) as (_, http):
-        run_id = (await ask(http, "go", thread_id="t")).json()["run_id"]
-        shown = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
-        timeline = (await http.get(f"{THREADS}/t/runs/{run_id}/timeline")).json()
-        thread = (await http.get(f"{THREADS}/t")).json()
-        day = await today(http)
-
-    assert (shown["budget"]["used_tokens"], shown["budget"]["used_cost"]) == (480, "62.00001")
-    assert [one["usage"]["total_token_count"] for one in (shown, timeline, thread, day)] == [480] * 4
-    assert (thread["cost"], day["cost"], "budget" in thread) == ("62.00001", "62.00001", False)
 
 
 @pytest.mark.behaviour("http.budget-left")

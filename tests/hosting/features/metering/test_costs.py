@@ -62,24 +62,6 @@ async def test_all_runs_of_a_thread_share_what_they_may_cost() -> None:
 
 
 @pytest.mark.behaviour("http.cost")
-async def test_a_budget_may_be_of_tokens_and_of_money() -> None:
-    """Whichever is used up first ends the run."""
-    app = app_of(spender(client=priced("small")), budget=Budget(tokens=40, cost=100, prices=A_CALL))
-    async with served(app) as (_, http):
-        refused = (await ask(http, "5", thread_id="t")).json()
-
-    assert refused["budget"] == {
-        "per": "run",
-        "tokens": 40,
-        "used_tokens": 40,
-        "left_tokens": 0,
-        "cost": "100",
-        "used_cost": "5.000001",
-        "left_cost": "94.999999",
-    }
-
-
-@pytest.mark.behaviour("http.cost")
 @pytest.mark.parametrize(
     ("price", "used", "cost"),
     [

@@ -135,15 +135,3 @@ async def test_a_run_that_breaks_off_ends_over_ag_ui_with_what_it_used() -> None
 
     assert events[-1]["type"] == "RUN_ERROR"
     assert events[-1]["usage"] == [{"inputTokens": 10, "outputTokens": 100, "totalTokens": 110}]
-
-
-@pytest.mark.behaviour("http.budget-cut-short")
-async def test_what_a_cut_off_model_read_from_its_cache_has_the_price_of_the_cache() -> None:
-    """Where it reports that before its answer."""
-    talker = Talker(reported={**REPORTED, "cache_read_input_token_count": 1000}, breaks=True)
-    prices = {"talker": Price(input=100, output=0, cached=1)}
-    app = app_of(Agent(client=talker, name="Joker"), budget=Budget(cost=1, per="owner/day", prices=prices))
-    found = await cut_short(app, talker, is_spent=False)
-
-    assert found["run"]["usage"]["cache_read_input_token_count"] == 1000
-    assert found["run"]["cost"] == "0.001"

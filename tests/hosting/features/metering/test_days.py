@@ -11,7 +11,6 @@ from hosting.amounts import UNUSED, Used
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import LogUnavailableError
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
@@ -71,17 +70,6 @@ async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) 
 
 
 @pytest.mark.behaviour("log.owner-days")
-async def test_a_count_that_cannot_be_kept_is_an_outage(desk: Desk) -> None:
-    """Nobody takes it for counted, and what is used is asked of the store each time."""
-    desk.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await desk.days.add("ada", CALL)
-    desk.store.failing_reads = 100
-    with pytest.raises(LogUnavailableError):
-        await desk.days.used("ada")
-
-
-@pytest.mark.behaviour("log.owner-days")
 async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
     """A process whose clock is behind still counts for the day that has ended elsewhere."""
     await desk.days.add("ada", CALL)
@@ -126,19 +114,6 @@ async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Des
     assert (await desk.others.used("ada"))[1] == Used(4000, 500)
     assert head is not None
     assert len(head.payload) < 2000
-
-
-@pytest.mark.behaviour("log.owner-days")
-async def test_a_look_is_one_read_and_a_count_one_append(desk: Desk) -> None:
-    """What was looked at is what is appended to."""
-    await desk.days.used("ada")
-    await desk.days.add("ada", CALL)
-    desk.store.calls.clear()
-
-    await desk.days.used("ada")
-    await desk.days.add("ada", CALL)
-
-    assert desk.store.calls == {"head": 1, "append": 1}
 
 
 @pytest.mark.behaviour("thread.versions")

@@ -80,20 +80,6 @@ async def test_a_request_that_was_taken_is_never_refused_when_it_is_sent_again()
     assert (other.status_code, gone.status_code) == (429, 410)
 
 
-@pytest.mark.behaviour("http.request-limit")
-async def test_each_agent_has_the_limit_of_the_app_or_its_own() -> None:
-    """Without callers, all of them together have what one has."""
-    app = app_of(scripted_agent("Joker"), limit=TWO)
-    app.add_agent(scripted_agent("Clerk"), limit=Limit(requests_per_minute=1))
-    async with served(app) as (_, http):
-        answers = [
-            (await http.post(f"/api/agents/{name}/run", json={"message": "hi"})).status_code
-            for name in ("Joker", "Clerk", "Joker", "Joker", "Clerk")
-        ]
-
-    assert answers == [200, 200, 200, 429, 429]
-
-
 class _Held(CountingAgent):
     """An agent that is to `hold`: such runs tell that they have begun, and end once they are let go."""
 
@@ -228,20 +214,6 @@ async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     assert clerk.headers["ratelimit"] == '"runs";r=2'
     assert [answer.status_code for answer in others] == [200, 400]
     assert not [answer.headers for answer in others if "ratelimit" in answer.headers]
-
-
-@pytest.mark.behaviour("http.limit-standing")
-async def test_a_request_that_is_refused_for_another_reason_says_what_it_cost() -> None:
-    """It was counted, as every request is that reaches the thread; without a limit no answer has the headers."""
-    fields = {"message": "hi", "thread_id": "t"}
-    for limit, headers in ((TWO, ["r=1", "r=0"]), (None, [None, None])):
-        async with served(app_of(scripted_agent("Joker"), limit=limit)) as (_, http):
-            first = await http.post(RUN, json=fields, headers={"Idempotency-Key": "k"})
-            other = await http.post(RUN, json={**fields, "message": "ho"}, headers={"Idempotency-Key": "k"})
-
-        assert (first.status_code, other.status_code) == (200, 409)
-        shown = [answer.headers.get("ratelimit") for answer in (first, other)]
-        assert [value and value.split(";")[1] for value in shown] == headers
 
 
 WIRED = {"model": "Joker", "input": "hi"}

@@ -119,30 +119,6 @@ async def test_what_is_left_of_an_owners_day_is_read_before_it_is_used_up(tmp_pa
     assert (as_guest["thread_id"], "budget" in as_guest) == ("t", False)
 
 
-@pytest.mark.behaviour("http.budget-left")
-@pytest.mark.parametrize(
-    ("budget", "reads"), [(None, 0), (Budget(tokens=9), 0), (Budget(tokens=9, per="thread"), 0), (DAY, 1)]
-)
-async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: Budget | None, reads: int
-) -> None:
-    """To read a thread, or what an agent's budget allows, costs nobody else one."""
-    made: list[Services] = []
-    of_app = partial(Services, clocks=Clocks(wall=lambda: NOON))
-    monkeypatch.setattr(hosting.app, "Services", lambda *args, **named: made.append(of_app(*args, **named)) or made[0])
-    app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"})
-    async with _processes(app) as (http,):
-        await _ask(http, "0", "t")
-        await _read(http, f"{THREADS}/t/messages")  # the first read may look once whether there is something newer
-        calls, counts = made[0].log.readiness.calls, [0]
-        for path in (f"{THREADS}/t/messages", f"{THREADS}/t", "/api/agents/Joker/budget"):
-            before = calls["Joker"].total()
-            assert "code" not in await _read(http, path)
-            counts.append(calls["Joker"].total() - before)
-
-    assert (counts[2] - counts[1], counts[3]) == (reads, reads)
-
-
 @pytest.mark.behaviour("http.budget-answered")
 async def test_only_the_answer_of_an_owners_day_costs_a_call_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -122,15 +122,6 @@ async def function_by_client(text: str) -> str:
     return await by_client(text)
 
 
-@pytest.mark.behaviour("http.budget-code")
-async def test_an_agent_that_the_step_of_a_function_calls_spends_the_budget() -> None:
-    """As that of an executor does."""
-    async with served(app_of(workflows=[function_by_name], budget=BUDGET)) as (_, http):
-        answer = await http.post("/api/workflows/function_by_name/run", json={"message": "hi"})
-
-    assert (answer.status_code, answer.json()["budget"]["used_tokens"]) == (402, 120)
-
-
 @tool
 async def consult(text: str) -> str:
     """Ask an agent."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.owned_app import ISSUER, THREADS, OwnedApp
+from tests.support.owned_app import THREADS, OwnedApp
 
 
 @pytest.fixture
@@ -86,18 +86,6 @@ async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(owned: Owne
 
 
 @pytest.mark.behaviour("overview.labels")
-async def test_what_is_described_at_once_is_all_kept(owned: OwnedApp) -> None:
-    """By two requests at the same moment, and beside what another client keeps in the thread's metadata."""
-    answers = await asyncio.gather(
-        *(describe(owned, "one", **change) for change in ({"title": "A"}, {"pinned": True}, {"title": "A"}))
-    )
-    metadata = (await owned.ask("ada", "GET", f"{THREADS}/one/export")).json()["metadata"]
-
-    assert len(answers) == 3
-    assert metadata == {"title": "A", "pinned": "true"}
-
-
-@pytest.mark.behaviour("overview.labels")
 @pytest.mark.parametrize(
     ("user", "thread_id", "body", "expected"),
     [
@@ -118,20 +106,6 @@ async def test_what_cannot_be_described_is_refused(
 
     assert (answer.status_code, answer.json()["code"]) == expected
     assert (thread["title"], thread["pinned"]) == ("About the Invoice", False)
-
-
-@pytest.mark.behaviour("overview.labels")
-async def test_who_a_thread_is_shared_with_sees_its_name_and_gives_it_none(owned: OwnedApp) -> None:
-    """Also where they may send messages."""
-    await describe(owned, "one", title="Mine")
-    grant = {"issuer": ISSUER, "id": "bob", "access": "run"}
-    shared = (await owned.ask("ada", "POST", f"{THREADS}/one/grants", json=grant)).json()["grant"]
-
-    refused = await owned.ask("bob", "POST", f"/api/shared/{shared}/describe", json={"title": "Bob's"})
-    thread = await owned.ask("bob", "GET", f"/api/shared/{shared}")
-
-    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
-    assert thread.json()["title"] == "Mine"
 
 
 @pytest.mark.behaviour("overview.newest")

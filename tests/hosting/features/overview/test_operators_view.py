@@ -169,16 +169,6 @@ async def test_a_survey_is_bounded_and_says_so(processes: Processes, engine: Lis
     assert [address.thread_id for address, _ in by_heads.threads] == ["b"]
 
 
-async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, engine: ListedEngine) -> None:
-    """Each is a list of its own."""
-    one, _ = processes
-    await turn(one, "t1", ADA)
-
-    bounded = await survey(one, most_owners=1)
-
-    assert (bounded.is_complete, bounded.today.runs) == (False, 0)
-
-
 async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]]:
     """Return what seems stuck to a process whose clock says that so many minutes have passed."""
     process.log.clocks = Clocks(lambda: time.time() + 60 * minutes)

@@ -13,25 +13,18 @@ import pytest
 
 from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
-from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import DeleteThread, FinishDelete
-from hosting.core.thread.events import Cancelled
-from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.thread_log import ThreadLog
-from hosting.errors import RUN_ERRORS, EngineUnavailableError, LogUnavailableError
-from hosting.features.overview.figures import CANCELLED, Day
+from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.features.overview.http import day_fields, figures_reply
 from hosting.features.overview.log import (
-    MOST_THREADS,
     Known,
-    KnownThread,
     OverviewHead,
     OverviewLog,
     OverviewState,
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
-from hosting.features.overview.routes import MOST_DAYS
 from hosting.features.search.feature import SearchFeature
 from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
@@ -119,20 +112,6 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     assert all(b'"gone":{' not in event.payload for event in left)
 
 
-@pytest.mark.behaviour("overview.newest")
-async def test_what_a_look_by_a_clock_ahead_came_before_is_seen_by_the_next_one(app: App) -> None:
-    """Its look is of a time that is still to come: all threads are listed anew."""
-    await app.turn("before")
-    await app.overview(clock=lambda: time.time() + 86_400).refresh(AGENT, app.engine)
-    await app.turn("behind")
-    changed = time.time() - 3600
-    app.engine.changed["behind"] = iso(changed)
-
-    page = await app.overview().newest(AGENT, ALL, Caller(app.engine))
-
-    assert {address.thread_id for address, _ in page.threads} == {"before", "behind"}
-
-
 @pytest.mark.behaviour("overview.figures")
 async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> None:
     """Failures by their codes, latencies and tokens, by whichever process looks, and by one that has just started."""
@@ -172,13 +151,6 @@ async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: 
     both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]), NO_FEEDBACK)
     ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
     assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
-
-
-def test_the_codes_of_stopped_runs_are_those_of_runs_that_end_as_cancelled() -> None:
-    """An error that is added later is in the right count, too."""
-    ends = [unanswered("r", 1.0, error("why")) for error in RUN_ERRORS]
-
-    assert {end.code for end in ends if isinstance(end, Cancelled)} == CANCELLED
 
 
 @pytest.mark.behaviour("overview.figures")
@@ -278,25 +250,6 @@ async def test_a_log_that_grew_is_written_anew_and_says_the_same(app: App) -> No
     assert head is not None
     assert b'"begins":0' not in head.payload
     assert await runs_of(fresh, app) == 75
-
-
-@pytest.mark.behaviour("overview.exact")
-async def test_ten_thousand_threads_and_four_hundred_days_are_written_anew_in_one_append() -> None:
-    """With ids as the app makes them, and each day with failures and latencies of its own; another process reads it."""
-    store = MemoryThreadStore("hub")
-    known = KnownThread(counted=10**6, since=10**6, changed_at=time.time(), waits=False, seen=iso(time.time()))
-    day = Day(
-        runs=9, failures={"run_timed_out": 3}, latencies=dict.fromkeys(range(40), 2), tokens={"total_token_count": 9}
-    )
-    threads: dict[str, KnownThread | None] = {f"{at:032x}": known for at in range(MOST_THREADS)}
-    days = {f"2026-{at:03}": day for at in range(MOST_DAYS)}
-
-    whole = Known(threads={**threads, "gone": None}, days=days)
-    cells = Cells(store, ThreadLog(store, MemoryObjects(), "hub"))
-    await OverviewLog(cells).append(OverviewState(), "agent", APP, whole, OverviewHead())
-    read = await OverviewLog(cells).read(("agent", APP))
-
-    assert (len(read.threads), len(read.days), read.head.horizon) == (MOST_THREADS, MOST_DAYS, 0.0)
 
 
 @pytest.mark.behaviour("overview.free")

@@ -69,19 +69,6 @@ async def test_a_thread_is_handed_over_whole(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("owners.assigned")
-async def test_handing_over_again_changes_nothing(owned: OwnedApp) -> None:
-    """Also once the owner has gone on; to somebody else it is not there any more."""
-    await assign(owned)
-    await owned.say("ada", "and on")
-    before = await owned.stored()
-
-    again, other = await assign(owned), await assign(owned, id="bob")
-
-    assert (again.status_code, other.status_code, other.json()["code"]) == (204, 404, "unknown_thread")
-    assert await owned.stored() == before
-
-
-@pytest.mark.behaviour("owners.assigned")
 async def test_whoever_dies_behind_the_import_is_finished_by_a_repeat(
     owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.stores.memory import MemoryThreadStore
-from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
+from hosting.errors import ConfigurationError, IdentityUnavailableError
 from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
 from hosting.tools import current
@@ -181,28 +181,6 @@ async def test_anothers_thread_is_answered_as_one_that_never_was(
     assert (await owned.ask("ada", "GET", f"{THREADS}/{HIDDEN}/runs/{run_id}")).status_code == 200
 
 
-@pytest.mark.behaviour("owners.one-404")
-async def test_anothers_thread_is_one_that_never_was_to_a_tool_too(owned: OwnedApp) -> None:
-    """A call of an MCP tool with another's thread id begins a conversation of the caller's own."""
-    await owned.say("ada", "I am Ada", HIDDEN)
-    tool = owned.host.functions["mcptool-Clerk"].get_user_function().client_function
-
-    async def call(user: str | None) -> dict[str, Any]:
-        headers = {} if user is None else {"X-User": user}
-        context = {
-            "arguments": {"query": "who am I?", "threadId": HIDDEN},
-            "transport": {"properties": {"headers": headers}},
-        }
-        answer = await tool(call=json.dumps(context), client=SignalClient(owned.host.entities), context=None)
-        return dict(json.loads(json.loads(answer)["content"]))
-
-    nobody, bob = await call(None), await call("bob")
-
-    assert (nobody["isError"], nobody["structuredContent"]["code"]) == (True, "unauthorized")
-    assert bob["isError"] is False
-    assert set(await owned.stored()) == {f"{owner('ada')}!{HIDDEN}", f"{owner('bob')}!{HIDDEN}"}
-
-
 @pytest.mark.behaviour("owners.told")
 async def test_who_asked_stands_in_the_export_and_in_the_stored_conversation(owned: OwnedApp) -> None:
     """So that an operator can say whose a thread is; the app's own threads name nobody."""
@@ -287,17 +265,6 @@ async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: 
     assert runs == {"ada": 3, "bob": 1, "eve": 0}
 
 
-@pytest.mark.behaviour("overview.owners")
-async def test_nothing_is_known_of_an_owner_whose_threads_were_all_deleted(owned: OwnedApp) -> None:
-    """Not what was counted, either."""
-    await owned.say("ada", "hi")
-    await owned.ask("ada", "GET", FIGURES)
-    erased = await owned.ask("ada", "DELETE", "/api/owners/me")
-
-    assert (erased.status_code, erased.json()["status"]) == (200, "deleted")
-    assert (await owned.ask("ada", "GET", FIGURES)).json()["days"] == []
-
-
 @pytest.mark.behaviour("owners.by-construction")
 def test_an_agents_name_leaves_room_for_the_owner() -> None:
     """Of the engine's 100 characters; what fits without owners may be too long with them."""
@@ -306,13 +273,6 @@ def test_an_agents_name_leaves_room_for_the_owner() -> None:
     AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
     with pytest.raises(ConfigurationError, match="leaves room for 44 beside the owner"):
         AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"}, principal=signed_in)
-
-
-@pytest.mark.behaviour("owners.who")
-def test_a_principal_that_cannot_be_asked_is_refused_at_start_up() -> None:
-    """With what it is, and what to give."""
-    with pytest.raises(ConfigurationError, match=r"principal is a str\. Give a function"):
-        AgentFunctionApp(agents=[scripted_agent("Joker")], principal="easy_auth")  # type: ignore[arg-type]
 
 
 def called(person: Principal | None, thread_id: str = "t") -> tuple[str, dict[str, Any]]:
@@ -346,24 +306,3 @@ async def test_a_call_that_names_another_than_the_owner_of_its_thread_is_refused
         assert (answer["isError"], "'principal' is not the owner" in answer["result"]) == (True, True)
 
     assert await owned.stored() == {}
-
-
-@pytest.mark.behaviour("owners.orchestrations")
-def test_a_session_of_another_owner_is_refused_where_it_is_used() -> None:
-    """As one of another agent is."""
-    ada, bob = (
-        DurableAgent("Clerk", "", NotingOrchestration(), owner=Principal(ISSUER, one)) for one in ("ada", "bob")
-    )
-
-    with pytest.raises(InvalidFieldError, match="another owner"):
-        bob.run("hi", session=ada.create_session())
-
-
-@pytest.mark.behaviour("owners.who")
-async def test_nobody_is_told_which_agents_there_are(owned: OwnedApp) -> None:
-    """By the answer to a verb or an agent that is not there."""
-    answers = [await owned.ask(None, "GET", RUN), await owned.ask(None, "POST", "/api/agents/nobody/run")]
-    known = [await owned.ask("ada", "GET", RUN), await owned.ask("ada", "POST", "/api/agents/nobody/run")]
-
-    assert [(one.status_code, "Clerk" in one.text) for one in answers] == [(401, False)] * 2
-    assert [one.status_code for one in known] == [405, 404]

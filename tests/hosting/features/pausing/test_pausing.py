@@ -10,7 +10,7 @@ import pytest
 from hosting.core.promised_runs import SWEPT_SECONDS, PromiseSweep
 from hosting.core.stores.memory import SharedMemory
 from hosting.core.thread.run import Run
-from hosting.core.thread_operations import GoOn, Store
+from hosting.core.thread_operations import Store
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.pausing.pausing import Pausing
 from hosting.ports import Clocks
@@ -144,17 +144,6 @@ async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_fo
 
 
 @pytest.mark.behaviour("runs.pause-waits")
-async def test_a_called_run_has_its_entity_wait(stage: Stage) -> None:
-    """Only the operation can answer an orchestration."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    outcome = await stage.there.operations.run(ADDRESS, None, run.run_id, most_seconds=0.0, leaves_paused=False)
-
-    assert isinstance(outcome, GoOn)
-
-
-@pytest.mark.behaviour("runs.pause-waits")
 async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> None:
     """The time in the queue stands still; once the pause is over it runs on."""
     run = await stage.at_work()
@@ -173,19 +162,6 @@ async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> No
         overdue.append(patience.is_overdue(resumed))
 
     assert overdue == [False] * 6 + [True]
-
-
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_whoever_waits_for_a_run_that_is_paused_already_is_answered_at_once(stage: Stage) -> None:
-    """With the run as it stands."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    standing = await stage.there.runs.find(ADDRESS, run.run_id, stage.engine)
-
-    waited = await asyncio.wait_for(stage.there.runs.wait_through(standing, stage.engine, 60.0), GUARD_SECONDS)
-
-    assert waited.paused == "paused"
 
 
 @pytest.mark.behaviour("runs.pause-waits")
@@ -248,18 +224,6 @@ async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> 
 
 
 @pytest.mark.behaviour("runs.pause")
-async def test_a_thread_with_a_paused_run_is_deleted(stage: Stage) -> None:
-    """The run goes with it."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    await stage.there.threads.delete(ADDRESS, stage.engine, 0.0)
-    await stage.there.deliver_delete()
-
-    assert (await stage.there.log.head(ADDRESS)).state == "deleted"
-
-
-@pytest.mark.behaviour("runs.pause")
 async def test_a_paused_run_is_interrupted_by_a_later_request_which_has_its_text(stage: Stage) -> None:
     """It ends in its turn, and the later one is answered."""
     run = await stage.at_work()
@@ -273,14 +237,3 @@ async def test_a_paused_run_is_interrupted_by_a_later_request_which_has_its_text
     assert ended.end is not None
     assert first is not None
     assert getattr(first, "code", "") == "run_superseded"
-
-
-@pytest.mark.behaviour("runs.pause")
-async def test_a_process_that_cannot_write_sees_a_pause_by_its_next_look(stage: Stage) -> None:
-    """Whoever paused it: the holder reads the head once a second, or where it appends."""
-    run = await stage.at_work()
-    held = stage.here.holders.held[run.run_id]
-    await stage.pause(run, there=True)
-    await until(lambda: held.is_paused)
-
-    assert held.is_leaving

@@ -120,16 +120,6 @@ async def test_a_stream_and_a_timeline_show_the_pause(worked: Worked) -> None:
     assert step["ended_at"] > step["at"]
 
 
-@pytest.mark.behaviour("runs.pause")
-async def test_a_paused_run_is_cancelled(worked: Worked) -> None:
-    """At once: nobody has to let go of it."""
-    place = await worked.paused()
-    cancelled = await worked.ask("ada", "POST", f"{place}/cancel")
-    resumed = await worked.ask("ada", "POST", f"{place}/resume")
-
-    assert (cancelled.json()["status"], resumed.json()["status"]) == ("cancelled", "cancelled")
-
-
 @pytest.mark.behaviour("runs.pause-owners")
 @pytest.mark.parametrize(("access", "status"), [("read", 403), ("run", 202)])
 async def test_a_person_with_whom_the_thread_is_shared_pauses_it_if_they_may_run_it(

@@ -147,31 +147,6 @@ async def test_a_tick_whose_host_dies_over_it_has_its_run_half_a_minute_later(
     assert (schedule["status"], schedule["next_run_at"]) == ("ended", None)
 
 
-@pytest.mark.parametrize("fault", [Fault.DIED_BEFORE_ACTIVITY, Fault.DIED_AFTER_ACTIVITY])
-async def test_a_lost_call_of_a_tick_delays_no_later_tick(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
-    """Also where it comes again after five minutes only: each tick has one run, and the clock begins anew behind it."""
-    unkind = Armed()
-    unkind.arm(fault, TICK)
-    storage = {"storageProvider": {"workItemQueueVisibilityTimeout": "00:05:00"}}
-    async with scheduled(unkind, monkeypatch, storage, cron="* * * * *") as app:
-        await app.clock.next_alarm()
-        app.clock.advance(60)
-        await asyncio.wait_for(unkind.until_struck(fault), GUARD_SECONDS)
-        app.clock.advance(LONG_SECONDS)
-        told = [await app.until_told(60)]
-        app.clock.advance(60 - LONG_SECONDS)
-        for tick in range(120, 480, 60):
-            told.append(await app.until_told(tick))
-            app.clock.advance(60 if tick < 420 else 0)
-        await app.until_no_call_is_open()
-        app.clock.advance(60)
-        told.append(await app.until_told(480))
-        await app.until_begun_anew()
-        runs = await app.runs()
-
-    assert sorted(run["run_id"] for run in runs) == sorted(one["last_run"]["run_id"] for one in told)
-
-
 async def test_calls_that_are_lost_one_after_the_other_begin_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is called for again after twice the time, until one ends; those that come again find the run."""
     unkind = Armed()

@@ -104,27 +104,6 @@ async def test_what_is_no_schedule_is_refused(desk: Desk, changed: dict[str, Any
     assert desk.host.entities.clocks == {}
 
 
-async def test_a_schedule_is_json(desk: Desk) -> None:
-    """Of a text nobody could say when."""
-    answer = await desk.http.post(
-        PLACE, content="every day", headers={"content-type": "text/plain", "accept": "application/json"}
-    )
-
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
-
-
-@pytest.mark.behaviour("schedules.owners")
-async def test_an_owner_has_so_many_schedules_with_an_agent() -> None:
-    """AGENT_SCHEDULES says how many; the next is refused with the limit."""
-    desk = Desk(AGENT_SCHEDULES="1")
-    await made(desk)
-
-    refused = await desk.http.post(PLACE, json=DAILY)
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_schedules")
-    assert "the limit" in refused.json()["detail"]
-
-
 @pytest.mark.behaviour("schedules.cost")
 async def test_an_app_may_have_no_schedules() -> None:
     """With AGENT_SCHEDULES=0 there is no route, no orchestration, and nothing of it in the document."""

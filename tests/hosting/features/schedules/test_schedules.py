@@ -19,16 +19,13 @@ from hosting.core.thread_log import MOST_READS
 from hosting.errors import (
     EngineUnavailableError,
     IdempotencyKeyReusedError,
-    InvalidFieldError,
     LimitExceededError,
-    LogUnavailableError,
     NewerVersionError,
 )
 from hosting.features.metering.limiter import Limiter
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.schedules.http import schedule_fields
-from hosting.features.schedules.places import NEW_SECONDS
 from hosting.features.schedules.requests import NewSchedule
 from hosting.features.schedules.routes import TooManySchedulesError, UnknownScheduleError
 from hosting.features.schedules.schedule import Schedule, ScheduleClock, ScheduleName, decode
@@ -281,58 +278,6 @@ async def test_a_tick_that_a_clock_ahead_began_is_not_begun_again_when_its_time_
     assert len(await one.runs()) == 3 + len(shown)
 
 
-@pytest.mark.behaviour("schedules.clock-ahead")
-async def test_a_late_clock_that_comes_to_a_tick_which_a_clock_ahead_began_begins_none(one: Scheduling) -> None:
-    """It is the newest of those that have come, and has its run."""
-    name = await one.made()
-    one.time.now = NEXT + 25 * 3600
-    await one.wake(name)
-    one.time.now = NEXT
-    await one.wake(name)
-    runs = await one.runs()
-    one.time.now = NEXT + 25 * 3600 + 60
-
-    wakes_at = await one.wake(name)
-
-    schedule = await one.stored(name)
-    assert schedule.last is not None
-    assert (wakes_at, schedule.last.tick, await one.runs()) == (NEXT + 26 * 3600, NEXT, runs)
-    assert len(runs) == 2
-
-
-@pytest.mark.behaviour("schedules.clock-ahead")
-async def test_a_schedule_that_was_made_or_resumed_by_a_clock_ahead_goes_on_by_a_right_one(one: Scheduling) -> None:
-    """Its first tick is that of the right clock."""
-    one.time.now = NEXT + 86_400 + 60
-    made, resumed = await one.made(), await one.made()
-    await one.all.pause(resumed)
-    await one.all.resume(resumed)
-    one.time.now = NEXT - 60
-
-    shown = await one.all.of_agent(AGENT)
-
-    assert [schedule.next_tick for _, schedule in shown] == [NEXT, NEXT]
-    assert len(one.engine.clocks) == 2
-    assert {made, resumed} == {name for name, _ in shown}
-
-
-@pytest.mark.behaviour("schedules.clock-ahead")
-async def test_one_time_that_a_clock_ahead_took_for_missed_has_its_run_when_it_comes(one: Scheduling) -> None:
-    """Its clock had ended: a reader starts another."""
-    name = await one.made(Times(at=NOW + 3600), missed="skip")
-    one.time.now = NOW + 86_400
-    assert await one.wake(name) is None
-    del one.engine.clocks[next(iter(one.engine.clocks))]
-    one.time.now = NOW + 30
-
-    seen = await one.all.find(name)
-    one.time.now = NOW + 3601
-    await one.wake(name)
-
-    assert (seen.next_tick, seen.last_missed, len(one.engine.clocks)) == (NOW + 3600, None, 1)
-    assert len(await one.runs()) == 1
-
-
 @pytest.mark.behaviour("schedules.times")
 async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None:
     """However often it is read or woken until its time comes again."""
@@ -352,15 +297,6 @@ async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None
     assert len(await one.runs()) == len(runs) + 1
 
 
-async def test_a_clock_that_wakes_early_waits_for_its_tick(one: Scheduling) -> None:
-    """The engine's timers may come a moment early: nothing begins before its time, and the clock sleeps again."""
-    name = await one.made()
-    one.time.now = NEXT - 60
-
-    assert await one.wake(name) == NEXT
-    assert await one.runs() == []
-
-
 async def test_a_schedule_at_a_time_runs_once_and_has_ended(one: Scheduling) -> None:
     """Its clock ends too, and one that wakes again finds nothing to do."""
     name = await one.made(ONE_TIME)
@@ -368,13 +304,6 @@ async def test_a_schedule_at_a_time_runs_once_and_has_ended(one: Scheduling) -> 
 
     assert [await one.wake(name), await one.wake(name)] == [None, None]
     assert len(await one.runs()) == 1
-
-
-async def test_a_clock_sleeps_for_a_day_at_most(one: Scheduling) -> None:
-    """So that a clock of the machine that is set, or an engine that splits long timers, changes nothing."""
-    name = await one.made(Times(at=NOW + 400 * 86_400))
-
-    assert await one.wake(name) == NOW + 86_400
 
 
 @pytest.mark.behaviour("schedules.paused")
@@ -444,23 +373,6 @@ async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling, after_seco
             await ask(name)
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("schedules.deleted")
-async def test_a_schedule_whose_clock_does_not_end_is_kept_and_deleted_again(one: Scheduling) -> None:
-    """Its clock's record has ids in it, and nobody else would know of it."""
-    name = await one.made()
-    one.engine.ends_after_seconds = 60.0
-    with pytest.raises(EngineUnavailableError):
-        await one.all.delete(name)
-    kept = await one.stored(name)
-    one.engine.clocks.clear()
-
-    await one.all.delete(name)
-
-    assert kept.paused
-    assert await one.all.of_agent(AGENT) == []
-
-
 async def test_a_clock_waits_for_a_schedule_that_is_not_stored_yet(one: Scheduling) -> None:
     """It is started first; where none is stored for two minutes, its maker died, and it ends."""
     clock = ScheduleName(AGENT.lower(), APP, new_id()).clock(int(NOW), NOW)
@@ -508,20 +420,6 @@ async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Sched
     assert len(await one.all.of_agent(AGENT)) == 1
 
 
-async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Scheduling) -> None:
-    """The same one for a tick, whoever begins it."""
-    name = await one.made(thread_id=None)
-    threads = []
-    for number in range(2):
-        one.time.now = NEXT + number * 3600
-        await one.wake(name)
-        last = (await one.stored(name)).last
-        assert last is not None
-        threads.append(last.thread_id)
-
-    assert len({*threads, None}) == 3
-
-
 def limit(one: Scheduling, requests_per_minute: int) -> None:
     """Let a caller send so many requests in a minute, by the clock of the schedules."""
     process = one.process
@@ -554,25 +452,6 @@ async def test_a_tick_waits_where_its_makers_requests_are_used_up(one: Schedulin
         await one.process.start(call("hi", "t3"))
 
 
-@pytest.mark.behaviour("http.request-limit")
-@pytest.mark.parametrize("act", ["pause", "delete"])
-async def test_a_tick_that_a_limit_holds_up_has_no_run_once_its_schedule_is_paused_or_deleted(
-    one: Scheduling, act: str
-) -> None:
-    """Neither is refused."""
-    limit(one, 1)
-    name = await one.made()
-    one.time.now = NEXT
-    await one.process.start(call("hi", "t2"))
-    await one.wake(name)
-
-    await getattr(one.all, act)(name)
-    one.time.now += 120
-    await one.all.wake(name.clock(0, NOW))
-
-    assert await one.runs() == []
-
-
 @pytest.mark.behaviour("schedules.owners")
 async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[Scheduling, Scheduling]) -> None:
     """Of two processes at the same moment; a place that was given back is free at once, and that of a maker who died
@@ -596,48 +475,6 @@ async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[
         await both[0].made()
 
 
-@pytest.mark.behaviour("schedules.owners")
-async def test_a_place_whose_maker_died_is_free_after_its_time(both: tuple[Scheduling, Scheduling]) -> None:
-    """Nobody gives it back."""
-    dying, other = (Scheduling(each.process, each.engine, each.time, most=1) for each in both)
-    dying.dies_at_append(2, counts=False)
-    with pytest.raises(LogUnavailableError):
-        await dying.made()
-    with pytest.raises(TooManySchedulesError):
-        await other.made()
-
-    other.time.now += NEW_SECONDS + 1
-
-    assert await other.made()
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("schedules.owners")
-async def test_all_schedules_are_listed_and_erased_however_many_there_are(one: Scheduling) -> None:
-    """Also those that are made meanwhile."""
-    many = Scheduling(one.process, one.engine, one.time, most=450)
-    made = [await many.made() for _ in range(420)]
-    listed = await one.all.of_owner()
-    erasing = asyncio.ensure_future(one.all.erase())
-    await asyncio.sleep(0)
-    await many.made()
-
-    await erasing
-
-    assert {name for name, _ in listed} == set(made)
-    assert await one.all.of_owner() == []
-    assert one.engine.clocks == {}
-
-
-@pytest.mark.parametrize("at", [NOW, NOW - 1, NOW + 11 * 366 * 86_400])
-async def test_a_time_that_has_passed_or_is_far_away_makes_no_schedule(one: Scheduling, at: float) -> None:
-    """And no clock."""
-    with pytest.raises(InvalidFieldError, match="'at'"):
-        await one.made(Times(at=at))
-
-    assert one.engine.clocks == {}
-
-
 async def test_a_run_that_the_thread_refuses_is_recorded_and_the_schedule_goes_on(one: Scheduling) -> None:
     """A busy thread that rejects is one; its code stands where the run would."""
     name = await one.made(busy="reject")
@@ -651,25 +488,6 @@ async def test_a_run_that_the_thread_refuses_is_recorded_and_the_schedule_goes_o
     one.process.agent.gate.set()
     assert (last and last.code, following) == ("thread_busy", NEXT + 3600)
     assert await one.runs() == [busy.run_id]
-
-
-async def test_the_ticks_of_an_agent_that_is_gone_wait_for_it(one: Scheduling) -> None:
-    """Until it is back, as if nobody had looked; a paused or deleted schedule needs no agent."""
-    name = await one.made()
-    agents = dict(one.agents)
-    one.agents.clear()
-    one.time.now = NEXT
-
-    waiting = await one.wake(name)
-    one.time.now = NEXT + 3600
-    waiting_long = await one.wake(name)
-    before = await one.runs()
-    one.agents.update(agents)
-    one.time.now = NEXT + 3605
-    following = await one.wake(name)
-
-    assert (before, waiting, waiting_long, following) == ([], NEXT + 30, NEXT + 7200, NEXT + 7200)
-    assert len(await one.runs()) == 1
 
 
 @pytest.mark.behaviour("schedules.new-agent")
@@ -728,17 +546,6 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     assert len(await one.runs()) == 2
 
 
-async def test_a_tick_that_is_begun_has_its_run_where_its_times_are_not_known(one: Scheduling) -> None:
-    """It was begun where they are."""
-    name = await one.made()
-    await rewritten(one, name, {"time_zone": "Mars/Olympus_Mons", "begun": NEXT, "done": NEXT})
-    one.time.now = NEXT
-
-    assert await one.wake(name) == NEXT + 3600
-    last = (await one.stored(name)).last
-    assert (last is not None and last.tick, len(await one.runs())) == (NEXT, 1)
-
-
 async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
     """A clock goes on whatever fails; its tick comes a moment later."""
     name = await one.made()
@@ -773,19 +580,6 @@ async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) 
     name = await one.made()
 
     assert (refused, list(one.engine.clocks)) == ([], [name.clock((await one.stored(name)).generation, NOW).instance])
-
-
-async def test_a_tick_for_which_no_signal_is_taken_is_tried_again(one: Scheduling) -> None:
-    """It stays begun, for the next look."""
-    name = await one.made()
-    one.time.now = NEXT
-    one.engine.is_away = True
-    waiting = await one.wake(name)
-    one.engine.is_away = False
-
-    assert (waiting, (await one.stored(name)).begun) == (NEXT + 30, NEXT)
-    assert await one.wake(name) == NEXT + 3600
-    assert (await one.stored(name)).last
 
 
 @pytest.mark.behaviour("schedules.lost-tick")
@@ -848,11 +642,3 @@ async def rewritten(one: Scheduling, name: ScheduleName, members: dict[str, Any]
     assert known is not None
     payload = decode(known.payload).model_copy(update=members).model_dump_json().encode()
     await one.process.store.append(name.cell.address, known, Append(StoredHead(known.position, new_id(), payload)))
-
-
-async def test_a_schedule_whose_append_stays_unknown_is_refused(one: Scheduling) -> None:
-    """Its clock then finds nothing, or finds it after all."""
-    one.process.store.is_away = True
-
-    with pytest.raises(LogUnavailableError):
-        await one.made()

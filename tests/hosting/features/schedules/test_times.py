@@ -1,6 +1,6 @@
 """When a schedule is to begin a run."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
@@ -85,22 +85,6 @@ def test_a_tick_that_was_missed_runs_once_or_never(policy: Missed, late_seconds:
     assert found == (Due(tick, None, None) if expected == "runs" else Due(None, tick, None))
 
 
-def test_of_many_ticks_that_have_come_the_newest_counts() -> None:
-    """One run, and none for those before it."""
-    times, done, now = Times("* * * * *"), at("2026-11-26T09:00"), at("2026-11-26T12:00") + 20
-
-    assert due(times, done, now, "skip") == Due(now - 20, None, now + 40)
-    assert due(times, now - 20, now, "skip") == Due(None, None, now + 40)
-
-
-@pytest.mark.behaviour("schedules.times")
-def test_a_clock_that_is_set_back_repeats_no_tick() -> None:
-    """The next one comes after what was dealt with."""
-    done = at("2026-11-26T09:00")
-
-    assert due(Times("0 * * * *"), done, done - 7200, "run_once") == Due(None, None, done + 3600)
-
-
 @pytest.mark.parametrize(
     ("text", "time_zone", "expected"),
     [
@@ -147,12 +131,3 @@ def test_what_is_no_time_is_refused_with_what_to_send(
         read_times(cron, time_zone, time)
 
     assert said in refused.value.detail
-
-
-def test_an_expression_is_followed_for_years() -> None:
-    """Looking ahead and back takes no longer than the days in between."""
-    times = read_times("0 0 29 2 *", "UTC", None)
-    first = times.after(at("2026-01-01"))
-
-    assert first is not None
-    assert times.newest(0, first + timedelta(days=1400).total_seconds()) == first

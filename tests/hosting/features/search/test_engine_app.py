@@ -66,15 +66,6 @@ async def test_nothing_of_another_owner_is_shown_whatever_the_engine_finds(owned
     assert shown(gone) == []
 
 
-@pytest.mark.behaviour("search.engines")
-async def test_a_text_that_an_engine_finds_without_the_words_is_shown_from_its_beginning(owned: OwnedApp) -> None:
-    """Such as by what it means; a phrase must be in it all the same."""
-    engine_of(owned).lies = [SearchHit(ThreadPlace(owner("ada"), "clerk", "mine"), 1)]
-
-    assert shown(await search(owned, "bill")) == [("mine", {"before": "", "hit": "", "after": "About the invoice"})]
-    assert shown(await search(owned, '"bill of"')) == []
-
-
 @pytest.mark.behaviour("search.engine-owners")
 async def test_a_search_is_refused_while_the_engine_is_away(owned: OwnedApp, caplog: pytest.LogCaptureFixture) -> None:
     """With none of the engine's own words. Lists without a search need none."""
@@ -140,23 +131,6 @@ async def test_an_engine_gets_nothing_of_who_does_not_search() -> None:
         await app.stored()
 
     assert engine_of(app).calls == []
-
-
-@pytest.mark.behaviour("search.engine-exact")
-async def test_a_search_waits_no_longer_for_what_is_handed_over_than_for_any_list(owned: OwnedApp) -> None:
-    """It goes on behind the answer, which says how many threads are behind."""
-    engine = engine_of(owned)
-    engine.let_go.clear()
-    engine.putting.clear()
-    await owned.say("ada", "a banana", "new")
-    while not engine.putting.is_set():
-        answer = await search(owned, "invoice")
-    behind = answer.json()["behind"], [thread_id for thread_id, _ in shown(answer)]
-    engine.let_go.set()
-    while (answer := await search(owned, "banana")).json()["behind"]:
-        continue
-
-    assert (behind, [thread_id for thread_id, _ in shown(answer)]) == ((1, ["mine"]), ["new"])
 
 
 @pytest.mark.parametrize(

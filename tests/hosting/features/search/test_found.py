@@ -14,7 +14,6 @@ from hosting.http.verbs import ChangedThreads, FoundWords, ThreadChange, ThreadQ
 from hosting.names import Address
 from hosting.principal import Caller
 from tests.support.mortal import AGENT, ORIGIN, Life, MortalProcess, World
-from tests.support.owned_app import OwnedApp, owner
 
 SEEN = 1000.0
 
@@ -130,19 +129,3 @@ async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world:
     assert calls[0] == 0
     assert 0 < calls[1] <= 6
     assert 0 < calls[2] <= 8
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_an_erased_owner_leaves_no_cell_of_a_thread_that_is_not_there() -> None:
-    """Such as a process leaves that died before it read the thread."""
-    app = OwnedApp()
-    async with app.http:
-        await app.say("ada", "hello")
-        services = app.app._services
-        index = WordIndex(services.cells, services.threads, services.stores)
-        await index._begun(cell_of(Address.of("Clerk", "lost", owner("ada"))))
-        before = await services.stores.threads.heads("clerk.search", owner("ada"), "", 9)
-        await app.ask("ada", "DELETE", "/api/owners/me")
-        after = await services.stores.threads.heads("clerk.search", owner("ada"), "", 9)
-
-    assert ([id_ for id_, _ in before], after) == (["lost"], [])

@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from hosting.app import SearchHit
 from hosting.features.search.engine_search import EngineIndex
 from hosting.features.search.feature import SearchFeature
-from hosting.features.search.handed import Debts, handed_cell, place_of
+from hosting.features.search.handed import Debts, handed_cell
 from hosting.features.search.thread_words import ThreadWords
-from hosting.http.verbs import ChangedThreads, ThreadChange, ThreadQuery
-from hosting.principal import Caller
-from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
+from tests.support.mortal import ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
 from tests.support.simple_engine import SimpleEngine
 
 CANARY = "canary77aa"
@@ -199,21 +196,6 @@ async def test_two_processes_that_hand_a_thread_over_at_once_agree(scene: Scene)
     assert calls > 8
 
 
-@pytest.mark.behaviour("search.engine-exact")
-async def test_of_a_thread_that_goes_on_the_engine_gets_the_newer_texts_alone(scene: Scene) -> None:
-    """One call, with the two texts of the turn."""
-    await scene.process().update("1")
-    before = dict(scene.engine.texts)
-    scene.engine.texts.clear()
-    scene.engine.calls.clear()
-    await scene.world.process().say("one more")
-    await scene.process().update("2")
-
-    assert (scene.engine.calls, len(scene.engine.texts)) == (["put"], 2)
-    assert next(iter(scene.engine.texts.values())) == "one more"
-    assert not scene.engine.texts.keys() & before.keys()
-
-
 @pytest.mark.behaviour("search.engine-forgotten")
 async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
     scene: Scene, caplog: pytest.LogCaptureFixture
@@ -266,25 +248,6 @@ async def test_an_app_that_has_its_engine_no_more_keeps_what_that_owes(scene: Sc
 
 
 @pytest.mark.behaviour("search.engine-exact")
-async def test_a_reset_thread_is_handed_over_anew_once_the_engine_has_forgotten_it(scene: Scene) -> None:
-    """Until then it is behind."""
-    await scene.process().update("1")
-    scene.engine.is_away = True
-    process = scene.process()
-    await process.process.reset(ORIGIN)
-    await process.process.say("anew")
-    behind = await process.update("2")
-    scene.engine.is_away = False
-    await process.handed.close()
-    words = await scene.process().update("2")
-
-    assert behind == ThreadWords()
-    assert words is not None
-    assert words.extent.mark == "2"
-    assert (scene.has(CANARY), scene.has("anew")) == (False, True)
-
-
-@pytest.mark.behaviour("search.engine-exact")
 async def test_nothing_older_comes_to_the_engine_behind_what_another_process_sent(scene: Scene) -> None:
     """A process that is about to send a title has its time: another one that knows a newer title waits."""
     calls, reached = 0, True
@@ -305,18 +268,3 @@ async def test_nothing_older_comes_to_the_engine_behind_what_another_process_sen
         assert other.has("newer\norigin") == reached, calls
 
     assert calls > 8
-
-
-@pytest.mark.behaviour("search.engine-owners")
-async def test_a_thread_that_another_process_reset_is_not_shown_by_what_it_was(scene: Scene) -> None:
-    """Although the engine still finds it, and this process remembers it."""
-    process = scene.process()
-    caller, query = Caller(process.process.engine), ThreadQuery(50)
-    changed = {AGENT.lower(): ChangedThreads({ORIGIN.thread_id: ThreadChange(1.0, "1")}, 1.0)}
-    before = await process.feature.find(CANARY, changed, query, caller)
-    scene.engine.lies = [SearchHit(place_of(ORIGIN), 1)]
-    await scene.process().process.reset(ORIGIN)
-    await scene.world.process().say("anew")
-    after = await process.feature.find(CANARY, changed, query, caller)
-
-    assert ([thread.address for thread in before.threads], after.threads) == ([ORIGIN], ())

@@ -10,7 +10,7 @@ from hosting.core.thread.commands import AcceptRun, Change, Continuation
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
 from hosting.features.search.feature import SearchFeature
-from hosting.features.search.index import WordIndex, cell_of
+from hosting.features.search.index import WordIndex
 from hosting.features.search.thread_words import MOST_WORDS, ThreadWords
 from hosting.features.search.words import searched_words
 from hosting.http.rewinding import Rewinding
@@ -154,26 +154,6 @@ async def test_a_thread_that_is_forgotten_while_it_is_read_leaves_no_word(
     assert calls > 5
 
 
-@pytest.mark.behaviour("search.exact")
-async def test_two_processes_that_read_a_thread_at_once_agree(world: World) -> None:
-    """The one that comes second takes what is there, or what it read itself."""
-    await fill(world)
-    calls, reached = 0, True
-    while reached:
-        calls += 1
-        other, first = world.again(), list[ThreadWords | None]()
-
-        async def meanwhile(other: World = other, first: list[ThreadWords | None] = first) -> None:
-            first.append(await Searching(other).update())
-
-        words = await Searching(other, Interrupted(calls, meanwhile)).update()
-        reached = bool(first)
-        assert [each for each in (words, *first) if not has(each, f"{CANARY} message")] == [], calls
-        assert (await Searching(other).update()) == words, calls
-
-    assert calls > 6
-
-
 @pytest.mark.behaviour("search.bounds")
 async def test_of_a_thread_that_goes_on_only_the_newer_entries_are_read(world: World) -> None:
     """However long it is: those that the archive has by then cost a call more, and the others none."""
@@ -229,24 +209,3 @@ async def test_of_too_many_words_those_of_the_newest_messages_are_kept(world: Wo
     assert has(words, f"w1x{MOST_WORDS * 2 // 3 - 1} ")
     assert len(words.positions()) == MOST_WORDS
     assert size[1] < 2 * size[0]
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_a_new_life_of_a_deleted_thread_has_its_own_words(world: World) -> None:
-    """And none of the life before."""
-    await fill(world)
-    await Searching(world).update("1")
-    await Searching(world).process.delete(ORIGIN)
-    await world.process().say("anew")
-    words = await Searching(world).update("2")
-
-    assert (has(words, "anew"), has(words, CANARY)) == (True, False)
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_a_thread_that_is_not_there_has_no_words(world: World) -> None:
-    """And nothing is kept under its name."""
-    words = await Searching(world).update()
-
-    assert words is None
-    assert await world.log().head(cell_of(ORIGIN).address) is None

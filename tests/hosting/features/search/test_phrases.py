@@ -40,17 +40,6 @@ async def shown(owned: OwnedApp, search: str) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.behaviour("search.phrases")
-async def test_a_phrase_is_found_in_one_text_and_not_over_two(owned: OwnedApp) -> None:
-    """Its words alone, in other places of the thread, are no hit."""
-    await owned.say("ada", "The red, house", "near")
-    await owned.say("ada", "A red car", "far")
-    await owned.say("ada", "A house", "far")
-
-    assert await shown(owned, '"red house"') == [("near", "red, house")]
-    assert [id_ for id_, _ in await shown(owned, "red house")] == ["far", "near"]
-
-
-@pytest.mark.behaviour("search.phrases")
 async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_words(owned: OwnedApp) -> None:
     """The index has the newest entry of a word alone."""
     await owned.say("ada", "the red house", "old")
@@ -60,17 +49,6 @@ async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_word
     assert await shown(owned, '"red house"') == [("old", "red house")]
     assert await shown(owned, '"red house" "that is"') == [("old", "that is")]
     assert await shown(owned, '"red house" "that was"') == []
-
-
-@pytest.mark.behaviour("search.phrases")
-async def test_a_phrase_is_found_in_a_title_and_in_an_id(owned: OwnedApp) -> None:
-    """Which no message has."""
-    await owned.say("ada", "hello", "red-house.7")
-    await owned.ask("ada", "POST", f"{THREADS}/red-house.7/describe", json={"title": "Bill of March"})
-
-    assert await shown(owned, '"bill of"') == [("red-house.7", "Bill of")]
-    assert [id_ for id_, _ in await shown(owned, '"red house 7"')] == ["red-house.7"]
-    assert await shown(owned, '"march red"') == []
 
 
 @pytest.mark.behaviour("search.phrases")

@@ -56,29 +56,6 @@ async def cells(owned: OwnedApp, user: str) -> list[str]:
 
 @pytest.mark.behaviour("search.words")
 @pytest.mark.parametrize(
-    ("search", "expected"),
-    [
-        ("invoice", ["one"]),
-        ("INVOICE about", ["one"]),
-        ("about", ["two", "one"]),
-        ("inv", ["one"]),
-        ("inv ", []),
-        ("invoice trip", []),
-        ("invoices", []),
-        ("echo: about the inv", ["one"]),
-        ("thre", ["three"]),
-        ("!?", []),
-    ],
-)
-async def test_threads_are_found_by_all_words_of_their_titles_messages_answers_and_ids(
-    owned: OwnedApp, search: str, expected: list[str]
-) -> None:
-    """In whichever order and case, the newest change first; the last word may be a beginning."""
-    assert await found(owned, search) == expected
-
-
-@pytest.mark.behaviour("search.words")
-@pytest.mark.parametrize(
     ("message", "hits", "misses"),
     [
         ("Straße to ZÜRICH, please", ("strasse", "zürich", "Zu\u0308rich"), ("zurich",)),
@@ -115,35 +92,6 @@ async def test_an_answer_shows_where_a_word_stands(owned: OwnedApp) -> None:
     assert max(len(before), len(after)) <= 81
     assert titled["snippet"] == {"before": "My ", "hit": "greetings", "after": ""}
     assert ("snippet" in by_id, by_id["title"]) == (False, "My greetings")
-
-
-@pytest.mark.behaviour("search.words")
-async def test_pages_of_a_search_continue_each_other(owned: OwnedApp) -> None:
-    """Each thread is on one of them."""
-    for number in range(7):
-        await owned.say("ada", f"hay {number}", f"hay-{number}")
-
-    pages = list[list[str]]()
-    cursor: str | None = ""
-    while cursor is not None:
-        page = await answered(owned, "hay", more=f"&limit=3&cursor={quote(cursor)}")
-        pages.append([thread["thread_id"] for thread in page["threads"]])
-        cursor = page["next_cursor"]
-
-    assert [*map(len, pages)] == [3, 3, 1]
-    assert [thread_id for page in pages for thread_id in page] == [f"hay-{number}" for number in reversed(range(7))]
-
-
-@pytest.mark.behaviour("search.words")
-async def test_a_thread_is_found_by_what_it_says_now(owned: OwnedApp) -> None:
-    """By the next turn, and by a newer title."""
-    before = await found(owned, "banana"), await found(owned, "fruit")
-    await owned.say("ada", "A banana", "one")
-    after = await until_found(owned, "banana")
-    await owned.ask("ada", "POST", f"{THREADS}/one/describe", json={"title": "Fruit"})
-    titled = await until_found(owned, "fruit")
-
-    assert (before, after, titled, await found(owned, "invoice")) == (([], []), ["one"], ["one"], ["one"])
 
 
 @pytest.mark.behaviour("search.words")
@@ -213,16 +161,6 @@ async def test_the_words_of_a_replaced_run_go_although_nobody_searches_again() -
 async def heads(owned: OwnedApp) -> list[Any]:
     """Return the cells of words of Ada's threads."""
     return list(await owned.app._services.stores.threads.heads("clerk.search", owner("ada"), "", 99))
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_the_words_of_a_reset_thread_go_although_nobody_searches_again(owned: OwnedApp) -> None:
-    """With the reset's own work."""
-    await found(owned, "about")
-    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
-    await owned.stored()
-
-    assert await cells(owned, "ada") == ["three", "two"]
 
 
 @pytest.mark.behaviour("search.free")

@@ -87,20 +87,6 @@ async def test_messages_begin_a_thread_and_the_next_run_has_them(owned: OwnedApp
 
 
 @pytest.mark.behaviour("thread.put")
-async def test_messages_stand_between_the_runs_before_and_after_them(owned: OwnedApp) -> None:
-    """In what the model gets, and in what a reader gets."""
-    await owned.say("ada", "one")
-    await put(owned, TALK[2:])
-    response = (await owned.say("ada", "two"))["response"]
-
-    shown = await entries(owned)
-
-    assert response.split(" | ")[-2:] == ["user=Note: he likes trains.", "user=two"]
-    assert [entry["type"] for entry in shown] == ["request", "response", "request", "request", "response"]
-    assert ["put" in entry for entry in shown] == [False, False, True, False, False]
-
-
-@pytest.mark.behaviour("thread.put")
 async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: OwnedApp) -> None:
     """A fork may end between the pairs of what was put in together."""
     await put(owned, TALK)
@@ -131,17 +117,6 @@ async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
     assert len([answer for answer in answers if "idempotency-replayed" not in answer.headers]) == 1
     assert [refused.json()["code"] for refused in (other, run)] == ["idempotency_key_reused"] * 2
     assert len(await entries(owned)) == 3
-
-
-@pytest.mark.behaviour("thread.put-once")
-async def test_a_key_of_a_run_puts_nothing_in(owned: OwnedApp) -> None:
-    """Whatever the run's message was."""
-    key = {"idempotency-key": "k"}
-    await owned.ask("ada", "POST", RUN, json={"message": "hi", "thread_id": "t"}, headers=key)
-
-    answer = await put(owned, [{"message": "hi"}], **key)
-
-    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
 
 
 @pytest.mark.behaviour("thread.put")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,7 +13,6 @@ from hosting.functions.durable_1.client import DurableClient
 from hosting.http.rewinding import Rewinding
 from hosting.names import Address
 from state.conversation import session_state
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import SignalClient
 from tests.support.notetaker import notetaker
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
@@ -98,17 +96,6 @@ async def kinds(owned: OwnedApp, thread_id: str = "t") -> list[str]:
     """Return the kinds of the events in the log of Ada's thread."""
     events = await owned.app._services.log.events(Address.of("Clerk", thread_id, owner("ada")), 0)
     return [event.kind for _, event in events]
-
-
-@pytest.mark.behaviour("thread.state")
-async def test_all_patches_of_several_callers_at_once_stand(owned: OwnedApp) -> None:
-    """Each is made of the state that the one before left."""
-    names = [f"n{number}" for number in range(4)]
-
-    answers = await asyncio.gather(*(patch(owned, {"notes": {name: 1}}) for name in names))
-
-    assert [answer.status_code for answer in answers] == [200] * 4
-    assert (await state(owned))["state"]["notes"] == {"runs": 1, **dict.fromkeys(names, 1)}
 
 
 @pytest.mark.behaviour("thread.state")
@@ -231,14 +218,3 @@ async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_i
     assert session_state(view.conversation) != rewound.session
     assert rewound.session is not None
     assert rewound.session["state"] == {"notes": {"runs": 1, "text": "before"}}
-
-
-@pytest.mark.behaviour("thread.state")
-async def test_an_unknown_thread_has_no_state_and_gets_none(owned: OwnedApp) -> None:
-    """Messages begin a thread, a state does not."""
-    place = f"{THREADS}/nothing/state"
-
-    answers = [await owned.ask("ada", "GET", place), await patch(owned, {"a": 1}, place=place)]
-
-    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "unknown_thread")] * 2
-    await asyncio.wait_for(owned.host.entities.idle(), GUARD_SECONDS)

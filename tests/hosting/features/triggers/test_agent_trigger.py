@@ -14,7 +14,7 @@ from typing import Any, Never
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import WorkflowBuilder, WorkflowContext, executor
+from agent_framework import WorkflowContext, executor
 
 from hosting.app import SKIP, AgentRequest, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
@@ -25,7 +25,6 @@ from hosting.errors import (
     InvalidFieldError,
     InvalidThreadIdError,
     LimitExceededError,
-    ThreadBusyError,
 )
 from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS, PATIENCE_SECONDS
 from hosting.functions.agent_triggers import MARK
@@ -162,20 +161,6 @@ def ids(run: AgentRun) -> str:
 
 
 @pytest.mark.behaviour("triggers.one-run")
-async def test_a_message_is_one_run_however_often_it_is_delivered() -> None:
-    """The body is the message, and each delivery finds the same run and its answer."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    first = await function.get(queued("hello", tries=1))
-    again = await function.get(queued("hello", tries=2))
-    other = await function.get(queued("hello", "another id"))
-
-    assert first == again != other
-    assert first.endswith(" echo: hello")
-    assert await function.messages() == ["hello", "hello"]
-
-
-@pytest.mark.behaviour("triggers.one-run")
 @pytest.mark.parametrize(
     ("trigger", "again", "other"),
     [
@@ -236,18 +221,6 @@ async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(
     assert len(await function.messages()) == 3
 
 
-@pytest.mark.behaviour("triggers.body-forges-nothing")
-async def test_a_body_that_names_another_message_does_not_take_its_run() -> None:
-    """Neither before nor after it."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    forged = await function.get(queued('{"id": "0694bc4c", "text": "forged"}'))
-    own = await function.get(queued("hello", "0694bc4c"))
-
-    assert forged != own
-    assert len(await function.messages()) == 2
-
-
 @pytest.mark.behaviour("triggers.message")
 @pytest.mark.parametrize(
     ("makes", "said"),
@@ -291,31 +264,6 @@ async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
     assert await function.messages() == []
 
 
-@pytest.mark.behaviour("triggers.message")
-async def test_a_function_that_says_something_else_again_begins_no_second_run() -> None:
-    """The first message that was accepted stands."""
-    said = iter(["one", "two"])
-    function = Function(makes=lambda message: next(said), outputs=["answers"], on_end=ids)
-
-    first = await function.get(queued("hello", tries=1))
-    second = await function.get(queued("hello", tries=2))
-
-    assert first == second
-    assert await function.messages() == ["one"]
-
-
-@pytest.mark.behaviour("triggers.message")
-async def test_a_blob_is_read_by_the_function_and_is_the_message_all_the_same() -> None:
-    """It is a stream, and each reader gets it from its beginning."""
-    seen = list[bytes]()
-    function = Function(container, lambda given: seen.append(given.read()))
-
-    await function.get(blob(b"hello"))
-
-    assert seen == [b"hello"]
-    assert await function.messages() == ["hello"]
-
-
 @pytest.mark.behaviour("triggers.threads")
 @pytest.mark.parametrize("thread_by", ["customer", lambda message: message.get_json()["customer"]])
 async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
@@ -327,20 +275,6 @@ async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
 
     threads = {name: len(messages) for name, messages in (await function.threads()).items()}
     assert threads == {"c1": 2, "c2": 1}
-
-
-@pytest.mark.behaviour("triggers.body-forges-nothing")
-async def test_messages_whose_bodies_take_the_place_of_their_ids_are_each_one_run() -> None:
-    """By the place that the broker gave them: their equal bodies name them alike."""
-    function = Function(bus, outputs=["answers"], on_end=ids)
-    body = '{"messageid": "order"}'
-
-    first, again, other = [
-        await function.get(bus_message(body, f"m{number}", number, tries=tries))
-        for number, tries in ((1, 1), (1, 2), (2, 1))
-    ]
-
-    assert first == again != other
 
 
 @pytest.mark.behaviour("triggers.threads")
@@ -486,20 +420,6 @@ async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free()
 
 
 @pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_to_a_thread_that_stays_busy_comes_again() -> None:
-    """And has its run then."""
-    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
-    end, _ = await _begun(function), Pauses(function)
-
-    with pytest.raises(ThreadBusyError):
-        await function.get(queued("hello", tries=1))
-    await end()
-    await function.get(queued("hello", tries=2))
-
-    assert "hello" in await function.messages()
-
-
-@pytest.mark.behaviour("triggers.failures")
 async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
     """Its run was there, and a person wanted it gone."""
     function = Function(makes=lambda message: AgentRequest(thread_id="t1"))
@@ -630,21 +550,6 @@ async def test_each_document_of_a_change_feed_has_its_run() -> None:
 async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
     """Yield each number twice as large."""
     await context.yield_output([2 * number for number in numbers])
-
-
-@pytest.mark.behaviour("triggers.message")
-async def test_a_workflow_gets_the_input_that_the_function_makes() -> None:
-    """Any JSON value."""
-    flow = {"workflow": WorkflowBuilder(start_executor=double, name="doubler").build()}
-    function = Function(
-        makes=lambda message: message.get_json(),
-        app=flow,
-        agent="doubler",
-        outputs=["answers"],
-        on_end=lambda run: run.value,
-    )
-
-    assert await function.get(queued("[1, 2]")) == [2, 4]
 
 
 @pytest.mark.behaviour("triggers.two-processes")

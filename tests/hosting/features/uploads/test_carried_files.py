@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from hosting.core.thread.commands import DeleteThread, ForkThread
+from hosting.core.thread.commands import ForkThread
 from hosting.core.thread.sources import ForkSource
 from hosting.features.uploads.feature import UploadsFeature
 from hosting.features.uploads.records import Scope
@@ -106,37 +106,6 @@ async def test_a_file_that_goes_meanwhile_goes_along_no_more() -> None:
 
     assert await names_of(uploads, FORK) == ["a1", "a2"]
     await disk.kept_up()
-    assert await disk.faults(ORIGIN, FORK) == []
-
-
-@pytest.mark.behaviour("uploads.carried")
-async def test_erasing_one_leaves_the_other_s() -> None:
-    """Whichever goes first; with the last one the content goes."""
-    for first, second in ((ORIGIN, FORK), (FORK, ORIGIN)):
-        disk = await disk_of_origin()
-        uploads = disk.process()
-        await carried(uploads, FORK)
-        erased = await uploads.erase(first)
-        left = await names_of(uploads, second)
-        await disk.kept_up()
-        assert (erased.files, left, await disk.faults(ORIGIN, FORK)) == (3, NAMES, [])
-        await uploads.erase(second)
-        await disk.kept_up()
-        assert await disk.faults(ORIGIN, FORK) == []
-
-
-@pytest.mark.behaviour("uploads.carried")
-async def test_a_fork_whose_thread_is_deleted_meanwhile_gets_no_file() -> None:
-    """What was on its way goes too."""
-    disk = await disk_of_origin()
-    uploads = disk.process()
-    await uploads.carrying.begin(ORIGIN, FORK, SOURCE.text, None)
-    await uploads._log.execute(FORK.address, ForkThread(0.0, "{}", SOURCE, "", 0))
-    await uploads._log.execute(FORK.address, DeleteThread(0.0, "asked"))
-    await uploads.carrying.finish(FORK, SOURCE.text, NO_CLIENT)
-    await uploads.erase(FORK)
-    await disk.kept_up()
-
     assert await disk.faults(ORIGIN, FORK) == []
 
 

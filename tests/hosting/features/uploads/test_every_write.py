@@ -77,21 +77,6 @@ async def test_a_process_that_dies_at_any_write_leaves_whole_files_and_nothing_e
     assert dies_at > 5
 
 
-@pytest.mark.behaviour("uploads.through-a-kill")
-@pytest.mark.parametrize("work", WORK.values(), ids=list(WORK))
-async def test_the_same_work_again_after_a_kill_has_its_end(work: Callable[[Uploads], Awaitable[object]]) -> None:
-    """Without any upkeep in between."""
-    for dies_at in count(1):
-        disk, fate = await _disk(), Fate(dies_at)
-        with suppress(KilledError):
-            await work(disk.process(fate))
-        await work(disk.process())
-        await disk.kept_up()
-        assert (dies_at, await disk.faults(MINE, THREAD)) == (dies_at, [])
-        if fate.writes < dies_at:
-            break
-
-
 @pytest.mark.behaviour("uploads.two-processes")
 @pytest.mark.parametrize("seed", range(100))
 async def test_processes_that_meet_lose_no_content_and_leave_none(seed: int) -> None:

@@ -153,16 +153,6 @@ async def test_no_other_host_is_asked(owned: OwnedApp, url: str) -> None:
     assert "AGENT_FILE_HOSTS" in answer.json()["detail"] or "Leave out the user" in answer.json()["detail"]
 
 
-@pytest.mark.behaviour("uploads.fetched")
-async def test_an_app_that_names_no_host_fetches_nothing() -> None:
-    """As it is unless somebody chose."""
-    app = OwnedApp(with_roles)
-    async with app.http:
-        answer = await fetch(app, "https://files.example/a.txt")
-
-    assert answer.json()["detail"] == "This app fetches no files. Send the bytes, or set AGENT_FILE_HOSTS."
-
-
 class Names:
     """A resolver that a test moves: each look-up gives the next of its addresses."""
 

@@ -106,16 +106,6 @@ async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
     assert {(answer.status_code, answer.content) for answer in (*several, changed)} == {(200, b"abc")}
 
 
-@pytest.mark.behaviour("uploads.whole")
-async def test_an_empty_file_is_a_file(owned: OwnedApp) -> None:
-    """It has no bytes, and no piece."""
-    file = (await upload(owned, "ada", b"", "empty.txt")).json()
-
-    assert file["bytes"] == 0
-    assert (await owned.ask("ada", "GET", file["content_url"])).content == b""
-    assert await stored_names(owned.app) == {}
-
-
 @pytest.mark.behaviour("uploads.saved")
 @pytest.mark.parametrize(
     ("name", "media_type", "served"),
@@ -202,14 +192,6 @@ async def test_a_body_that_is_no_file_is_refused(
     assert "uploads" not in await stored_names(owned.app)
 
 
-async def test_a_page_of_another_site_uploads_nothing(owned: OwnedApp) -> None:
-    """A form is what a browser sends without asking."""
-    headers = {"sec-fetch-site": "cross-site"}
-    refused = await owned.ask("ada", "POST", "/api/files", files={"file": ("a", b"x")}, headers=headers)
-
-    assert (refused.status_code, refused.json()["code"]) == (403, "cross_site")
-
-
 @pytest.mark.behaviour("uploads.scopes")
 async def test_a_file_is_its_owners_alone(owned: OwnedApp) -> None:
     """Another one finds none, and the same content is stored for each."""
@@ -274,20 +256,6 @@ async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp)
     assert (refused.status_code, refused.json()["code"]) == (409, "files_full")
     assert all(number in refused.json()["detail"] for number in ("12,000,000", "5,000,000", "20,000,000", "4,000,000"))
     assert [taken.status_code, others.status_code] == [201, 201]
-
-
-@pytest.mark.behaviour("uploads.quota")
-async def test_a_list_says_what_is_left_of_the_quota(owned: OwnedApp) -> None:
-    """Of the owner, whose thread's files count too, and of the agent."""
-    await upload(owned, "ada", b"a" * 3)
-    await upload(owned, "ada", b"b" * 4, path=THREAD_FILES)
-    await owned.ask("ada", "POST", "/api/uploads", json={"name": "b.bin", "bytes": 5})
-    await upload(owned, "root", b"c" * 6, path=AGENT_FILES)
-    lists = [(await owned.ask("ada", "GET", path)).json()["quota"] for path in (FILES, THREAD_FILES, AGENT_FILES)]
-
-    most = {"quota_bytes": 20_000_000, "file_bytes": 536_870_912}
-    own = {"bytes": 7, "open_bytes": 5, **most}
-    assert lists == [own, own, {"bytes": 6, "open_bytes": 0, **most}]
 
 
 @pytest.mark.behaviour("uploads.quota")

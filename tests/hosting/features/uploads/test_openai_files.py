@@ -65,16 +65,6 @@ async def test_the_newest_files_are_listed_first(wires: Wires) -> None:
     assert [id_ for id_ in reversed(newest) if id_ != other] == oldest
 
 
-async def test_a_purpose_that_is_none_stores_nothing(wires: Wires) -> None:
-    """Before the file or, as some clients send it, behind it."""
-    form = [("file", ("a.txt", b"x", "text/plain")), ("purpose", (None, "conquest"))]
-    for fields in (form, form[::-1]):
-        refused = await wires.http.post("openai/v1/files", files=fields)  # type: ignore[arg-type]
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "purpose")
-
-    assert [file async for file in wires.openai.files.list()] == []
-
-
 async def test_the_client_uploads_a_file_in_parts(wires: Wires) -> None:
     """By its own helper, which cuts the file."""
     upload = await wires.openai.uploads.upload_file_chunked(

@@ -77,17 +77,6 @@ async def test_a_completion_that_is_sent_again_is_the_same_file(owned: OwnedApp)
     assert (len(mine), len(of_thread)) == (1, 1)
 
 
-async def test_a_file_that_came_before_takes_no_place_in_parts(owned: OwnedApp) -> None:
-    """Its pieces go when the upload is completed."""
-    await owned.ask("ada", "POST", "/api/files?name=a.txt", content=WHOLE)
-    url = await begun(owned)
-    parts = [await sent(owned, url, body) for body in (FIRST, LAST)]
-    file = (await completed(owned, url, *parts)).json()
-
-    assert len((await stored_names(owned.app))["uploads"]) == 2
-    assert (await owned.ask("ada", "GET", file["content_url"])).content == WHOLE
-
-
 async def test_a_completion_that_is_not_the_file_is_refused(owned: OwnedApp) -> None:
     """By a part of nobody, a part twice, too few bytes, another checksum: and then it may be completed."""
     url = await begun(owned)

@@ -15,7 +15,6 @@ from agent_framework import (
     ContextProvider,
     Executor,
     FunctionalWorkflowAgent,
-    InMemoryHistoryProvider,
     Message,
     Workflow,
     WorkflowAgent,
@@ -246,16 +245,6 @@ async def calling(text: str) -> list[str]:
     return [await louder(text)]
 
 
-@pytest.mark.behaviour("workflows.as-agent")
-async def test_a_function_is_an_agent_too() -> None:
-    """What it returns is said as it is plain."""
-    plain = (await calling.build().as_agent("Caller").run("hello")).text
-    async with served(app_of(calling.build().as_agent("Caller"))) as (_, http):
-        body = await run(http, "hello", name="Caller")
-
-    assert (body["response"], plain) == ("['HELLO']", "['HELLO']")
-
-
 @workflow(name="Reading")
 async def reading(messages: list[Message]) -> str:
     """Answer all that is given."""
@@ -317,13 +306,3 @@ def test_what_would_be_left_out_is_refused(agent: Any, sentence: str) -> None:
         app_of(agent)
 
     assert sentence in refused.value.detail
-
-
-@pytest.mark.behaviour("workflows.as-agent")
-async def test_the_frameworks_own_history_is_taken_for_ours() -> None:
-    """And a workflow without a name has the agent's."""
-    agent = flow(None).as_agent("Counter", context_providers=[InMemoryHistoryProvider()])
-    async with served(app_of(agent)) as (_, http):
-        first, second = await run(http, "a"), await run(http, "b")
-
-    assert [first["response"][:3], second["response"][:3]] == ["1 1", "2 2"]

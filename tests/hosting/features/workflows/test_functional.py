@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import httpx
 import pytest
-from agent_framework import Agent, Message, RunContext, step, workflow
+from agent_framework import Agent, RunContext, step, workflow
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.answer import plain_value
 from hosting.tools import StepCutOffError, current, idempotent
-from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.event_stream import parse
 from tests.support.flows import Order, Plan, Verdict
-from tests.support.functional import DONE, FUNCTIONS, TillError, ask, echo, shop, side, upper, within, write
+from tests.support.functional import DONE, FUNCTIONS, TillError, echo, shop, side, upper, within, write
 from tests.support.made_app import app_of, served
 from tests.support.planned import planned_client
 
@@ -99,59 +95,6 @@ async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
     assert [answer.json()["response"] for answer in both] == ["CBA", "FED"]
 
 
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_that_raises_fails_its_run(http: httpx.AsyncClient) -> None:
-    """And what it raised stays in the log."""
-    answer = await run(http, "Echo", message="fail")
-
-    assert (answer.status_code, answer.json()["code"], "secret" in answer.text) == (500, "run_failed", False)
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_an_input_that_does_not_fit_is_refused_before_the_run(http: httpx.AsyncClient) -> None:
-    """By the type of the function's parameter."""
-    answer = await run(http, "Shop", input={"count": 2})
-
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
-    assert "item: Field required" in answer.json()["detail"]
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_is_cancelled(http: httpx.AsyncClient) -> None:
-    """As an agent's run is."""
-    begun = await run(http, "Echo", message="wait", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-
-    await http.post(f"{url}/cancel")
-    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
-
-    assert "run_cancelled" in stream.text
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_may_take_the_conversation() -> None:
-    """As an agent does: each run has the messages before it."""
-
-    @workflow(name="Recall")
-    async def recall(messages: list[Message]) -> str:
-        return " | ".join(message.text for message in messages)
-
-    async with served(app_of(workflow=recall)) as (_, http):
-        await run(http, "Recall", message="one", thread_id="t")
-        again = await run(http, "Recall", message="two", thread_id="t")
-
-    assert again.json()["response"] == "one | one | two"
-
-
-@pytest.mark.behaviour("workflows.steps")
-async def test_steps_that_run_side_by_side_are_told_of_once(http: httpx.AsyncClient) -> None:
-    """In the stream, each when it begins and when it ends."""
-    streamed = await run(http, "Side", message="a+b", headers={"accept": "text/event-stream"})
-
-    told = [frame.event for frame in parse(streamed.text) if frame.event.startswith("executor_")]
-    assert sorted(told) == ["executor_completed"] * 2 + ["executor_invoked"] * 2
-
-
 @pytest.mark.behaviour("workflows.functional-asks")
 async def test_a_function_asks_until_it_has_all_answers(http: httpx.AsyncClient) -> None:
     """Each question has the schema of its answer; the answers before are there again, and no step is done again."""
@@ -173,16 +116,6 @@ async def test_a_function_asks_until_it_has_all_answers(http: httpx.AsyncClient)
 
 
 @pytest.mark.behaviour("workflows.functional-asks")
-async def test_a_refusal_takes_another_way(http: httpx.AsyncClient) -> None:
-    """It is the function that decides."""
-    (tea,) = (await run(http, "Ask", message="tea+milk", thread_id="t")).json()["pending_approvals"]
-
-    end = await answered(http, "Ask", tea, {"approved": False, "note": "cold"})
-
-    assert end.json()["response"] == "TEA refused: cold"
-
-
-@pytest.mark.behaviour("workflows.functional-asks")
 async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
     """The run goes on with the last answer, and each goes to its question: the steps begin anew, as they do plain."""
     body = (await run(http, "Within", message="tea+milk", thread_id="t")).json()
@@ -199,19 +132,6 @@ async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
         result = await plain.run(responses={f"auto::{each}": answers[each] for each in range(number)})
         assert event.request_id == f"auto::{number - 1}"
     assert result.get_outputs() == [end.json()["value"]]
-
-
-@pytest.mark.behaviour("workflows.functional-asks")
-async def test_the_answer_is_taken_by_another_process(tmp_path: Path) -> None:
-    """With the state and the results that the first one left in the log."""
-    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
-    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
-        (tea,) = (await run(http, "Ask", message="tea", thread_id="t")).json()["pending_approvals"]
-    DONE.clear()
-    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
-        end = await answered(http, "Ask", tea, {"approved": True})
-
-    assert (end.json()["response"], DONE) == ("1 approved", [])
 
 
 KINDS: list[tuple[Any, Any, str]] = [
@@ -489,13 +409,3 @@ def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str
         app_of(*options.pop("agents", ()), **options)
 
     assert sentence in refused.value.detail
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_it_stands_beside_agents_and_graphs() -> None:
-    """In one app."""
-    async with served(app_of(scripted_agent("Joker"), workflows=[echo])) as (_, http):
-        agent = await http.post("/api/agents/Joker/run", json={"message": "say hi"})
-        function = await run(http, "Echo", message="ih")
-
-    assert (agent.json()["response"], function.json()["response"]) == ("hi", "HI")

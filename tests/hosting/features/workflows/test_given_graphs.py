@@ -8,7 +8,6 @@ from typing import Any, Never
 import pytest
 from agent_framework import (
     Agent,
-    AgentExecutor,
     Executor,
     Workflow,
     WorkflowBuilder,
@@ -19,9 +18,8 @@ from agent_framework import (
 from agent_framework.orchestrations import HandoffBuilder
 
 from hosting.errors import ConfigurationError
-from hosting.features.workflows.copies import copies_of
 from tests.support.app.scripted import ScriptedModel, scripted_agent
-from tests.support.flows import FLOWS, chat_flow, fan_flow
+from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
 
 
@@ -104,20 +102,6 @@ async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) 
             answers.append((await http.post(f"/api/workflows/{build().name}/run", json=body)).json()["response"])
 
     assert answers[0] == answers[1]
-
-
-@pytest.mark.behaviour("workflows.given-graph")
-@pytest.mark.parametrize("build", [chat_flow, fan_flow])
-def test_copies_share_agents_and_nothing_else(build: Any) -> None:
-    """An agent's session is one of the copy."""
-    given = build()
-    copies = [copies_of(given)() for _ in range(2)]
-
-    agents = [[one for one in graph.executors.values() if isinstance(one, AgentExecutor)] for graph in (given, *copies)]
-    assert len({id(one) for graph in (given, *copies) for one in graph.executors.values()}) == 3 * len(given.executors)
-    for same in zip(*agents, strict=True):
-        assert len({id(one.agent) for one in same}) == 1
-        assert len({one._session.session_id for one in same}) == 3
 
 
 @pytest.mark.behaviour("workflows.refused")

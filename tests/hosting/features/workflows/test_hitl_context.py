@@ -102,15 +102,6 @@ async def test_an_executor_knows_where_its_request_is_answered(nests: bool, outp
 
 
 @pytest.mark.behaviour("workflows.tells-where")
-async def test_a_request_that_an_executor_beside_takes_reaches_no_person() -> None:
-    """As the framework has it."""
-    async with served(app_of(workflow=nested([], Deciding("deciding")))) as (_, http):
-        ended = (await http.post("/api/workflows/Gate/run", json={"message": "tea"})).json()
-
-    assert (ended["response"], ended.get("pending_approvals")) == ("said tea: False", None)
-
-
-@pytest.mark.behaviour("workflows.tells-where")
 @pytest.mark.parametrize(
     ("host_name", "origin"),
     [
@@ -127,13 +118,3 @@ async def test_the_address_is_that_of_the_app(host_name: str, origin: str, monke
         await http.post("/api/workflows/Gate/run", json={"message": "tea", "thread_id": "t"})
 
     assert told[1] == f"{origin}/api/workflow/Gate/status/t"
-
-
-@pytest.mark.behaviour("workflows.tells-where")
-async def test_without_an_app_or_its_address_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A workflow that runs elsewhere can tell, and go on."""
-    monkeypatch.delenv("WEBSITE_HOSTNAME", raising=False)
-
-    assert WorkflowHitlContext.from_context(None) is None
-    with pytest.raises(RuntimeError, match="There is no WEBSITE_HOSTNAME, so URLs cannot be built"):
-        WorkflowHitlContext("t", "Gate", "r").build_status_url()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any, Never
@@ -133,24 +132,6 @@ async def test_a_workflow_without_a_name_has_that_of_the_app(tmp_path: Path, giv
         answer = await post(http, place, {"value": {"approved": True}})
 
     assert answer["response"] == "tea: True"
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_hundred_workflows_at_once_end_with_their_answers() -> None:
-    """Each with its own; the graph of one run is no other's."""
-    async with served(app_of(workflow=asking_flow)) as (_, http):
-
-        async def run(number: int) -> str:
-            thread = f"t{number}"
-            body = {"message": f"tea {number}", "thread_id": thread}
-            (waiting,) = (await post(http, "/api/workflows/Asking/run", body))["pending_approvals"]
-            place = f"/api/workflows/Asking/threads/{thread}/approvals/{waiting['id']}"
-            return str((await post(http, place, {"value": {"approved": True}}))["response"])
-
-        said = await asyncio.gather(*(run(number) for number in range(MOST_AT_ONCE)))
-
-    assert said == [f"tea {number}: True" for number in range(MOST_AT_ONCE)]
 
 
 async def post(http: httpx.AsyncClient, path: str, body: Any) -> Any:

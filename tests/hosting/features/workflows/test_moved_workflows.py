@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.app import WorkflowHitlContext
 from tests.support.made_app import app_of, served
-from tests.support.moved_graphs import URLS, composed, letters, moderated, parallel, triage
+from tests.support.moved_graphs import letters, moderated, triage
 
 pytestmark = pytest.mark.behaviour("workflows.upstream")
 
@@ -46,15 +45,6 @@ async def test_conditions_lead_from_an_agents_finding(graph: Any, letter: str, o
     assert (second["runtimeStatus"], second["output"]) == ("Completed", ["spam: again"])
 
 
-async def test_agents_and_functions_work_side_by_side() -> None:
-    """Sample 11; a JSON object is given to the function as its text."""
-    async with served(app_of(workflow=parallel())) as (_, http):
-        found = await ended(http, "Parallel", {"content": "one two\nthree"})
-
-    both = "words 3, lines 2 & words 3, lines 2"
-    assert (found["runtimeStatus"], found["output"]) == ("Completed", [f"{both}; {len(f'say {both}')}"])
-
-
 async def after_answer(http: httpx.AsyncClient, name: str, waits: dict[str, Any], url: str) -> dict[str, Any]:
     """Answer, and return how the instance stands once the run that goes on has ended."""
     answer = await http.post(url, json={"approved": True, "notes": "fine"})
@@ -76,16 +66,3 @@ async def test_a_person_decides_on_what_an_agent_found() -> None:
     assert waits["runtimeStatus"] == "Running"
     assert question["requestData"] == {"title": "Tea", "finding": {"is_spam": False, "reason": "calm"}}
     assert (end["runtimeStatus"], end["output"]) == ("Completed", ["Tea published: fine"])
-
-
-async def test_a_person_answers_a_workflow_within_at_the_url_that_its_executor_built() -> None:
-    """Sample 13."""
-    URLS.clear()
-    async with served(app_of(workflow=composed(WorkflowHitlContext))) as (_, http):
-        waits = await ended(http, "Composed", {"title": "Tea", "text": "green"})
-        (question,) = waits["pendingHumanInputRequests"]
-        end = await after_answer(http, "Composed", waits, URLS[0])
-
-    assert [question["respondUrl"]] == URLS
-    assert question["requestData"] == {"title": "Tea", "finding": None}
-    assert (end["runtimeStatus"], end["output"]) == ("Completed", ["Tea: True, fine"])

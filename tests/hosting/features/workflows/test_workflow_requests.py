@@ -84,20 +84,6 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.behaviour("workflows.asks")
-async def test_it_is_answered_once(http: httpx.AsyncClient) -> None:
-    """The same answer again is the same run; another one is refused."""
-    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-
-    first = await answered(http, waiting, YES)
-    again = await answered(http, waiting, YES)
-    other = await answered(http, waiting, {"value": {"approved": False}})
-
-    assert first.json() == again.json()
-    assert (other.status_code, other.json()["code"]) == (409, "approval_answered")
-    assert len((await http.get(f"{THREAD}/runs")).json()["runs"]) == 2
-
-
-@pytest.mark.behaviour("workflows.asks")
 async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient) -> None:
     """The last answer continues, and each goes to its question."""
     one, two = (await asked(http, "tea+milk"))["pending_approvals"]
@@ -107,31 +93,6 @@ async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient
 
     assert (first.json()["status"], first.json()["pending_approvals"]) == ("answered", [one])
     assert sorted(last.json()["response"].split("\n\n")) == ["milk: True second", "tea: True first"]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_workflow_may_ask_again(http: httpx.AsyncClient) -> None:
-    """Under another id."""
-    (first,) = (await asked(http, "tea"))["pending_approvals"]
-
-    (second,) = (await answered(http, first, {"value": {"approved": True, "note": "again"}})).json()[
-        "pending_approvals"
-    ]
-    end = await answered(http, second, YES)
-
-    assert (first["id"] != second["id"], second["arguments"]) == (True, {"text": "tea again", "steps": []})
-    assert end.json()["response"] == "tea again: True"
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
-    """Its schema is a string's."""
-    (waiting,) = (await asked(http, "text"))["pending_approvals"]
-
-    answer = await answered(http, waiting, {"value": "well"})
-
-    assert (waiting["kind"], "question" in waiting) == ("ask", False)
-    assert (waiting["answer_schema"], answer.json()["response"]) == ({"type": "string"}, "well")
 
 
 @pytest.mark.behaviour("workflows.asks")
@@ -157,19 +118,6 @@ async def test_an_answer_that_does_not_fit_is_refused(
     assert sentence in answer.json()["detail"]
     assert "secret" not in answer.text
     assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_question_expires() -> None:
-    """As an approval does; the thread takes messages then."""
-    environ = {"AGENT_LOG": "memory", "AGENT_APPROVAL_SECONDS": "0.000001"}
-    async with served(app_of(workflow=asking_flow, environ=environ)) as (_, http):
-        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-        late = await answered(http, waiting, YES)
-        again = await asked(http, "milk")
-
-    assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
-    assert again["status"] == "success"
 
 
 def nested_flow() -> Workflow:

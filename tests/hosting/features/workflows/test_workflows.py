@@ -158,14 +158,6 @@ async def test_an_input_that_is_none_is_refused(
     assert "run_id" not in body
 
 
-@pytest.mark.behaviour("workflows.values")
-async def test_texts_are_no_value(http: httpx.AsyncClient) -> None:
-    """An input that is a string is a message, where messages are taken."""
-    body = (await run(http, "Text", input="abc")).json()
-
-    assert (body["response"], body["message"], body.get("value")) == ("CBA", "abc", None)
-
-
 @pytest.mark.behaviour("workflows.thread")
 async def test_the_next_run_on_a_thread_is_given_the_conversation(http: httpx.AsyncClient) -> None:
     """Only what was said: the graph of each run is a new one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -11,15 +10,12 @@ import pytest
 from agent_framework import Embedding, GeneratedEmbeddings
 
 from hosting.features.uploads.records import FileIndex
-from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.contract import ChunkQuery
 from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.features.uploads.search.status import shown_index
 from tests.support.hashed_words import HashedWords
 from tests.support.searched_files import OWNERS, Process, SearchedFiles
 from tests.support.searcher import searcher
-from tests.support.vector_service import VectorService
 
 Vectors = list[Any]
 TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(900))
@@ -176,84 +172,3 @@ async def test_an_index_that_raises_ends_the_job_and_is_used_again_when_it_works
         assert (index.state, index.code) == (("ready", "") if recovers else ("failed", "not_indexed"))
         assert shelf.added == ([file.id] if recovers else [])
         assert await app.left("file-search") == []
-
-
-@pytest.mark.behaviour("file-search.models")
-async def test_a_version_with_other_chunks_makes_the_file_ready_while_the_older_job_waits() -> None:
-    """Deployed in the middle of a job: the file is shown as the new version has it, then and when the old one fails."""
-    app = SearchedFiles()
-    older = begun(app, HashedWords(), chunk_tokens=100)
-    file = await older.upload(TEXT)
-    [old] = app.engine.waiting
-    for _ in range(3):
-        await older.take(old)
-    newer = begun(app, HashedWords(), chunk_tokens=200)
-    await newer.take(old)
-    await newer.part.stored(OWNERS, await newer.uploads.read(OWNERS, file.id), newer.client)
-    [_, new] = app.engine.waiting
-    while new in app.engine.waiting:
-        await newer.take(new)
-    ready = shown_index(await newer.uploads.read(OWNERS, file.id))
-
-    await ended(newer)
-
-    index = shown_index(await newer.uploads.read(OWNERS, file.id))
-    assert index is not None
-    assert (index["status"], index["chunks"]) == ("ready", index["embedded"])
-    assert ready == index
-    states = sorted((index.state, index.code) for index in await indexes(newer, file.id))
-    assert states == [("ready", "")]
-    assert await newer.uploads.delete(OWNERS, file.id) != 0
-    assert await app.left("file-search", "file-index", "uploads") == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("file-search.erased")
-async def test_a_file_leaves_the_app_s_own_index_also_where_a_service_is_the_index_now(
-    request: pytest.FixtureRequest,
-) -> None:
-    """The setting was changed after the file was ready: it leaves the one when it is ready in the other."""
-    service = VectorService()
-    request.addfinalizer(service.stop)
-    app = SearchedFiles()
-    file = await begun(app, HashedWords()).upload(TEXT)
-    await ended(begun(app, HashedWords()))
-    agent = searcher(FileSearch(embeddings=HashedWords(), chunk_tokens=100, overlap_tokens=0))
-    after = app.process(agent, index_address=service.address)
-    before = await app.left("file-index")
-    await after.part.stored(OWNERS, await after.uploads.read(OWNERS, file.id), after.client)
-    await ended(after)
-    there = (await app.left("file-index"), "subject" in service.texts())
-
-    removed = await after.uploads.delete(OWNERS, file.id)
-
-    assert before != []
-    assert there == ([], True)
-    assert removed.chunks == 82
-    assert await app.left("file-search", "file-index", "uploads") == []
-    assert "subject" not in service.texts()
-    await after.part.index.close()
-
-
-@pytest.mark.behaviour("file-search.erased")
-async def test_a_file_of_an_index_whose_packages_are_gone_says_so_and_goes_when_they_are_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In an app that has no search any more; the upkeep takes it out then, and stops at nothing before."""
-    app = SearchedFiles()
-    before = begun(app, HashedWords())
-    file = await before.upload("One tea, please.")
-    await ended(before)
-    after = app.process(searcher())
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "numpy", None)
-        with pytest.raises(ChunkIndexUnavailableError, match=r"requirements-file-search\.txt"):
-            await after.uploads.delete(OWNERS, file.id)
-        gone = await after.uploads.find(OWNERS, file.id)
-        other = await after.upload("Another file.")
-        await after.uploads.delete(OWNERS, other.id)
-
-    assert gone is None
-    assert await app.left("file-index") != []
-    assert await after.uploads.lives.resume(OWNERS, f"{file.id}-gone", after.client)
-    assert await app.left("file-search", "file-index", "uploads") == []

@@ -212,42 +212,6 @@ async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(
     assert [TEA.strip()] in [[text.strip() for text in texts] for texts in newer.asked]
 
 
-@pytest.mark.behaviour("file-search.models")
-async def test_files_are_embedded_again_when_another_model_answers_under_the_same_name() -> None:
-    """As a deployment does that was changed: its answers say so."""
-    embeddings = HashedWords()
-    async with library(searcher(FileSearch(embeddings=embeddings))) as app:
-        await app.upload("ann", TEA, "prices.md")
-        before = await app.say("ann", "search oolong")
-        embeddings.answering = "hashed-words-2"
-        first = await app.say("ann", "search oolong", "u")
-        async with asyncio.timeout(GUARD_SECONDS):
-            while not cited(second := await app.say("ann", "search oolong", "v")):  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-
-    assert (cited(before), cited(first), cited(second)) == (["prices.md"], [], ["prices.md"])
-
-
-@pytest.mark.behaviour("file-search.retried")
-async def test_a_file_that_an_agent_s_other_app_stored_without_a_search_is_made_ready_at_the_first_one(
-    tmp_path: Path,
-) -> None:
-    """The app had no agent that searches then."""
-    stores = {
-        "AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}",
-        "AGENT_ATTACHMENTS": f"sqlite:{tmp_path / 'attachments.sqlite'}",
-    }
-    async with library(searcher(), environ=stores) as app:
-        file = await app.ask("ann", "POST", FILES, params={"name": "prices.md"}, content=TEA.encode())
-    async with library(librarian(), environ=stores) as app:
-        first = await app.say("ann", "search oolong")
-        ready = await app.ended("ann", f"{FILES}/{file.json()['file_id']}")
-        second = await app.say("ann", "search oolong")
-
-    assert "index" not in file.json()
-    assert (ready["index"]["status"], cited(first), cited(second)) == ("ready", [], ["prices.md"])
-
-
 @pytest.mark.behaviour("file-search.retried")
 async def test_a_search_without_its_client_of_embeddings_says_so_and_fails_no_run() -> None:
     """The agent answers without the files."""

@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from hosting.features.uploads.records import FileIndex, UploadedFile
-from hosting.features.uploads.search import jobs
 from hosting.features.uploads.search.index.contract import ChunkQuery, FoundChunk
 from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
@@ -207,23 +206,3 @@ async def test_vectors_of_two_models_are_never_in_one_file() -> None:
     index = await index_of(process, file)
     assert (index.state, index.model, index.embedded) == ("ready", "hashed-words-2", index.chunks)
     assert sum(len(texts) for texts in app.embeddings.asked) == index.chunks + 2 * BATCH
-
-
-@pytest.mark.behaviour("file-search.retried")
-async def test_a_step_that_finds_others_at_work_comes_again_after_growing_pauses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """So thousands of files at once do not keep the engine busy with waiting."""
-    monkeypatch.setattr(jobs, "_TURN_SECONDS", 0.01)
-    app = App()
-    process = app.begun()
-    file = await process.upload("One tea, please.")
-    [instance] = app.engine.waiting
-    taken = [await process.part.jobs._turns.acquire() for _ in range(jobs.AT_ONCE)]
-    pauses = [await process.take(instance) for _ in range(9)]
-    for _ in taken:
-        process.part.jobs._turns.release()
-    await process.work()
-
-    assert pauses == [15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1800.0, 1800.0]
-    assert (await index_of(process, file)).state == "ready"

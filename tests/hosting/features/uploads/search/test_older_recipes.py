@@ -13,7 +13,6 @@ from hosting.features.uploads.search.job_steps import TIDY_SECONDS
 from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.features.uploads.search.status import shown_index
 from tests.support.hashed_words import HashedWords
 from tests.support.searched_files import OWNERS, KilledError, Process, SearchedFiles
 from tests.support.searcher import searcher
@@ -175,57 +174,3 @@ async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() 
     assert await vectors_of(process, file, older, "older", 256) == 0
     assert await vectors_of(process, file, newer, "newer", 64) > BATCH
     assert await app.left("file-search") == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("file-search.replaced")
-async def test_a_job_of_the_older_recipe_that_ends_at_any_call_of_the_removal_leaves_nothing() -> None:
-    """Its vectors come between two calls, behind the removal of those that were there."""
-    for ends_at in count(1):
-        app, made = App(), 0
-        process = app.before()
-        file = await process.upload("Oolong costs four crowns.")
-        [job] = app.engine.waiting
-        while app.engine.waiting[job].get("do") != "index":
-            await process.take(job)
-        [older] = await recipes_of(process, file)
-        late = dict(app.engine.waiting.pop(job))
-        process = app.after()
-        [newer] = process.part.searches.searching(OWNERS)
-        await process.part.searches.begin(OWNERS, file, newer, process.client)
-        [instance] = app.engine.waiting
-        while app.engine.waiting[instance].get("do") != "tidy":
-            await app.after().take(instance)
-
-        async def end(name: str, app: App = app, late: dict[str, object] = late, ends_at: int = ends_at) -> None:
-            nonlocal made
-            made += 1
-            if made == ends_at:
-                app.calls.on_call = None
-                await app.before().part.step(json.dumps(late))
-
-        app.calls.on_call = end
-        await app.after().work()
-        app.calls.on_call = None
-        if made < ends_at:
-            break
-        process = app.after()
-        assert await recipes_of(process, file) == [newer], ends_at
-        assert await vectors_of(process, file, older, "older", 256) == 0, ends_at
-
-    assert ends_at > 3
-
-
-@pytest.mark.behaviour("file-search.replaced")
-async def test_a_replaced_recipe_is_not_what_a_reader_sees() -> None:
-    """The file is ready as the newer one says."""
-    app = App()
-    file, older = await changed(app)
-    await app.after().work()
-    process = app.after()
-    record = await process.uploads.read(OWNERS, file.id)
-
-    shown = shown_index(record)
-    assert shown is not None
-    assert shown["status"] == "ready"
-    assert older not in record.indexes

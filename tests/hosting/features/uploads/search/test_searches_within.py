@@ -21,7 +21,6 @@ from hosting.app import FileSearch
 from tests.support.event_stream import parse
 from tests.support.hashed_words import HashedWords
 from tests.support.library import Library, library
-from tests.support.owned_app import ISSUER
 from tests.support.searcher import searcher
 
 TEA = "# Drinks\n\nA cup of oolong costs four crowns.\n"
@@ -73,22 +72,6 @@ async def test_an_agent_that_is_a_tool_searches_for_its_caller_and_the_answer_ci
     assert cited(answer) == ["desk.md", "librarian.md", "owner.md", "thread.md"]
     assert all(citation["mark"] in answer["response"] for citation in answer["citations"])
     assert cited(alone) == ["librarian.md", "owner.md"]
-
-
-@pytest.mark.behaviour("file-search.within")
-async def test_an_agent_that_is_a_tool_searches_no_file_of_the_owner_for_a_guest() -> None:
-    """As the guest's own runs do not."""
-    inner = librarian()
-    async with library(desk(inner)) as app:
-        await said(app, DESK, "hello")
-        await app.upload("ann", TEA, "owner.md")
-        await app.upload("ann", TRAIN, "thread.md", f"{DESK}/threads/t/files")
-        guest = {"issuer": ISSUER, "id": "bob", "access": "run"}
-        granted = await app.ask("ann", "POST", f"{DESK}/threads/t/grants", json=guest)
-        asked = {"message": f"ask Librarian search {WORDS}"}
-        answer = await app.ask("bob", "POST", f"/api/shared/{granted.json()['grant']}/run", json=asked)
-
-    assert cited(answer.json()) == ["thread.md"], answer.text
 
 
 class Teller(Executor):
@@ -157,20 +140,6 @@ async def test_an_agent_of_a_workflow_searches_for_its_run_and_the_answer_cites(
     assert all(citation["mark"] in answer["response"] for citation in answer["citations"])
     assert cited(elsewhere) == ["owner.md"]
     assert content.text == TRAIN
-
-
-@pytest.mark.behaviour("file-search.within")
-async def test_an_agent_that_is_a_workflow_searches_as_one() -> None:
-    """Its threads have files as an agent's do, and so does an agent of it that the app has by itself."""
-    inner = librarian()
-    flow = WorkflowBuilder(name="Flow", start_executor=AgentExecutor(inner, id="librarian")).build()
-    async with library(inner, flow.as_agent("Desk")) as app:
-        await said(app, DESK, "hello")
-        await app.upload("ann", TRAIN, "thread.md", f"{DESK}/threads/t/files")
-        await app.upload("root", TEA, "librarian.md", "/api/agents/Librarian/files")
-        answer = await said(app, DESK, f"search {WORDS}")
-
-    assert cited(answer) == ["librarian.md", "thread.md"]
 
 
 @pytest.mark.behaviour("file-search.cited")

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.contract import (
     ChunkQuery,
     FoundChunk,
     IndexedChunk,
     IndexSpace,
 )
-from hosting.features.uploads.search.index.given import GivenIndex
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.testing.chunk_indexes import SPACE, chunks_of, direction
 from tests.support.hashed_words import HashedWords
 from tests.support.library import FILES, library
 from tests.support.searched_files import OWNERS, SearchedFiles
@@ -58,27 +55,6 @@ class Away:
     def _go(self) -> None:
         if self.is_away:
             raise ConnectionError("a secret of the index")
-
-
-@pytest.mark.behaviour("file-index.given")
-async def test_whatever_it_raises_is_an_index_that_is_away() -> None:
-    """In each of its methods; a refused value stays what it is."""
-    given = Away()
-    index = GivenIndex(given)
-    given.refuses = True
-    with pytest.raises(ValueError, match="a secret"):
-        await index.add(SPACE, "a", chunks_of("a", 1))
-    given.is_away = True
-    for work in (
-        index.add(SPACE, "a", chunks_of("a", 1)),
-        index.remove(SPACE, "a"),
-        index.search([SPACE], ChunkQuery(direction("a"))),
-        index.erase(SPACE),
-        index.close(),
-    ):
-        with pytest.raises(ChunkIndexUnavailableError) as raised:
-            await work
-        assert "secret" not in raised.value.detail
 
 
 @pytest.mark.behaviour("file-index.given")

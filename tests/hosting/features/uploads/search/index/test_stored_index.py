@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -17,10 +16,9 @@ from hosting.errors import NewerVersionError
 from hosting.features.uploads.refusals import ChunkIndexUnavailableError
 from hosting.features.uploads.search.index.catalog import Catalog
 from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkQuery
-from hosting.features.uploads.search.index.segments import MOST_CHUNKS
 from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
 from hosting.names import StoreKey, store_space
-from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, indexed, numbered
+from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, numbered
 from tests.support.mortal import DiedError, Interrupted, Life, Mortal
 
 HUB = "hub"
@@ -127,26 +125,6 @@ async def test_a_process_that_dies_anywhere_leaves_all_of_a_change_or_nothing(na
     assert before in seen
 
 
-@pytest.mark.behaviour("file-index.erased")
-@pytest.mark.parametrize("is_done", [False, True])
-async def test_of_a_file_whose_addition_died_anywhere_nothing_is_left_once_it_is_removed(is_done: bool) -> None:
-    """Nor of one that lay beside it and was about to be joined."""
-    start = await filled()
-    for call in range(1, CALLS):
-        place = start.again()
-        if not await died(place, WORKS["add"][0], call, is_done=is_done):
-            break
-        index = place.index()
-        for name in ("canary", "c"):
-            await index.remove(SPACE, name)
-        assert await everything(index) == numbered(a=9, b=1)
-        assert not await of_everybody(place)
-        assert (await place.catalog()).coming == ()
-        objects = await place.objects.read(StoreKey(INDEX, index._cell(SPACE).address.key), await place.names())
-        assert b"canary" not in b"".join(objects.values())
-    assert call > 5
-
-
 @pytest.mark.behaviour("file-index.once")
 @pytest.mark.parametrize("meanwhile", OTHERS)
 @pytest.mark.parametrize("name", ["add", "replace", "remove"])
@@ -225,47 +203,6 @@ async def test_small_files_share_segments(monkeypatch: pytest.MonkeyPatch) -> No
     assert (await first(place.index(), "f137", 0)).file_id == "f137"
 
 
-@pytest.mark.behaviour("file-index.bounds")
-@pytest.mark.slow
-async def test_a_large_file_fills_several_segments_and_is_found_at_both_ends() -> None:
-    """No segment has more chunks than allowed; it is replaced and removed whole."""
-    place = Place()
-    index, chunks = place.index(), 2 * MOST_CHUNKS + 10
-    await index.add(SPACE, "small", chunks_of("small", 3))
-    await index.add(SPACE, "large", chunks_of("large", chunks))
-
-    assert max(await place.segments()) <= MOST_CHUNKS
-    for number in (0, MOST_CHUNKS - 1, MOST_CHUNKS, chunks - 1):
-        assert (await first(index, "large", number)).chunk == indexed("large", number).chunk
-    assert await index.remove(SPACE, "large") == chunks
-    assert await everything(index) == numbered(small=3)
-
-
-@pytest.mark.behaviour("file-index.bounds")
-async def test_a_search_again_reads_the_catalog_alone() -> None:
-    """What never changes is remembered; a file that comes is the only thing that is read."""
-    place = await filled()
-    life = Life()
-    index = place.index(life)
-    await first(index, "a", 3)
-    calls = [life.calls]
-    for _ in range(2):
-        await first(index, "a", 3)
-        calls.append(life.calls)
-
-    assert calls[2] - calls[1] == calls[1] - calls[0] == 1
-
-
-@pytest.mark.behaviour("file-index.bounds")
-async def test_a_process_remembers_no_more_than_it_may() -> None:
-    """Of what is larger each search reads again, and finds the same."""
-    place = await filled()
-    store = MemoryThreadStore(HUB, place.threads)
-    index = StoredChunkIndex(Cells(store, ThreadLog(store, place.objects, HUB)), place.objects, HUB, cached_bytes=10)
-
-    assert await everything(index) == await everything(index) == numbered(a=9, canary=3, b=1)
-
-
 async def test_a_catalog_that_is_full_refuses_a_file_and_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a sentence that says what to do; to remove goes on."""
     place = await filled()
@@ -303,13 +240,3 @@ async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_t
 
     assert not await of_everybody(place)
     assert await everything(place.index()) == numbered(a=9, canary=3, b=1)
-
-
-async def test_a_removal_during_an_addition_is_no_deadlock() -> None:
-    """Both end, in one process too."""
-    place = await filled()
-    index = place.index()
-
-    await asyncio.gather(*(work(index) for name, (work, _) in WORKS.items() if name != "erase"))
-
-    assert set(await everything(index)) >= set(numbered(a=9, b=1, c=4))

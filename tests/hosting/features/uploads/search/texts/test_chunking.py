@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.features.uploads.search.chunk import Chunk, TextPlace
 from hosting.features.uploads.search.texts.chunking import chunked
 from hosting.features.uploads.search.texts.limits import TextPiece
 from hosting.features.uploads.search.texts.tokens import estimated
 
-ROOT = Path(__file__).parents[6]
 SENTENCE = "The committee of the association met on Tuesday and decided nothing. "
 PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
-
-
-def test_a_short_text_is_one_chunk() -> None:
-    """Without the blanks around it."""
-    assert list(chunked([TextPiece("  Hello there.\n", 3, "Greeting")])) == [
-        Chunk(0, "Hello there.", TextPlace(3, "Greeting", 2, 14))
-    ]
-
-
-@pytest.mark.parametrize("text", ["", " \n\n "])
-def test_a_text_of_blanks_has_no_chunk(text: str) -> None:
-    """There is nothing to find."""
-    assert list(chunked([TextPiece(text)])) == []
 
 
 def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
@@ -100,27 +80,3 @@ def test_chunks_hold_all_of_the_text_in_order(texts: list[str], size: int, share
         assert not whole[end : chunk.place.start].strip()
         start, end = chunk.place.start, chunk.place.end
     assert not whole[end:].strip()
-
-
-@pytest.mark.slow
-def test_each_process_cuts_a_text_alike() -> None:
-    """Whatever the seed of its hashes."""
-    code = (
-        "import sys; from hosting.features.uploads.search.texts.chunking import chunked; "
-        "from hosting.features.uploads.search.texts.limits import TextPiece; "
-        "print([(chunk.place.start, chunk.place.end) for chunk in chunked([TextPiece(sys.stdin.read())])])"
-    )
-    cuts = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
-            input=PARAGRAPHS,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-
-    (cut,) = cuts
-    assert len(re.findall(r"\(", cut)) == len(list(chunked([TextPiece(PARAGRAPHS)])))

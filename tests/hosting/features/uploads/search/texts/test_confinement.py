@@ -87,13 +87,6 @@ async def test_a_process_is_watched_where_the_kernel_does_not_hold_it() -> None:
     assert await process.wait() != 0
 
 
-async def test_a_process_that_ends_by_itself_was_not_too_large() -> None:
-    """The watch ends with it."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
-
-    assert not await watch_memory(process, 1 << 40)
-
-
 async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
     """They may hold keys."""
     monkeypatch.setenv("MODEL_KEY", "secret")

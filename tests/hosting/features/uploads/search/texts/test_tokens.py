@@ -41,11 +41,6 @@ def test_a_text_without_letters_has_no_tokens() -> None:
     assert [estimated(text) for text in ("", " \n", ".", "a")] == [0, 0, 1, 1]
 
 
-def test_what_is_installed_is_enough() -> None:
-    """On this machine."""
-    check_packages()
-
-
 def test_a_missing_package_is_named() -> None:
     """With the file that has its line."""
     with pytest.raises(ConfigurationError, match=r"needs lxml\. Add the lines of requirements-file-search\.txt"):
