@@ -137,17 +137,6 @@ async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.Asy
 
 
 @pytest.mark.behaviour("asks.answered")
-async def test_a_tool_asks_again_and_has_each_answer(http: httpx.AsyncClient) -> None:
-    """By a type or a JSON Schema; no `except` of its own catches a question."""
-    (first,) = (await say(http, "call deliver 5"))["pending_approvals"]
-    (second,) = (await give(http, first, {"street": "Elm", "number": 3}))["pending_approvals"]
-    end = await give(http, second, 9)
-
-    assert (first["id"] != second["id"], second["question"]) == (True, "When at Elm?")
-    assert end["response"] == "told: Elm 3 at 9"
-
-
-@pytest.mark.behaviour("asks.answered")
 async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> None:
     """Two calls ask, and one does not: that is made once."""
     first, second = (await say(http, "call ship 5, look 6, ship 7"))["pending_approvals"]

@@ -79,13 +79,6 @@ async def linked(n: str) -> str:
 
 @idempotent
 @tool
-async def wonder(n: str) -> str:
-    """Ask a question."""
-    return f"{n} is {await current().ask('Which colour?')}"
-
-
-@idempotent
-@tool
 async def after(n: str) -> str:
     """Ask a question after the sign-in."""
     await current().authorization("GitHub", url=LINK)
@@ -93,7 +86,6 @@ async def after(n: str) -> str:
     return f"{n} to {branch} by {'nobody' if user is None else user.id}"
 
 
-WONDERS = "call push 5, wonder 6"
 TOOLS = [fetch, both, shortly, careless, refund, linked]
 
 
@@ -148,19 +140,6 @@ async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: h
 
 
 @pytest.mark.behaviour("authorizations.answered")
-async def test_a_refused_sign_in_ends_the_call_and_the_model_reads_why(http: httpx.AsyncClient) -> None:
-    """The tool is not called again."""
-    (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
-
-    end = await answer(http, asked, approved=False, reason="not my account")
-
-    assert (end["response"], NOTES) == (
-        "told: This call was not made: it was refused. Reason: not my account",
-        [],
-    )
-
-
-@pytest.mark.behaviour("authorizations.answered")
 async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncClient) -> None:
     """With how it is answered."""
     said = await http.post(f"{RUN}?thread_id=t", content="call fetch 5", headers={"content-type": "text/plain"})
@@ -168,19 +147,6 @@ async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncCl
 
     assert f"Waits for a sign-in {asked['id']}: fetch: sign in to GitHub (repo) at {LINK}0\n" in said.text
     assert 'POST {"approved": true}' in said.text
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_the_timeline_says_that_the_call_asks(http: httpx.AsyncClient) -> None:
-    """The call is not shown as cut off."""
-    (asked,) = (await say(http, "call both 5"))["pending_approvals"]
-    await answer(http, asked)
-
-    steps = (await http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (answered,) = (step for step in steps if step["kind"] == "approval_answered")
-    assert (call["code"], answered["tool"], answered["approved"]) == ("asks", "both", True)
 
 
 @pytest.mark.behaviour("authorizations.no-secret")
@@ -253,19 +219,6 @@ async def test_a_link_of_this_machine_may_be_http(http: httpx.AsyncClient, link:
     assert asked["authorization"] == {"service": "GitHub", "url": link, "scopes": []}
 
 
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_tool_that_never_finds_its_token_asks_20_times(http: httpx.AsyncClient) -> None:
-    """The answer to each counts, and the next one ends the run."""
-    end = await say(http, "call fetch 5")
-    number = 0
-    while "pending_approvals" in end and number < 30:
-        number += 1
-        end = await answer(http, end["pending_approvals"][0])
-
-    assert (number, end["code"]) == (20, "run_failed")
-    assert "asks more than 20 questions in one call" in end["detail"]
-
-
 @pytest.mark.behaviour("authorizations.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
     """The others are refused."""
@@ -336,26 +289,6 @@ class TestOwners:
         assert (end["response"], NOTES) == ("told: branch 5 pushed by ada", ["reserve 5", "push 5"])
 
     @pytest.mark.behaviour("authorizations.user")
-    async def test_a_run_goes_on_for_its_user_whoever_answers_last(self) -> None:
-        """Another who answers a question beside the sign-in gets no call made for them."""
-        agent = signer(NOTES.append)
-        agent.default_options["tools"].append(wonder)
-        owned = OwnedApp(agent=agent)
-        async with owned.http:
-            await owned.say("ada", "hello")
-            shared = f"/api/shared/{await self.grant(owned)}"
-            said = await owned.say("ada", WONDERS)
-            asked = {one["kind"]: one["id"] for one in said["pending_approvals"]}
-            await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['authorization']}", json={"approved": True})
-            end = await owned.ask("bob", "POST", f"{shared}/approvals/{asked['ask']}", json={"value": "blue"})
-            export = (await owned.ask("ada", "GET", f"{THREAD}/export")).json()
-            steps = (await owned.ask("ada", "GET", f"{THREAD}/runs/{said['run_id']}/timeline")).json()["steps"]
-
-        assert end.json()["response"] == "told: branch 5 pushed by ada | 6 is blue"
-        assert [run["accepted"]["principal"]["id"] for run in export["runs"]] == ["ada"] * 3
-        assert [step["by"]["id"] for step in steps if step["kind"] == "approval_answered"] == ["ada", "bob"]
-
-    @pytest.mark.behaviour("authorizations.user")
     async def test_a_sign_in_stands_for_no_other_user_for_whom_the_call_goes_on(self) -> None:
         """Who answers a question later has the run go on, and signs in too."""
         owned = OwnedApp(agent=Agent(ClerksClient(), name="Clerk", tools=[after]))
@@ -372,14 +305,3 @@ class TestOwners:
 
         assert (second["kind"], by_ada.status_code) == ("authorization", 403)
         assert by_bob.json()["response"] == "told: 5 to main by bob"
-
-    @pytest.mark.behaviour("authorizations.user")
-    async def test_a_deleted_thread_has_no_link_left(self, owned: OwnedApp) -> None:
-        """Nor does it take the answer."""
-        (asked,) = (await owned.say("ada", "call push 5"))["pending_approvals"]
-
-        deleted = await owned.ask("ada", "DELETE", THREAD)
-        stored = await owned.stored()
-        late = await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['id']}", json={"approved": True})
-
-        assert (deleted.status_code, late.status_code, LINK in str(stored)) == (204, 410, False)

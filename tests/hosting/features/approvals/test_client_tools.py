@@ -100,18 +100,6 @@ async def test_a_wrong_answer_is_refused_with_its_place(open_desk: Desk, answer:
     assert (await send(open_desk, call, value={"x": 4})).json()["response"] == 'told: {"x": 4}'
 
 
-@pytest.mark.behaviour("client-tools.checked")
-@pytest.mark.parametrize("answer", [{"value": 1}, {"error": "x"}])
-async def test_a_call_that_waits_for_approval_takes_no_result(open_desk: Desk, answer: dict[str, Any]) -> None:
-    """It is the app's tool, and is called here."""
-    (call,) = await calls_of(open_desk, "call refund 5", WHERE)
-
-    refused = await send(open_desk, call, **answer)
-
-    assert refused.json()["code"] == "invalid_input"
-    assert "waits for a decision" in refused.json()["detail"]
-
-
 @pytest.mark.behaviour("client-tools.mixed")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 async def test_calls_of_all_kinds_in_one_answer_are_answered_in_any_order(

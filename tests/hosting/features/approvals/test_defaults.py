@@ -14,7 +14,6 @@ from agent_framework import Agent, tool
 import hosting.app
 from devhost.durable.records import orchestration_target
 from devhost.durable.store.contract import InstanceFilter
-from hosting.features.approvals import deadlines
 from hosting.features.approvals.deadlines import CLOCK
 from hosting.ports import Clocks
 from hosting.tools import current, idempotent
@@ -160,24 +159,6 @@ async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobod
     (answer,) = (step for step in steps if step["kind"] == "approval_answered")
     assert (asked["default"], early, end["response"]) == ("depot 2", [], "told: 2 to depot 2")
     assert (answer["value"], answer["default"], "by" in answer) == ("depot 2", True, False)
-    assert NOTES == ["ship 2 to depot 2"]
-
-
-@pytest.mark.behaviour("asks.default")
-async def test_a_default_is_not_late_where_the_engine_begins_its_clock_late(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The machine slept, or much was to do, between the order for the clock and its begin: all of its time."""
-    start = deadlines.start_clock
-
-    async def start_late(*order: Any) -> None:
-        desk.clock.advance(2 * HOUR)
-        await start(*order)
-
-    monkeypatch.setattr(deadlines, "start_clock", start_late)
-    await desk.say("call ship 2")
-    await desk.until_runs(2)
-
     assert NOTES == ["ship 2 to depot 2"]
 
 

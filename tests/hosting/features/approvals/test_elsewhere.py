@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content
 
-from hosting.app import AgentFunctionApp
 from hosting.core.entity.called_run import (
     AgentCall,
     AgentRunError,
@@ -16,9 +15,7 @@ from hosting.core.entity.called_run import (
     result_format,
 )
 from hosting.errors import HostingError
-from tests.support.clerk import clerk
 from tests.support.desk import Desk
-from tests.support.direct import DirectHost
 from tests.support.signer import LINK, signer
 
 
@@ -42,21 +39,6 @@ async def test_an_mcp_client_learns_what_waits_and_where_a_person_answers(desk: 
     assert "POST agents/Clerk/threads/t/approvals/<id>" in text
     assert (meanwhile["isError"], meanwhile["structuredContent"]["code"]) == (True, "approvals_pending")
     assert later["structuredContent"]["response"] == "echo: hello"
-
-
-@pytest.mark.behaviour("approvals.mcp")
-async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_answer() -> None:
-    """Rather than a route that is not there."""
-    app = AgentFunctionApp(
-        agents=[clerk(str)],
-        enable_http_endpoints=False,
-        enable_mcp_tool_trigger=True,
-        environ={"AGENT_LOG": "memory"},
-    )
-
-    result = await DirectHost(app).call_tool("Clerk", {"query": "call refund 5"})
-
-    assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
 
 
 async def called(desk: Desk, message: MessageInput, run_id: str) -> AgentResponse[Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.desk import Desk
 
 
@@ -77,19 +76,6 @@ async def test_several_are_answered_one_by_one_and_the_last_answer_goes_on(desk:
         "told: refunded 5 | saw 1 | This call was not made: it was refused. Reason: not that one"
     )
     assert [note.split()[0] for note in desk.notes] == ["refund", "look"]
-
-
-@pytest.mark.behaviour("approvals.several")
-async def test_a_run_that_goes_on_may_ask_again(desk: Desk) -> None:
-    """Its approvals have ids of their own, although the model gave the calls the same ones."""
-    (first,) = await desk.approvals_of("call refund 8")
-
-    again = (await desk.answer(first)).json()
-    (second,) = [approval["id"] for approval in again["pending_approvals"]]
-    last = await desk.answer(second)
-
-    assert first != second
-    assert last.json()["response"] == "told: refunded 9"
 
 
 @pytest.mark.behaviour("approvals.once")
@@ -202,19 +188,6 @@ async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> No
 
 
 @pytest.mark.behaviour("approvals.form")
-async def test_a_format_holds_for_the_run_that_goes_on(desk: Desk) -> None:
-    """The run that pauses has no value yet; the one that goes on is held to the format."""
-    schema = {"type": "object", "required": ["paid"]}
-    paused = (await desk.say("call refund 5", response_format=schema)).json()
-    assert paused["status"] == "success", paused
-
-    answer = await desk.answer(paused["pending_approvals"][0]["id"])
-
-    assert "value" not in paused
-    assert (answer.status_code, answer.json()["code"]) == (500, "invalid_output")
-
-
-@pytest.mark.behaviour("approvals.form")
 async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) -> None:
     """Behind the agent's text, with the id to answer by and the place to send it to."""
     answer = await desk.http.post(
@@ -230,21 +203,6 @@ async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) 
     )
     answered = await desk.http.post(sent.replace("<id>", approval), json={"approved": True})
     assert answered.json()["response"] == "told: refunded 5"
-
-
-@pytest.mark.behaviour("approvals.form")
-async def test_an_answer_in_text_before_the_last_one_says_where_the_others_are(desk: Desk) -> None:
-    """The address lists them."""
-    approval, other = await desk.approvals_of("call refund 5, refund 6")
-    thread = "http://app.example/api/agents/Clerk/threads/t"
-
-    answer = await desk.http.post(
-        f"{thread}/approvals/{approval}", json={"approved": True}, headers={"accept": "text/plain"}
-    )
-
-    place = f"{thread}/approvals"
-    assert answer.text == f"Answered. 1 more before the thread continues. GET {place} lists them."
-    assert [one["id"] for one in (await desk.http.get(place)).json()["approvals"]] == [other]
 
 
 @pytest.mark.behaviour("approvals.not-waited")
@@ -312,19 +270,3 @@ async def test_a_stream_names_what_waits_and_so_does_the_one_that_goes_on(desk: 
     assert frames(answer.text)[-1][1]["response"] == (
         "told: refunded 5 | This call was not made: it was refused. Reason: no"
     )
-
-
-@pytest.mark.behaviour("approvals.streamed")
-async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: Desk) -> None:
-    """What stands behind a run's end is no event of its stream; from its last id on there is nothing."""
-    (approval,) = await desk.approvals_of("call refund 5")
-    (run,) = (await desk.http.get("/api/agents/Clerk/threads/t/runs")).json()["runs"]
-    url = f"/api/agents/Clerk/threads/t/runs/{run['run_id']}/events"
-    before = await desk.http.get(url)
-    await desk.answer(approval)
-
-    after = await asyncio.wait_for(desk.http.get(url), GUARD_SECONDS)
-    nothing = await desk.http.get(url, headers={"last-event-id": before.text.rpartition("id: ")[2].split()[0]})
-
-    assert after.text == before.text
-    assert nothing.status_code == 204

@@ -7,14 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, FunctionInvocationLayer, tool
+from agent_framework import Agent, tool
 
 from hosting.app import AgentFunctionApp
 from tests.support.clerk import ClerksClient
 from tests.support.desk import Desk
 from tests.support.event_stream import parse
-from tests.support.made_app import MEMORY, ask, served
-from tests.support.planned import PlannedModel, planned_agent
+from tests.support.made_app import MEMORY, served
 
 pytestmark = pytest.mark.behaviour("approvals.shown-arguments")
 
@@ -77,20 +76,3 @@ async def test_arguments_of_which_the_framework_made_python_values_are_shown_as_
         stream = await http.post(place, json={"approved": True}, headers=EVENTS)
 
     assert in_stream(stream.text) == [("refund", {"n": "5"}), ("send", {"on": "2026-01-02"})]
-
-
-class BareClient(FunctionInvocationLayer[Any], PlannedModel):
-    """A client without chat middleware: the answers of its model are not recorded."""
-
-
-async def test_a_call_that_a_client_without_middleware_asked_for_is_shown_with_its_arguments() -> None:
-    """It stands in no recorded answer either."""
-    client = BareClient()
-    client.note, client.plan = print, (("look",), "all done")
-    tools = planned_agent(client.note).default_options["tools"]
-    app = AgentFunctionApp(agents=[Agent(client, name="Joker", tools=tools)], environ=MEMORY)
-    async with served(app) as (_, http):
-        answer = (await ask(http, "go", thread_id="t")).json()
-        shown = await in_timeline(http, f"/api/agents/Joker/threads/t/runs/{answer['run_id']}")
-
-    assert shown == [("look", {"n": 0})]

@@ -90,34 +90,6 @@ async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> N
     assert await asks(desk, "call refund 5")
 
 
-@pytest.mark.behaviour("approvals.withdrawn")
-async def test_an_approval_is_withdrawn_while_another_call_waits(desk: Desk) -> None:
-    """That one is answered as ever, and the run that continues asks for what was withdrawn."""
-    await give(desk, "call refund 8", "tool_with_arguments")  # after which the model calls refund 9
-    (waiting,) = await desk.waiting()
-
-    await withdraw(desk)
-    answer = (await desk.answer(waiting)).json()
-
-    assert answer["response"] == "told: refunded 9"
-    assert await standing(desk) == []
-    assert await asks(desk, "call refund 8")
-
-
-@pytest.mark.behaviour("approvals.withdrawn")
-async def test_the_stored_conversation_follows_a_withdrawal(desk: Desk) -> None:
-    """Neither it nor an export names the rule or its giver any more."""
-    await give(desk, "call refund 5")
-    before = str((await desk.stored())["data"]["extensionData"])
-
-    await withdraw(desk)
-
-    after = str((await desk.stored())["data"]["extensionData"])
-    exported = (await desk.http.get(f"{THREADS}/t/export")).json()["conversation"]["data"]["extensionData"]
-    assert "refund" in before
-    assert "refund" not in after + str(exported)
-
-
 @pytest.mark.behaviour("approvals.standing")
 async def test_a_reset_ends_standing_approvals_and_a_deletion_leaves_none(desk: Desk) -> None:
     """They are state of the conversation."""
@@ -148,20 +120,6 @@ async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> N
     assert await asks(desk, "call refund 5", "fork")
 
 
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_fork_has_what_stood_at_its_end(desk: Desk) -> None:
-    """With who gave it; it is the fork's own from then on."""
-    run_id = (await give(desk, "call refund 5", "tool_with_arguments"))["run_id"]
-    await give(desk, "call refund 7", "tool_with_arguments")
-    first, _ = await standing(desk)
-    await desk.http.post(f"{THREADS}/t/fork", json={"thread_id": "fork", "at": run_id})
-    await withdraw(desk)
-
-    assert await standing(desk, f"{THREADS}/fork/approvals/standing") == [first]
-    fork = await desk.stored("fork")
-    assert len(fork["data"]["extensionData"]["durableAgentHost"]["standing"]) == 1
-
-
 def shared_with(answer: httpx.Response) -> str:
     """Return where the person with this grant finds the thread's standing approvals."""
     return f"/api/shared/{answer.json()['grant']}/approvals/standing"
@@ -190,24 +148,6 @@ async def test_who_may_approve_on_a_thread_may_withdraw() -> None:
         assert [by_eve.status_code, by_nobody.status_code, by_bob.status_code] == [403, 404, 204]
         assert listed == [seen]
         assert (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"] == []
-
-
-@pytest.mark.behaviour("approvals.standing-owners")
-async def test_a_standing_approval_is_of_one_owners_thread_alone() -> None:
-    """Another owner's thread of the same id asks, and has nothing to withdraw."""
-    owned = OwnedApp(agent=clerk(str, ToolApprovalMiddleware()))
-    async with owned.http:
-        asked = (await owned.say("ada", "call refund 5"))["pending_approvals"]
-        decision = {"approved": True, "always": "tool"}
-        await owned.ask("ada", "POST", f"{THREADS}/t/approvals/{asked[0]['id']}", json=decision)
-
-        of_bob = await owned.say("bob", "call refund 5")
-        (ada,) = (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"]
-        withdrawn = await owned.ask("bob", "DELETE", f"{STANDING}/{ada['id']}")
-
-        assert len(of_bob["pending_approvals"]) == 1
-        assert withdrawn.status_code == 204
-        assert (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"] == [ada]
 
 
 class Held(AgentMiddleware):

@@ -68,18 +68,6 @@ async def asked(http: httpx.AsyncClient) -> str:
 
 
 @pytest.mark.behaviour("asks.waits-free")
-@pytest.mark.parametrize("times", [{}], indirect=True)
-async def test_the_time_of_a_run_does_not_pass_while_its_question_waits(times: Times) -> None:
-    """Days later the other process has the whole minute for the run that goes on."""
-    question = await asked(times.http[0])
-    times.passed += DAYS
-
-    answer = (await times.http[1].post(question, json={"value": "Paris"})).json()
-
-    assert (answer["status"], answer["response"]) == ("success", "part 1")
-
-
-@pytest.mark.behaviour("asks.waits-free")
 @pytest.mark.parametrize("times", [{"budget": Budget(tokens=2 * TOKENS, per="thread")}], indirect=True)
 async def test_a_threads_budget_has_after_days_what_it_had_when_the_question_was_asked(times: Times) -> None:
     """The call that goes on is the second of the two that it allows, and a third is refused."""

@@ -61,17 +61,6 @@ async def test_the_tools_answer_as_they_do_plain(app: OwnedApp, story: str) -> N
     assert hosted == await plain(*STORIES[story])
 
 
-@pytest.mark.behaviour("background.is-plain")
-async def test_a_task_may_be_a_workflow_s() -> None:
-    """One that is an agent, in two turns of the task."""
-    app = OwnedApp(agent=planner(is_workflow=True))
-    message = f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"
-    async with app.http:
-        hosted = (await app.say("ann", message))["response"]
-
-    assert hosted == (await planner(is_workflow=True).run(message, session=AgentSession())).text
-
-
 def given_graph() -> Any:
     """A graph, whose copies share the planner."""
     return graph(planner())
@@ -285,20 +274,6 @@ async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
         refused = await app.ask("ann", "POST", RUN, json=body)
 
     assert refused.json()["code"] == "budget_exceeded"
-
-
-@pytest.mark.behaviour("background.budgets")
-async def test_a_run_s_budget_is_for_its_tasks_too() -> None:
-    """The last of the planner's five calls would fit without the task's one."""
-    app = OwnedApp(agent=planner(), budget=Budget(tokens=50))
-    message = f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist"
-    async with app.http:
-        refused = await app.ask("ann", "POST", RUN, json={"message": message, "thread_id": "t"})
-        again = await app.say("ann", f"{start('tea')}\n{wait(1)}")
-
-    assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
-    assert refused.json()["budget"]["used_tokens"] == 50
-    assert again["budget"] == {"per": "run", "tokens": 50, "used_tokens": 40, "left_tokens": 10}
 
 
 @pytest.mark.behaviour("background.budgets")

@@ -14,7 +14,6 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from hosting.app import Limit
 from hosting.http import run_call, runs
 from hosting.http.run_call import RawRequest, RunCall
 from tests.support.app.scripted import scripted_agent
@@ -136,20 +135,6 @@ async def test_a_batch_of_a_wrong_form_begins_nothing(body: Any, code: str) -> N
 
 
 @pytest.mark.behaviour("batch.each")
-async def test_a_batch_that_is_no_json_too_large_or_has_no_key_is_refused(http: httpx.AsyncClient) -> None:
-    """By the rules of every body."""
-    text = await http.post(BATCH, content="hi", headers={"accept": "application/json"})
-    large = await send(http, "x" * 1_100_000)
-    key = await send(http, "hi", key="with a blank")
-
-    assert [(one.status_code, one.json()["code"]) for one in (text, large, key)] == [
-        (415, "unsupported_media_type"),
-        (413, "body_too_large"),
-        (400, "invalid_idempotency_key"),
-    ]
-
-
-@pytest.mark.behaviour("batch.each")
 @pytest.mark.parametrize(
     ("member", "code"),
     [
@@ -168,19 +153,6 @@ async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
 
     assert [result["status"] for result in batch.json()["results"]] == [200, 400]
     assert batch.json()["results"][1]["body"]["code"] == code
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_limit_counts_each_request_of_a_batch() -> None:
-    """Those above it are refused one by one, each with the headers of the limit."""
-    async with joker(places=1, limit=Limit(requests_per_minute=2)) as (_, http):
-        batch = await send(http, "one", "two", "three", key="k")
-    results = batch.json()["results"]
-
-    assert [result["status"] for result in results] == [200, 200, 429]
-    assert results[2]["body"]["code"] == "limit_exceeded"
-    assert int(results[2]["headers"]["retry-after"]) >= 1
-    assert ["ratelimit" in result["headers"] for result in results] == [True] * 3
 
 
 @pytest.mark.behaviour("batch.order")
@@ -309,23 +281,6 @@ async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
     assert [one["response"] for one in ended] == ["3 have met"] * 3
 
 
-@pytest.mark.behaviour("batch.wait")
-async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places(asked: Path) -> None:
-    """By one that waits for a second and by one that does not wait; a run from outside then ends the stream."""
-    async with joker(places=1) as (_, http):
-        streamed = asyncio.ensure_future(send(http, "meet 2", stream=True))
-        await until_asked(asked, 1)
-        waited = await send(http, "sleep 0.1", "sleep 0.2", headers={"prefer": "wait=1"})
-        at_once = await send(http, "sleep 0.1", wait_for_response=False)
-        ended = [await until_ended(http, result["run_url"]) for result in waited.json()["results"]]
-        await ask(http, "meet 2")
-        frames = await streamed
-
-    assert [(one.status_code, one.json()["open"]) for one in (waited, at_once)] == [(202, 2), (202, 1)]
-    assert [one["response"] for one in ended] == ["echo: sleep 0.1", "echo: sleep 0.2"]
-    assert '"response": "2 have met"' in frames.text
-
-
 @pytest.mark.behaviour("batch.each")
 async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -> None:
     """What runs ends, the others are refused each by itself, and so is a whole batch that comes then."""
@@ -366,23 +321,6 @@ async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     assert batch.json()["results"][0]["body"]["code"] == "internal_error"
     assert "ZeroDivisionError" in caplog.text
     assert "private" not in caplog.text
-
-
-@pytest.mark.behaviour("batch.places")
-async def test_two_batches_have_turns_and_a_single_request_waits_for_none(asked: Path) -> None:
-    """While the first run of a batch has the only place, one run by itself is answered, which lets that one go on."""
-    async with joker(places=1) as (_, http):
-        first = asyncio.ensure_future(send(http, "meet 2", "a 1", "a 2", "a 3"))
-        await until_asked(asked, 1)
-        second = asyncio.ensure_future(send(http, "b 1", "b 2", "b 3"))
-        others = [await asyncio.wait_for(ask(http, "alone"), GUARD_SECONDS) for _ in range(3)]
-        await ask(http, "meet 2")
-        batches = await asyncio.gather(first, second)
-    order = [line.partition(" ")[2] for line in whole_lines(asked)]
-
-    assert [one.json()["response"] for one in others] == ["echo: alone"] * 3
-    assert order == ["meet 2", *["alone"] * 3, "meet 2", "b 1", "a 1", "b 2", "a 2", "b 3", "a 3"]
-    assert [one.status_code for one in batches] == [200, 200]
 
 
 async def until_asked(log: Path, times: int) -> None:

@@ -80,20 +80,6 @@ async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
     assert (taken, await seen(owned, "ada", path)) == ([204, 204], [])
 
 
-@pytest.mark.behaviour("feedback.once")
-async def test_without_a_sign_in_the_app_has_one_feedback_on_a_run() -> None:
-    """Nobody says who it is of. A workflow's runs and an agent's have the same route."""
-    async with served(app_of(scripted_agent("Joker"))) as (_, http):
-        run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
-        path = f"/api/agents/Joker/threads/t/runs/{run_id}/feedback"
-        given = await http.post(path, json={"score": 1})
-        shown = (await http.get("/api/agents/Joker/threads/t/feedback")).json()["feedback"]
-
-    assert (given.status_code, given.json()["by"]) == (201, None)
-    assert given.headers["x-ms-run-id"] == run_id
-    assert shown == [given.json()]
-
-
 @pytest.mark.behaviour("feedback.seen")
 async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> None:
     """Also in lists of the thread and in exports. Others see nothing, and administrators what the owner does."""
@@ -201,18 +187,6 @@ async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
     assert both == [{"count": 2, "mean_score": 0.8, "labels": {"slow": 2}}]
     assert await figures(owned) == [{"count": 1, "mean_score": 0.6, "labels": {"slow": 1}}]
     assert await figures(owned, "bob") == []
-
-
-@pytest.mark.behaviour("feedback.figures")
-async def test_a_day_with_feedback_alone_is_among_the_figures(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It counts on the day on which it was given first, however the months lie."""
-    path = await path_of(owned)
-    later = move(monkeypatch, owned, timedelta(days=40))
-    await owned.ask("ada", "POST", path, json=GOOD)
-    await owned.stored()
-    days = (await owned.ask("ada", "GET", "/api/agents/Clerk/figures?days=1")).json()["days"]
-
-    assert [(day["day"], day["runs"], day["feedback"]["count"]) for day in days] == [(later.date().isoformat(), 0, 1)]
 
 
 @pytest.mark.behaviour("feedback.told")

@@ -12,7 +12,7 @@ from hosting.names import Address
 from tests.support.ag_ui import Wired, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import THREADS, OwnedApp, owner
-from tests.support.rated import GOOD, kept, path_of, records, shared
+from tests.support.rated import GOOD, kept, path_of, records
 
 
 @pytest.fixture
@@ -21,22 +21,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
     app = OwnedApp()
     async with app.http:
         yield app
-
-
-@pytest.mark.behaviour("feedback.erased")
-async def test_feedback_on_what_a_reset_forgot_goes_by_itself(owned: OwnedApp) -> None:
-    """Nobody reads it after the reset; also what others gave goes, and the names under which that was known."""
-    path = await path_of(owned)
-    at_bob = await shared(owned, path)
-    await owned.ask("ada", "POST", path, json=GOOD)
-    await owned.ask("bob", "POST", at_bob, json=GOOD)
-    await owned.stored()
-    address = Address.of("Clerk", "t", owner("ada"))
-    before = await records(owned.app, address)
-    await owned.ask("ada", "POST", f"{THREADS}/t/reset")
-    await owned.stored()
-
-    assert (len(before), await kept(owned.app), await records(owned.app, address)) == (2, [], [])
 
 
 @pytest.mark.behaviour("feedback.erased")

@@ -13,12 +13,10 @@ from agent_framework import (
     FileAccessProvider,
     FileMemoryProvider,
     FileSystemAgentFileStore,
-    InMemoryAgentFileStore,
 )
 
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.thread_log import epoch_store_key
-from hosting.features.files.provider import HostedFiles
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from state.codec import read as parse
@@ -190,21 +188,6 @@ async def test_a_sweep_takes_what_no_file_has_and_leaves_the_rest(tmp_path: Path
     assert with_records == of_files
     assert without_records == of_files[1:]
     assert (await app.say("ada", read()))["response"] == f"The tool says: {OTHER}"
-
-
-class OwnStore(InMemoryAgentFileStore):
-    """A store that an app's author wrote."""
-
-
-@pytest.mark.behaviour("files.own-stores")
-@pytest.mark.parametrize("provider", [FileMemoryProvider, FileAccessProvider])
-def test_files_in_a_store_of_the_author_s_own_stay_there(provider: Any) -> None:
-    """With a scope or without."""
-    agents = [clerk(provider(OwnStore())), clerk(provider(OwnStore(), scope="all"))]
-    for agent in agents:
-        OwnedApp(agent=agent)
-
-    assert not [item for agent in agents for item in agent.context_providers if isinstance(item, HostedFiles)]
 
 
 @pytest.mark.behaviour("files.own-stores")

@@ -106,19 +106,6 @@ async def test_two_processes_that_write_at_once_lose_nothing_of_each_other(share
 
 
 @pytest.mark.behaviour("files.of-owners")
-async def test_of_two_that_create_a_file_one_does_and_leaves_no_object_of_the_other(shared: Shared) -> None:
-    """The other is told that it is there."""
-    one, two = shared.process(), shared.process()
-    shared.threads.before_append = lambda: write(two, "a.md", "two", overwrite=False)
-
-    with pytest.raises(FileExistsError):
-        await write(one, "a.md", "one", overwrite=False)
-
-    assert await texts(one) == {"a.md": "two"}
-    assert len(await shared.objects.names(KEY)) == 1
-
-
-@pytest.mark.behaviour("files.of-owners")
 async def test_an_edit_of_what_another_process_has_changed_meanwhile_is_refused(shared: Shared) -> None:
     """Its call has read the file as it was. The other's text stays."""
     one, two = shared.process(), shared.process()
@@ -153,21 +140,6 @@ async def test_a_call_that_is_made_again_after_a_kill_counts_once(dies_at: int, 
     shared.now += 86_400.0
     await write(shared.process(), "b.md", "later")
     assert len(await shared.objects.names(KEY)) == 2
-
-
-@pytest.mark.behaviour("files.of-owners")
-async def test_a_deletion_that_is_made_again_says_that_it_was_done(shared: Shared) -> None:
-    """And takes nothing that was written since."""
-    files = shared.process()
-    await write(files, "a.md", "one")
-    first = await files.delete(SHELF, "a.md", "call-1", is_deployed=False)
-    await write(files, "a.md", "two")
-
-    again = await shared.process().delete(SHELF, "a.md", "call-1", is_deployed=False)
-    other = await files.delete(SHELF, "b.md", "call-2", is_deployed=False)
-
-    assert (first, again, other) == (True, True, False)
-    assert await texts(files) == {"a.md": "two"}
 
 
 @pytest.mark.behaviour("files.bounded")

@@ -7,21 +7,17 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from agent_framework import (
     Agent,
     AgentFileStore,
     FileAccessProvider,
-    FileMemoryProvider,
     FileSystemAgentFileStore,
     InMemoryAgentFileStore,
 )
 
-from hosting.app import AgentFunctionApp
 from hosting.names import StoreKey
 from hosting.offline.model import OfflineChatClient
-from tests.support.direct import DirectHost
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
 
 pytestmark = pytest.mark.behaviour("files.of-owners")
@@ -171,25 +167,6 @@ async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner()
     assert "of ada" not in json.dumps(answer)
 
 
-async def test_files_under_a_scope_are_of_one_owner_too(tmp_path: Path) -> None:
-    """Of either provider, each in its place, and two scopes apart."""
-    app = OwnedApp(
-        agent=clerk(
-            FileMemoryProvider(FileSystemAgentFileStore(tmp_path), scope="team"),
-            access(FileSystemAgentFileStore(tmp_path), scope="team"),
-        )
-    )
-    for tool in ("file_memory_write", "file_access_write"):
-        await call(app, "ada", tool, file_name="a.md", content=f"by {tool}")
-
-    ada = [await call(app, "ada", tool, "u", file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
-    bob = [await call(app, "bob", tool, file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
-
-    assert ada == ["by file_memory_write", "by file_access_write"]
-    assert bob == ["File 'a.md' not found."] * 2
-    assert not list(tmp_path.iterdir())
-
-
 async def test_providers_of_one_store_share_its_files_and_those_of_another_do_not(deployed: Path) -> None:
     """By the store and not by the provider's id, as it is plain; an agent that is a tool has its agent's."""
     inner = Agent(
@@ -205,19 +182,3 @@ async def test_providers_of_one_store_share_its_files_and_those_of_another_do_no
     shelves = [provider.shelf for agent in (outer, inner) for provider in agent.context_providers]  # type: ignore[attr-defined]
 
     assert shelves == ["file_access", "file_access", "file_access2"]
-
-
-async def test_an_app_without_owners_has_one_s_files() -> None:
-    """Everybody's, as its threads are."""
-    app = AgentFunctionApp(agents=[clerk(access(InMemoryAgentFileStore()))], environ={"AGENT_LOG": "memory"})
-    transport = httpx.ASGITransport(DirectHost(app).asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as http:
-        said = [
-            (await http.post("/api/agents/Clerk/run", json={"message": message, "thread_id": thread})).json()
-            for thread, message in (
-                ("t", 'Call file_access_write with {"file_name": "a.md", "content": "one"}'),
-                ("u", 'Call file_access_read with {"file_name": "a.md"}'),
-            )
-        ]
-
-    assert said[1]["response"] == f"{SAYS}one"

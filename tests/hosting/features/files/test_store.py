@@ -57,19 +57,6 @@ def files_in(state: dict[str, Any], contents: Contents) -> SessionFiles:
 
 
 @pytest.mark.behaviour("files.bounded")
-async def test_files_in_the_state_itself_are_few() -> None:
-    """Those of a workflow's agents: its state is written with every step."""
-    state: dict[str, Any] = {}
-    files = SessionFiles(state, None)
-    await files.write("a.md", "x" * 100_000)
-    with pytest.raises(ValueError, match="all files together have at most 131072 bytes"):
-        await files.write("b.md", "x" * 50_000)
-
-    assert await files.read("a.md") == "x" * 100_000
-    assert state == {"files": {"a.md": {"text": "x" * 100_000}}}
-
-
-@pytest.mark.behaviour("files.bounded")
 async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do() -> None:
     """The model reads the sentence. The files stay, and each of them can still be changed."""
     files, fitting = files_in({}, Contents()), MOST_BYTES // MOST_FILE_BYTES

@@ -12,23 +12,18 @@ import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.sweeps import OVERLAP_SECONDS
-from hosting.core.thread.commands import DeleteThread
 from hosting.errors import (
     ArchiveUnavailableError,
-    IdempotencyKeyReusedError,
     InvalidFieldError,
-    ThreadDeletingError,
     ThreadExistsError,
     UnknownRunError,
     UnknownThreadError,
 )
 from hosting.features.forks.forking import Forked
 from hosting.names import Address
-from state.attachments import references
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
-from tests.support.threads import accept
 
 FORK = Address.of(AGENT, "fork")
 TURNS = 12
@@ -118,81 +113,6 @@ async def test_a_point_that_the_conversation_does_not_have_is_refused(world: Wor
         await process.fork("origin")
     with pytest.raises(UnknownThreadError):
         await process.fork(origin=Address.of(AGENT, "nowhere"))
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_fork_and_its_origin_are_deleted_each_by_itself(world: World) -> None:
-    """What is deleted is in no store any more, and the other one has all that it had: its archive and its picture."""
-    process, _ = await spoken(world)
-    before = await process.entries(ORIGIN)
-    kept = await world.kept(ORIGIN)
-    await process.fork("fork")
-    await process.deliver_all()
-
-    await process.delete(ORIGIN)
-
-    assert (await world.kept(ORIGIN))[:2] == (0, 0)
-    assert await process.entries(FORK) == before
-    export = await process.services.threads.export(FORK, process.engine)
-    read = {name for name in export.attachments.names if await export.attachments.read(name)}
-    assert read == references(before[0][1])
-    assert "@dafx-joker@fork" not in str(await process.services.threads.receipt(ORIGIN))
-    again = await process.fork("again", FORK)
-    await process.delete(FORK)
-    await process.deliver_all()
-    assert (await world.kept(FORK))[:2] == (0, 0)
-    assert (again.entries, await process.entries(Address.of(AGENT, "again"))) == (2 * TURNS, before)
-    assert kept[:2] > (0, 0)
-
-
-@pytest.mark.behaviour("fork.once")
-async def test_a_request_that_comes_again_finds_its_fork(world: World) -> None:
-    """By its id or its key, in another process, after the origin went on or was deleted; with another key not."""
-    process, runs = await spoken(world)
-    made, keyed = await process.fork("fork"), await process.fork(key="k", at=runs[0])
-    other = await process.fork(key="l", at=runs[0])
-    await process.deliver_all()
-    await process.say("and on")
-    await process.say("and on", FORK)
-    another = world.process()
-
-    for _ in range(2):
-        assert await another.fork("fork") == Forked("fork", "origin", made.entries, replayed=True)
-        assert await another.fork(key="k", at=runs[0]) == Forked(keyed.thread_id, "origin", 2, replayed=True)
-        await another.delete(ORIGIN)
-    assert other.thread_id != keyed.thread_id
-    with pytest.raises(IdempotencyKeyReusedError):
-        await another.fork(key="k", at=runs[1])
-    with pytest.raises(ThreadExistsError):
-        await another.fork("fork", at=2)
-
-
-@pytest.mark.behaviour("fork.at")
-async def test_a_thread_at_work_is_forked_as_its_last_run_left_it(world: World) -> None:
-    """What is open is no part of the fork, and cannot be named."""
-    process, _ = await spoken(world)
-    await process.services.log.execute(ORIGIN, accept("open"))
-
-    forked = await process.fork("fork")
-
-    assert forked.entries == 2 * TURNS
-    assert (await process.services.log.head(FORK)).runs == ()
-    with pytest.raises(UnknownRunError):
-        await process.fork(at="open")
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_thread_that_is_being_deleted_is_not_forked_nor_forked_to(world: World) -> None:
-    """409, as for every request."""
-    process, _ = await spoken(world)
-    await process.say("hi", FORK)
-    for address in (ORIGIN, FORK):
-        await process.services.log.execute(address, DeleteThread(world.clock.now))
-
-    with pytest.raises(ThreadDeletingError):
-        await process.fork()
-    with pytest.raises(ThreadDeletingError):
-        await process.fork("fork")
 
 
 @pytest.mark.behaviour("fork.once")

@@ -11,14 +11,13 @@ import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.sweeps import OVERLAP_SECONDS
-from hosting.core.thread_log import epoch_store_key
 from hosting.errors import HostingError
 from hosting.features.forks.forking import MOST_LENDERS
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
-from tests.support.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
 
 FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
@@ -214,28 +213,6 @@ async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: Worl
     assert at > 10
 
 
-@pytest.mark.behaviour("fork.killed")
-async def test_an_attempt_that_did_not_count_gets_no_copies_when_its_origin_goes(world: World) -> None:
-    """Another one made the fork of that id: its entries are there once."""
-    process, before = await spoken(world)
-    for ends in itertools.count(1):
-        with pytest.raises(DiedError):
-            await world.process(Life(ends, is_done=True)).fork("fork")
-        if await world.loans(ORIGIN):
-            break
-    await process.fork("fork", at=len(before) - 2)
-    await process.deliver_all()
-    both = await world.loans(ORIGIN)
-
-    await process.delete(ORIGIN)
-
-    volumes = {name.split("-")[0] for name in await world.archive.names(epoch_store_key(HUB, FORK, 0))}
-    assert (both, len(volumes)) == (2, 1)
-    assert await process.entries(FORK) == before[:-2]
-    await swept(world)
-    assert await process.entries(FORK) == before[:-2]
-
-
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
 @pytest.mark.parametrize("ended", ["deleted", "reset"])
@@ -275,15 +252,3 @@ async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> Non
         most = max(most, len(host_of(read(world.engine.documents[last.thread_id])).lenders))
 
     assert most == MOST_LENDERS
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_fork_keeps_what_it_has_when_somebody_else_empties_its_origins_document(world: World) -> None:
-    """Another package: that is a reset, and what the origin archives from then on is no part of the fork."""
-    process, before = await forked(world)
-    world.engine.documents["origin"] = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'
-
-    await speak(process, ORIGIN, 8)
-
-    assert len(await process.entries(ORIGIN)) == 16
-    await assert_whole(process, FORK, before)

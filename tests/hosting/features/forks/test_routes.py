@@ -73,18 +73,6 @@ async def test_a_fork_is_found_by_its_id_and_by_its_key(owned: OwnedApp) -> None
     ]
 
 
-@pytest.mark.behaviour("fork.at")
-@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}, {"content-type": "text/plain"}])
-async def test_a_request_without_a_body_forks_the_whole_thread(owned: OwnedApp, headers: dict[str, str]) -> None:
-    """As `{}` does, whatever type a client gives to nothing; the OpenAPI document says so."""
-    made = await owned.ask("ada", "POST", FORK, headers=headers)
-    operations = (await owned.ask("ada", "GET", "/api/openapi.json")).json()["paths"]
-    documented = operations["/agents/{name}/threads/{thread_id}/fork"]["post"]["requestBody"]
-
-    assert (made.status_code, made.json()["forked_from"]["entries"]) == (201, 4)
-    assert documented["required"] is False
-
-
 @pytest.mark.behaviour("fork.owner")
 async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
     """To others it is not there; who may read or run it may not, nor may an administrator."""

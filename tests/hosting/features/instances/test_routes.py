@@ -81,31 +81,6 @@ async def test_who_waits_gets_the_end(
 
 
 @pytest.mark.behaviour("workflows.upstream")
-async def test_one_that_failed_says_why(http: httpx.AsyncClient) -> None:
-    """With 200: the request for it was answered."""
-    answer = await http.post("/api/workflow/Text/run", params=WAIT, content=b"fail")
-
-    body = answer.json()
-    assert (answer.status_code, body["runtimeStatus"], body["output"]) == (200, "Failed", None)
-    assert "Workflow 'Text' failed" in body["error"]
-    read = (await http.get(f"/api/workflow/Text/status/{body['instanceId']}")).json()
-    assert (read["runtimeStatus"], read["error"]) == ("Failed", body["error"])
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_a_run_id_begins_one_run(http: httpx.AsyncClient) -> None:
-    """The same request again finds it, and another one is refused."""
-    query = {**WAIT, "runId": "order-1"}
-    first = await http.post("/api/workflow/Text/run", params=query, content=b"abc")
-    again = await http.post("/api/workflow/Text/run", params=query, content=b"abc")
-    other = await http.post("/api/workflow/Text/run", params=query, content=b"xyz")
-
-    assert (first.json()["instanceId"], again.json()) == ("order-1", first.json())
-    assert again.headers["idempotency-replayed"] == "true"
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
-@pytest.mark.behaviour("workflows.upstream")
 async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: httpx.AsyncClient) -> None:
     """Its end is certain, and is recorded in its turn only."""
     started = await http.post("/api/workflow/Text/run", content=b"wait")

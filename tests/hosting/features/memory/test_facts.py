@@ -120,26 +120,6 @@ def embedded(one: Fact, size: int = 2000) -> Fact:
 
 
 @pytest.mark.behaviour("memory.meaning")
-async def test_vectors_take_no_room_from_facts(store: ArmedStore) -> None:
-    """Where a memory is nearly full, those of the newest facts are kept, and made again for the others."""
-    memories = memories_of(store)
-    facts = [fact(f"{number} {'x' * 480}") for number in range(80)]
-    for one in facts:
-        await memories.remember(AGENT, OWNER, one)
-
-    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
-    kept = [one.vector is not None for one in await memories.facts(AGENT, OWNER)]
-    await memories.remember(AGENT, OWNER, fact("one more"))
-    store.calls.clear()
-    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
-
-    assert kept == sorted(kept)
-    assert 0 < sum(kept) < len(facts) == len(kept)
-    assert len(await memories.facts(AGENT, OWNER)) == len(facts) + 1
-    assert store.calls["append"] == 0, "what does not fit is not written again"
-
-
-@pytest.mark.behaviour("memory.meaning")
 async def test_a_vector_is_kept_with_the_text_that_it_was_made_of_alone(store: ArmedStore) -> None:
     """Not with another that came instead meanwhile; and it is gone with its fact."""
     one, two = memories_of(store), memories_of(store)

@@ -174,22 +174,6 @@ class _Waiting(ContextProvider):
         await asyncio.Event().wait()
 
 
-@pytest.mark.behaviour("http.budget")
-@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
-async def test_a_run_that_another_takes_the_place_of_has_used_its_models_answer(busy: str) -> None:
-    """Whoever takes runs back or interrupts them spends no more than others."""
-    waiting = _Waiting()
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
-    async with served(app_of(agent, budget=Budget(tokens=40, per="thread"))) as (_, http):
-        first = asyncio.ensure_future(ask(http, "0", thread_id="t"))
-        assert await asyncio.to_thread(waiting.begun.wait, GUARD_SECONDS)
-        second = await ask(http, "0", thread_id="t", busy=busy)
-        await first
-
-    assert (second.status_code, second.json()["budget"]["used_tokens"]) == (402, 40)
-    assert CALLS == ["0"]
-
-
 @pytest.mark.behaviour("http.budget-retried")
 async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Path) -> None:
     """Its model had answered when it was stopped, and nothing of that was written."""

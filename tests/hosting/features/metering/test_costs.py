@@ -82,18 +82,6 @@ async def test_what_a_call_costs(price: Price, used: dict[str, int], cost: str |
     assert answer.json().get("cost") == cost
 
 
-@pytest.mark.behaviour("http.cost")
-async def test_a_model_without_a_price_ends_the_run_by_its_name() -> None:
-    """An app that does not say its model to the start is told so when it answers."""
-    app = app_of(spender(client=priced(None, answers_as="unknown")), budget=Budget(cost=1, prices=A_CALL))
-    async with served(app) as (_, http):
-        refused = await ask(http, "1", thread_id="t")
-
-    assert (refused.status_code, refused.json()["code"]) == (500, "unpriced_model")
-    assert refused.json()["detail"].startswith("Model 'unknown' answered and has no price. Add it to the prices")
-    assert CALLS == ["1"]
-
-
 @pytest.mark.behaviour("http.unpriced")
 @pytest.mark.parametrize("per", ["thread", "owner/day"])
 async def test_what_a_model_without_a_price_used_counts_and_it_is_not_called_again(per: Any) -> None:

@@ -20,7 +20,6 @@ from agent_framework import (
 )
 
 from hosting.app import Budget, Limit, Price
-from tests.support.ag_ui import events_of, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served
 
@@ -124,14 +123,3 @@ async def test_what_was_cut_short_has_its_price_and_counts_for_the_minute() -> N
 
     assert found["run"]["cost"] == "0.00101"
     assert found["next"].status_code == 429
-
-
-@pytest.mark.behaviour("http.budget-cut-short")
-async def test_a_run_that_breaks_off_ends_over_ag_ui_with_what_it_used() -> None:
-    """Of an estimate the protocol has no word, so its tokens are among the others."""
-    agent = Agent(client=Talker(breaks=True), name="Joker")
-    async with served(app_of(agent, budget=Budget(tokens=1000), wires=["ag-ui"])) as (_, http):
-        events = events_of((await http.post("/api/ag-ui/Joker", json=wanted("b" * 40))).text)
-
-    assert events[-1]["type"] == "RUN_ERROR"
-    assert events[-1]["usage"] == [{"inputTokens": 10, "outputTokens": 100, "totalTokens": 110}]

@@ -137,15 +137,6 @@ async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead
     assert not await taken(desk.minutes, "bob")
 
 
-@pytest.mark.behaviour("log.owner-minutes")
-async def test_a_clock_that_is_wrong_locks_nobody_out() -> None:
-    """What a process an hour ahead has counted counts for nothing where the time is right."""
-    desk = Desk(1)
-    desk.ahead = 3600.0
-    assert await taken(desk.others)
-    assert [await taken(desk.minutes), await taken(desk.minutes)] == [True, False]
-
-
 @pytest.mark.behaviour("log.owner-tokens")
 async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apart() -> None:
     """Also where they come at once; a request is taken while any are left, and counts none itself."""

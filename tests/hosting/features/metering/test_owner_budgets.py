@@ -14,7 +14,6 @@ import pytest
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
-from hosting.core.services import Services
 from hosting.errors import LogUnavailableError
 from hosting.features.metering.balance import BudgetBalance
 from hosting.features.metering.days import OwnerDays
@@ -26,7 +25,6 @@ from tests.support.spender import CALLS, Held, Spender, priced, spender
 
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
-DAY = Budget(tokens=9, per="owner/day")
 PRICES = {"small": Price(input="100000", output="200000.10")}
 """A call costs 5.000001."""
 NOON = 1_767_268_800.0
@@ -117,29 +115,6 @@ async def test_what_is_left_of_an_owners_day_is_read_before_it_is_used_up(tmp_pa
     assert before == of_bob == {"agent": "Joker", "budget": {**unused, "renews_at": "2026-01-02T00:00:00Z"}}
     assert after["budget"] == thread["budget"] == {**before["budget"], "used_tokens": 40, "left_tokens": 60}
     assert (as_guest["thread_id"], "budget" in as_guest) == ("t", False)
-
-
-@pytest.mark.behaviour("http.budget-answered")
-async def test_only_the_answer_of_an_owners_day_costs_a_call_of_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is left of a run or a thread is known to the process that ended it.
-
-    A day has three for its owner's first call of a model, too: it is asked, found to be new, and counted.
-    """
-    made: list[Services] = []
-    monkeypatch.setattr(
-        hosting.app, "Services", lambda *args, **named: made.append(Services(*args, **named)) or made[-1]
-    )
-    counts = []
-    for number, budget in enumerate((None, Budget(tokens=99), Budget(tokens=99, per="thread"), DAY)):
-        app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / f'{number}.sqlite'}"})
-        async with _processes(app) as (http,):
-            status, answer = await _ask(http, "0", "t")
-        assert (status, answer.get("budget", {}).get("used_tokens")) == (200, 40 if budget else None)
-        counts.append(made[-1].log.readiness.calls["Joker"].total())
-
-    assert [count - counts[0] for count in counts] == [0, 0, 0, 3 + 1]
 
 
 @pytest.mark.behaviour("http.budget-answered")

@@ -13,9 +13,7 @@ from agent_framework import AgentExecutor, Workflow, WorkflowBuilder
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Limit
-from hosting.errors import ConfigurationError
 from hosting.ports import Clocks
-from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
 from tests.support.owned_app import signed_in
 from tests.support.spender import CALLS, spender
@@ -104,12 +102,3 @@ async def test_a_limit_of_tokens_is_beside_a_budget_and_holds_for_workflows() ->
         ]
 
     assert answers == [(402, "budget_exceeded"), (429, "limit_exceeded")] * 2
-
-
-@pytest.mark.behaviour("http.token-limit")
-def test_an_agent_whose_model_calls_cannot_be_counted_is_refused_at_the_start() -> None:
-    """A limit that counted nothing would be none."""
-    with pytest.raises(ConfigurationError, match="has a limit of tokens, and its model calls cannot be counted"):
-        app_of(scripted_agent("Joker"), limit=LIMIT)
-    with pytest.raises(ConfigurationError, match="tokens_per_minute of a Limit is '-1'"):
-        Limit(tokens_per_minute=-1)

@@ -11,7 +11,7 @@ import pytest
 
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
+from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
 from hosting.http.verbs import FeedbackDay
@@ -211,24 +211,6 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
 
     assert [await stuck(other, minutes) for minutes in (0.9, 1.1)] == [[], [("not_taken_up", "r1")]]
     assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
-
-
-@pytest.mark.behaviour("overview.stuck")
-async def test_a_sign_of_life_is_another_text(processes: Processes, engine: ListedEngine) -> None:
-    """Also where its holder recorded nothing but that."""
-    one, other = processes
-    event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
-    await one.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=time.time() + HOUR)))
-    committed(engine, "t1")
-    other.log.clocks = Clocks(lambda: time.time() + 420)
-    first, same = (await survey(other)).stuck, (await survey(other)).stuck
-    await one.log.execute(ADDRESS, RecordSteps("elsewhere"))
-
-    alive = (await survey(other)).stuck
-
-    assert [one_of.seen for one_of in first] == [one_of.seen for one_of in same]
-    assert [(one_of.run_id, one_of.code) for one_of in alive] == [("r1", "silent")]
-    assert alive[0].seen != first[0].seen
 
 
 @pytest.mark.behaviour("service.promised")

@@ -25,7 +25,6 @@ from hosting.features.overview.log import (
     OverviewState,
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
-from hosting.features.search.feature import SearchFeature
 from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
@@ -151,27 +150,6 @@ async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: 
     both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]), NO_FEEDBACK)
     ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
     assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
-
-
-@pytest.mark.behaviour("overview.figures")
-async def test_a_run_that_was_open_at_a_look_is_counted_when_it_has_ended(app: App) -> None:
-    """With the time since its request; and the one that ended in between is not counted once more."""
-    one = app.processes[0]
-    one.agent.gate.clear()
-    first = await one.start(call("first"))
-    queued = await one.start(call("queued", waits=False))
-    one.agent.gate.set()
-    await one.runs.wait(first, one.engine, 5.0)
-    app.engine.changed["t1"] = iso(time.time())
-    while_open = await runs_of(app.overviews[0], app)
-    await one.deliver(queued.run_id)
-    app.engine.changed["t1"] = iso(time.time())
-
-    ((_, day),) = (await app.overviews[1].figures(AGENT, 30, Caller(app.engine))).days
-
-    assert (while_open, day.runs) == (1, 2)
-    assert sum(day.latencies.values()) == 2
-    assert day.seconds > day.longest_seconds > 0
 
 
 @pytest.mark.behaviour("overview.exact")
@@ -338,25 +316,3 @@ async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> No
         await sweep().run(engine)
 
     assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]
-
-
-@pytest.mark.behaviour("search.exact")
-async def test_the_timer_reads_the_words_of_what_changed_once_the_agent_was_searched(app: App) -> None:
-    """And keeps nothing before: a search that nobody uses costs nothing."""
-    process = app.processes[1]
-    search = SearchFeature(Cells(process.store, process.log), process.log, process.threads, process.stores)
-    sweep = OverviewSweep(app.overviews[1], lambda: [AGENT], Rotation(MemoryObjects(), "hub", "overview"), search)
-    cell = Address.of(f"{AGENT}.search", "t")
-    await app.turn("t", "hello")
-    await sweep.run(app.engine)
-    unsearched = await process.store.head(cell)
-    caller = Caller(app.engine)
-    found = await search.find("hello", {AGENT.lower(): await app.overviews[1].changed(AGENT, ALL, caller)}, ALL, caller)
-    await app.turn("t", "goodbye")
-    before = await process.store.head(cell)
-    await sweep.run(app.engine)
-    after = await process.store.head(cell)
-
-    assert unsearched is None
-    assert [thread.address.thread_id for thread in found.threads] == ["t"]
-    assert [b"goodbye" in head.payload for head in (before, after) if head is not None] == [False, True]

@@ -11,18 +11,17 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
+from hosting.app import Principal, PrincipalRequest
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.stores.memory import MemoryThreadStore
-from hosting.errors import ConfigurationError, IdentityUnavailableError
+from hosting.errors import IdentityUnavailableError
 from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
 from hosting.tools import current
-from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import FILE_ROUTES, OWNED_ROUTES, ROUTES, SHARED_ROUTES
 from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
-from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner
 
 FIGURES = "/api/agents/Clerk/figures"
 
@@ -135,18 +134,6 @@ async def test_one_id_is_another_thread_for_each_owner(owned: OwnedApp) -> None:
     assert ["I am ada" in text for text in shown] == [True, False]
     assert ["I am bob" in text for text in shown] == [False, True]
     assert sorted(await owned.stored()) == sorted(f"{owner(user)}!same" for user in ("ada", "bob"))
-
-
-@pytest.mark.behaviour("owners.by-construction")
-async def test_one_idempotency_key_is_another_run_for_each_owner(owned: OwnedApp) -> None:
-    """Without a thread's id it names a thread of the owner's, which a repeat finds."""
-    key = {"idempotency-key": "order-1"}
-    adas = [await owned.say("ada", "hi", None, headers=key) for _ in range(2)]
-    bobs = [await owned.say("bob", "hi", None, headers=key) for _ in range(2)]
-
-    assert adas[0]["run_id"] == adas[1]["run_id"] != bobs[0]["run_id"]
-    assert bobs[0]["run_id"] == bobs[1]["run_id"]
-    assert adas[0]["thread_id"] != bobs[0]["thread_id"]
 
 
 @pytest.mark.behaviour("owners.one-404")
@@ -263,16 +250,6 @@ async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: 
         "eve": {"approvals": [], "next_cursor": None},
     }
     assert runs == {"ada": 3, "bob": 1, "eve": 0}
-
-
-@pytest.mark.behaviour("owners.by-construction")
-def test_an_agents_name_leaves_room_for_the_owner() -> None:
-    """Of the engine's 100 characters; what fits without owners may be too long with them."""
-    agent = scripted_agent("a" * 45)
-
-    AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
-    with pytest.raises(ConfigurationError, match="leaves room for 44 beside the owner"):
-        AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"}, principal=signed_in)
 
 
 def called(person: Principal | None, thread_id: str = "t") -> tuple[str, dict[str, Any]]:

@@ -110,19 +110,6 @@ async def test_another_process_pauses_and_resumes_a_run_before_its_step_ends(sta
     assert (await stage.here.kinds()).count("claimed") == 1
 
 
-@pytest.mark.behaviour("runs.pause")
-async def test_two_processes_pause_and_resume_at_the_same_moment(stage: Stage) -> None:
-    """It is one pause and one end of it, whoever was first."""
-    run = await stage.at_work()
-    await asyncio.gather(*(stage.pause(run, there=there) for there in (False, True)))
-    await stage.paused(run)
-    await asyncio.gather(*(stage.resume(run, there=there) for there in (False, True)))
-    await stage.there.deliver(run.run_id)
-
-    kinds = await stage.here.kinds()
-    assert [kinds.count(kind) for kind in ("paused", "resumed", "completed")] == [1, 1, 1]
-
-
 @pytest.mark.behaviour("runs.pause-waits")
 async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_for_all_that_wait(stage: Stage) -> None:
     """The operations of those behind it are over too; one signal has all of them ended in their order."""
@@ -221,19 +208,3 @@ async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> 
 
     assert "paused" not in await stage.here.kinds()
     assert await stage.pause(run) == "pausing"
-
-
-@pytest.mark.behaviour("runs.pause")
-async def test_a_paused_run_is_interrupted_by_a_later_request_which_has_its_text(stage: Stage) -> None:
-    """It ends in its turn, and the later one is answered."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    later = await stage.there.start(call("instead", busy="interrupt"))
-    await stage.there.deliver(later.run_id)
-    ended = await stage.there.runs.wait(later, stage.engine, GUARD_SECONDS)
-    first = await stage.there.end_of(run.run_id)
-
-    assert ended.end is not None
-    assert first is not None
-    assert getattr(first, "code", "") == "run_superseded"

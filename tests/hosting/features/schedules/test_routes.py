@@ -57,19 +57,6 @@ async def test_a_schedule_is_made_listed_read_paused_resumed_and_deleted(desk: D
     assert desk.host.entities.clocks == {}
 
 
-@pytest.mark.behaviour("schedules.made-once")
-async def test_a_repeated_request_finds_its_schedule(desk: Desk) -> None:
-    """By its key: 200 and the same; another request with that key is refused."""
-    headers = {"idempotency-key": "daily"}
-    first = await desk.http.post(PLACE, json=DAILY, headers=headers)
-    again = await desk.http.post(PLACE, json=DAILY, headers=headers)
-    other = await desk.http.post(PLACE, json={**DAILY, "message": "Something else"}, headers=headers)
-
-    assert (first.status_code, again.status_code) == (201, 200)
-    assert first.json() == again.json()
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
 @pytest.mark.parametrize(
     ("changed", "status", "code"),
     [

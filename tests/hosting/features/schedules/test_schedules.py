@@ -258,26 +258,6 @@ async def test_a_clock_that_was_ahead_for_a_minute_silences_no_tick(
     assert (last.tick, last.run_id is not None) == (NEXT, True)
 
 
-@pytest.mark.behaviour("schedules.clock-ahead")
-async def test_a_tick_that_a_clock_ahead_began_is_not_begun_again_when_its_time_comes(one: Scheduling) -> None:
-    """Nor any of those that it began meanwhile; the tick that came while the clock was ahead has its run."""
-    name = await one.made()
-    for hour in (25, 26, 27):
-        one.time.now = NEXT + hour * 3600
-        await one.wake(name)
-    one.time.now = NEXT + 10
-    ticks = list[float | None]()
-    for _ in range(28):
-        wakes_at = await one.wake(name)
-        assert wakes_at is not None
-        ticks.append((await one.stored(name)).last.tick)  # type: ignore[union-attr]
-        one.time.now = wakes_at
-
-    shown = [tick for tick, before in zip(ticks, [None, *ticks], strict=False) if tick != before]
-    assert shown == [NEXT + hour * 3600 for hour in (*range(25), *range(28, 31))]
-    assert len(await one.runs()) == 3 + len(shown)
-
-
 @pytest.mark.behaviour("schedules.times")
 async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None:
     """However often it is read or woken until its time comes again."""

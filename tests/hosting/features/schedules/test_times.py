@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from hosting.errors import InvalidFieldError
-from hosting.features.schedules.times import LATE_SECONDS, Due, Missed, Times, due, read_times
+from hosting.features.schedules.times import Times, read_times
 
 BERLIN = "Europe/Berlin"
 
@@ -64,25 +64,6 @@ def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, 
         ahead = times.after(moment)
         assert ahead is not None
         assert ahead == min((one for one in followed if one > moment), default=ahead)
-
-
-@pytest.mark.parametrize(
-    ("policy", "late_seconds", "expected"),
-    [
-        ("run_once", 0, "runs"),
-        ("run_once", 5 * 86_400, "runs"),
-        ("skip", LATE_SECONDS, "runs"),
-        ("skip", LATE_SECONDS + 1, "is missed"),
-    ],
-)
-def test_a_tick_that_was_missed_runs_once_or_never(policy: Missed, late_seconds: float, expected: str) -> None:
-    """As the schedule says; one that is late by what it takes to replace a process was not missed."""
-    tick = at("2026-11-26T09:00")
-    now = tick + late_seconds
-
-    found = due(Times(at=tick), tick - 1, now, policy)
-
-    assert found == (Due(tick, None, None) if expected == "runs" else Due(None, tick, None))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from hosting.app import AgentFunctionApp, SearchHit, ThreadPlace
 from hosting.errors import ConfigurationError
 from hosting.features.search.feature import SearchFeature
-from tests.support.ai_search_server import AiSearchServer
 from tests.support.owned_app import THREADS, OwnedApp, owner
 from tests.support.simple_engine import SimpleEngine
 
@@ -96,41 +95,6 @@ async def test_an_erasure_is_not_done_before_the_engine_has_forgotten_the_owner(
     assert (refused.status_code, refused.json()["code"], owed) == (503, "search_unavailable", 1)
     assert (erased.status_code, left) == (200, 0)
     assert {place.owner for place, _ in engine.texts} == {owner("bob")}
-
-
-@pytest.mark.behaviour("search.engine-forgotten")
-async def test_texts_that_the_service_does_not_find_yet_go_too() -> None:
-    """Azure AI Search is some seconds behind: what was uploaded just now is deleted by its key."""
-    server = AiSearchServer()
-    engine = server.engine()
-    app = OwnedApp(search=engine)
-    async with app.http:
-        await app.say("ada", "nothing much", "first")
-        await search(app, "much")
-        server.lag(lags=True)
-        await app.say("ada", "CANARY77AA", "t")
-        while not any("CANARY77AA" in text for text in server.texts):
-            await search(app, "canary77aa")
-        unseen = shown(await search(app, "canary77aa"))
-        await app.ask("ada", "DELETE", f"{THREADS}/t")
-        await app.stored()
-        left = [text for text in server.texts if "CANARY77AA" in text or text.endswith("\nt")]
-    await engine.close()
-    server.stop()
-
-    assert (unseen, left) == ([], [])
-
-
-@pytest.mark.behaviour("search.free")
-async def test_an_engine_gets_nothing_of_who_does_not_search() -> None:
-    """No turn calls it, and no list."""
-    app = OwnedApp(search=SimpleEngine())
-    async with app.http:
-        await app.say("ada", "hello")
-        await app.ask("ada", "GET", f"{THREADS}?sort=changed")
-        await app.stored()
-
-    assert engine_of(app).calls == []
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,6 @@ async def test_each_engine_finds_the_same_words_and_phrases(owned: OwnedApp, sea
 
 
 @pytest.mark.behaviour("search.engines")
-async def test_each_engine_keeps_owners_apart(owned: OwnedApp) -> None:
-    """Also where both ask for the same word."""
-    assert (await found(owned, "invoice", "bob"), await found(owned, "invoice")) == (["bobs"], ["one"])
-
-
-@pytest.mark.behaviour("search.engines")
 async def test_each_engine_says_where_a_thread_has_the_words(owned: OwnedApp) -> None:
     """As the thread has them now."""
     answer = await owned.ask("ada", "GET", f"{THREADS}?search=%22INVOICE%20OF%22")

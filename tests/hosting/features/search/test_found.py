@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hosting.features.search.index import WordIndex, cell_of
+from hosting.features.search.index import WordIndex
 from hosting.features.search.search import ThreadSearch
 from hosting.http.verbs import ChangedThreads, FoundWords, ThreadChange, ThreadQuery
 from hosting.names import Address
 from hosting.principal import Caller
-from tests.support.mortal import AGENT, ORIGIN, Life, MortalProcess, World
+from tests.support.mortal import AGENT, Life, MortalProcess, World
 
 SEEN = 1000.0
 
@@ -61,25 +61,6 @@ class Searcher:
 def ids(found: FoundWords) -> list[str]:
     """Return the ids of the threads."""
     return [thread.address.thread_id for thread in found.threads]
-
-
-@pytest.mark.behaviour("search.forgotten")
-@pytest.mark.parametrize("state", ["deleting", "reset"])
-async def test_what_another_process_remembers_of_a_forgotten_thread_is_in_no_answer(world: World, state: str) -> None:
-    """From the event that says so on, before anything was removed."""
-    await world.process().say("hello")
-    searcher = Searcher(world.process())
-    before = await searcher.find("hello", origin="1")
-    threads = world.process().services.threads
-    await (
-        threads.delete(ORIGIN, searcher.process.engine, 0.0)
-        if state == "deleting"
-        else threads.reset(ORIGIN, searcher.process.engine)
-    )
-    after = await searcher.find("hello", origin="1")
-
-    assert await world.log().head(cell_of(ORIGIN).address) is not None
-    assert (ids(before), ids(after)) == (["origin"], [])
 
 
 @pytest.mark.behaviour("search.exact")

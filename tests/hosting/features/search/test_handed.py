@@ -172,30 +172,6 @@ async def test_a_thread_that_is_forgotten_while_it_is_handed_over_leaves_nothing
     assert calls > 5
 
 
-@pytest.mark.behaviour("search.engine-exact")
-async def test_two_processes_that_hand_a_thread_over_at_once_agree(scene: Scene) -> None:
-    """The one that comes second waits for a later search, or finds it done."""
-    whole = scene.again()
-    await whole.process().update()
-    calls, reached = 0, True
-    while reached:
-        calls += 1
-        other, done = scene.again(), list[bool]()
-
-        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
-            await other.process().update()
-            done.append(True)
-
-        await other.process(Interrupted(calls, meanwhile)).update()
-        reached = bool(done)
-        assert other.engine.texts == whole.engine.texts, calls
-        words = await other.process().update()
-        assert words is not None
-        assert words.extent.mark == "m", calls
-
-    assert calls > 8
-
-
 @pytest.mark.behaviour("search.engine-forgotten")
 async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
     scene: Scene, caplog: pytest.LogCaptureFixture
@@ -217,34 +193,6 @@ async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
     assert (scene.engine.texts, await scene.owed(), await process.feature.owed()) == ({}, ([], False), 0)
     assert "has not removed thread origin of agent joker" in caplog.text
     assert "secret text" not in caplog.text
-
-
-@pytest.mark.behaviour("search.engine-forgotten")
-async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None:
-    """After a pause, until the engine is back."""
-    await scene.process().update()
-    scene.engine.is_away = True
-    process = scene.process()
-    process.handed._pauses = (0.0,)
-    await process.process.delete(ORIGIN)
-    scene.engine.is_away = False
-    assert process.handed._payer is not None
-    await process.handed._payer
-
-    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
-
-
-@pytest.mark.behaviour("search.engine-forgotten")
-async def test_an_app_that_has_its_engine_no_more_keeps_what_that_owes(scene: Scene) -> None:
-    """So that it goes when the app has the engine again."""
-    await scene.process().update()
-    without = Handing(scene.world, None)
-    await without.process.delete(ORIGIN)
-    owed = await scene.owed()
-    await scene.process().upkeep()
-
-    assert (owed, without.feature.upkeep(), await without.feature.owed()) == (([ORIGIN], True), (), None)
-    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
 
 
 @pytest.mark.behaviour("search.engine-exact")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -231,17 +230,3 @@ async def test_a_reset_and_a_deletion_forget_what_was_put_in(owned: OwnedApp) ->
     assert (repeated.status_code, repeated.json()["code"]) == (410, "thread_deleted")
     assert anew.status_code == 201
     assert [said(entry)[1] for entry in await entries(owned)] == [["anew"]]
-
-
-@pytest.mark.behaviour("thread.put")
-async def test_pictures_are_put_in_and_kept_beside_the_document(owned: OwnedApp) -> None:
-    """As those of a run."""
-    picture = base64.b64encode(bytes(range(256)) * 200).decode()
-    content = {"$type": "data", "uri": f"data:image/png;base64,{picture}", "mediaType": "image/png"}
-
-    answer = await put(owned, [{"contents": [content]}, {"role": "assistant", "message": "A map."}])
-    (stored,) = (await owned.stored()).values()
-
-    assert answer.status_code == 201, answer.text
-    assert picture not in str(stored)
-    assert picture in (await owned.ask("ada", "GET", f"{THREADS}/t/export")).text

@@ -185,23 +185,6 @@ async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes
 
 
 @pytest.mark.behaviour("thread.state")
-async def test_a_fork_and_an_export_have_the_written_state(owned: OwnedApp) -> None:
-    """A fork that ends earlier has the state of then."""
-    run_id = (await owned.ask("ada", "GET", f"{THREADS}/t/runs")).json()["runs"][0]["run_id"]
-    await patch(owned, {"notes": {"text": "kept"}})
-    await owned.say("ada", "two")
-    whole = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "whole"})).status_code
-    early = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "early", "at": run_id})).status_code
-
-    export = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).text
-
-    assert (whole, early) == (201, 201)
-    assert (await state(owned, place=f"{THREADS}/whole/state"))["state"] == {"notes": {"runs": 2, "text": "kept"}}
-    assert (await state(owned, place=f"{THREADS}/early/state"))["state"] == {"notes": {"runs": 1, "text": "kept"}}
-    assert "kept" in export
-
-
-@pytest.mark.behaviour("thread.state")
 @pytest.mark.behaviour("thread.rewound")
 async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_it(owned: OwnedApp) -> None:
     """And what was written after it goes with it."""

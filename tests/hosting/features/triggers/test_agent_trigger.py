@@ -32,7 +32,6 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.deliveries import Out, blob, bus_batch, bus_message, documents, grid_event, hub_events, queued, tick
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
-from tests.support.receiver import WEBHOOKS
 
 GUARD_SECONDS = 5.0
 Trigger = Callable[[Any], Any]
@@ -349,23 +348,6 @@ async def test_a_poison_message_does_not_stop_the_others() -> None:
         await Function(clock).get(tick("2026-11-29T10:00:00"))
 
 
-@pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_without_a_wait_is_done_once_its_run_is_accepted() -> None:
-    """Also of a run that fails: its end is notified."""
-    function = Function(
-        makes=lambda message: AgentRequest(thread_id="t1"),
-        app={"environ": WEBHOOKS},
-        wait=False,
-        webhook="https://hooks.example/ends",
-    )
-
-    await function.get(queued("fail"))
-    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
-
-    runs = (await function.http.get("/api/agents/Joker/threads/t1/runs")).json()["runs"]
-    assert [run["status"] for run in runs] == ["failed"]
-
-
 class Pauses:
     """Lets a trigger's pauses pass at once, does what a test has to be done in each, and notes them."""
 
@@ -586,19 +568,6 @@ def test_what_can_begin_no_run_is_refused_at_start_up(options: dict[str, Any], s
     """By a sentence that says how to mend it."""
     with pytest.raises((ConfigurationError), match=sentence):
         Function(**options)
-
-
-@pytest.mark.behaviour("triggers.refused")
-def test_a_function_without_the_triggers_parameter_is_refused() -> None:
-    """Its message could not be made."""
-    app = app_of(scripted_agent("Joker"))
-
-    @app.agent_trigger("Joker")
-    @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
-    def inbox() -> None: ...
-
-    with pytest.raises(ConfigurationError, match="'message'"):
-        DirectHost(app)
 
 
 @pytest.mark.behaviour("triggers.decorator")

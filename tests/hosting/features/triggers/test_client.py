@@ -12,13 +12,12 @@ from typing import Any, Never
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor
+from agent_framework import Agent, WorkflowContext, executor
 
 from hosting.app import AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
     HostingError,
-    IdempotencyKeyReusedError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
     InvalidThreadIdError,
@@ -104,20 +103,6 @@ async def test_a_run_that_is_not_waited_for_is_accepted_and_ends() -> None:
 
 
 @pytest.mark.behaviour("triggers.client")
-async def test_one_key_begins_one_run() -> None:
-    """And is refused for another message."""
-    inbox = Inbox()
-
-    first = await inbox.run("hello", key="delivery-1", wait=True)
-    second = await inbox.run("hello", key="delivery-1", wait=True)
-
-    assert (first.replayed, second.replayed, second.run_id) == (False, True, first.run_id)
-    assert second.response == first.response
-    with pytest.raises(IdempotencyKeyReusedError):
-        await inbox.run("goodbye", key="delivery-1")
-
-
-@pytest.mark.behaviour("triggers.client")
 async def test_a_function_follows_a_run() -> None:
     """It gets the events that a reader of the stream gets."""
     inbox = Inbox()
@@ -170,16 +155,6 @@ async def test_the_limits_of_an_owner_hold() -> None:
     again = await inbox.run("hello", owner=ANNA, key="one", wait=True)
 
     assert again.run_id == first.run_id
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_a_workflow_takes_its_input() -> None:
-    """Any JSON value, by its start executor."""
-    inbox = Inbox(workflow=WorkflowBuilder(start_executor=double, name="doubler").build())
-
-    run = await inbox.run([1, 2], "doubler", wait=True)
-
-    assert run.value == [2, 4]
 
 
 @pytest.mark.behaviour("triggers.client")

@@ -93,22 +93,6 @@ async def test_of_a_thread_that_does_not_begin_nothing_is_left() -> None:
         assert await names_of(disk.process(), FORK) == []
 
 
-@pytest.mark.behaviour("uploads.carried")
-async def test_a_file_that_goes_meanwhile_goes_along_no_more() -> None:
-    """Alone, or with its thread; those that are there have their bytes."""
-    disk = await disk_of_origin()
-    uploads = disk.process()
-    await uploads.carrying.begin(ORIGIN, FORK, SOURCE.text, None)
-    await uploads._log.execute(FORK.address, ForkThread(0.0, "{}", SOURCE, "", 0))
-    gone = [file for file in await uploads.files(ORIGIN) if file.name == "other"]
-    await uploads.delete(ORIGIN, gone[0].id)
-    await uploads.carrying.finish(FORK, SOURCE.text, NO_CLIENT)
-
-    assert await names_of(uploads, FORK) == ["a1", "a2"]
-    await disk.kept_up()
-    assert await disk.faults(ORIGIN, FORK) == []
-
-
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
     """One process of the app, whose administrator is `root`."""

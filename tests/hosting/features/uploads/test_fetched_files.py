@@ -200,16 +200,3 @@ async def test_an_address_that_stays_silent_is_given_up(site: Site, monkeypatch:
     monkeypatch.setattr(fetching, "_IDLE_SECONDS", 0.05)
     with pytest.raises(FileNotFetchedError, match="too long"):
         await read(Fetching("127.0.0.1", 4000), site.url("/stops"))
-
-
-@pytest.mark.behaviour("uploads.fetched")
-async def test_a_name_that_nobody_knows_and_a_closed_door_are_said() -> None:
-    """Without words of the system."""
-
-    def unknown(*arguments: Any, **options: Any) -> list[Any]:
-        raise socket.gaierror("a secret of the resolver")
-
-    with pytest.raises(FileNotFetchedError, match="a host that nobody knows"):
-        await read(Fetching("*", 4000, lookup=unknown), "https://files.example/a")
-    with pytest.raises(FileNotFetchedError, match="could not be reached"):
-        await read(Fetching("127.0.0.1", 4000), "http://127.0.0.1:9/a")

@@ -94,30 +94,6 @@ async def test_a_completion_that_is_not_the_file_is_refused(owned: OwnedApp) -> 
     assert taken.status_code == 201
 
 
-async def test_an_upload_takes_no_more_than_it_said(owned: OwnedApp) -> None:
-    """A part that is larger than the file is stopped, and many parts at twice its size."""
-    url = await begun(owned, 10)
-    larger = await owned.ask("ada", "POST", f"{url}/parts", content=b"x" * 11)
-    parts = [(await owned.ask("ada", "POST", f"{url}/parts", content=b"y" * 10)).status_code for _ in range(3)]
-
-    assert (larger.status_code, larger.json()["code"]) == (413, "file_too_large")
-    assert parts == [201, 201, 409]
-    assert len((await stored_names(owned.app))["uploads"]) == 2
-
-
-async def test_an_upload_that_is_given_up_leaves_nothing(owned: OwnedApp) -> None:
-    """Its bytes are gone at once, and its place with the next upkeep."""
-    url = await begun(owned)
-    await sent(owned, url, FIRST)
-    given_up = await owned.ask("ada", "POST", f"{url}/cancel")
-    left = await stored_names(owned.app)
-    late = await owned.ask("ada", "POST", f"{url}/parts", content=LAST)
-
-    assert given_up.json()["name"] == "big.txt"
-    assert "uploads" not in left
-    assert (late.status_code, late.json()["code"]) == (404, "unknown_upload")
-
-
 async def test_an_upload_that_nobody_completes_expires(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """The upkeep removes it, and gives its bytes back."""
     url = await begun(owned)

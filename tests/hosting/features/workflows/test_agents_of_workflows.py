@@ -245,23 +245,6 @@ async def calling(text: str) -> list[str]:
     return [await louder(text)]
 
 
-@workflow(name="Reading")
-async def reading(messages: list[Message]) -> str:
-    """Answer all that is given."""
-    return " | ".join(message.text for message in messages)
-
-
-@pytest.mark.behaviour("workflows.as-agent")
-async def test_a_function_that_is_an_agent_gets_its_message_alone() -> None:
-    """As it does plain; as a workflow it gets the conversation."""
-    async with served(app_of(reading.build().as_agent("Reader"), workflow=reading)) as (_, http):
-        agents = [(await run(http, text, name="Reader"))["response"] for text in ("a", "b")]
-        url, body = "/api/workflows/Reading/run", {"thread_id": "t"}
-        flows = [(await http.post(url, json={**body, "message": text})).json()["response"] for text in ("a", "b")]
-
-    assert (agents, flows) == (["a", "b"], ["a", "a | a | b"])
-
-
 class Reminding(ContextProvider):
     """A provider."""
 

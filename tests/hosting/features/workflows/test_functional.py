@@ -256,24 +256,6 @@ async def slow() -> str:
     return "never"
 
 
-@pytest.mark.behaviour("workflows.cut-off-steps")
-async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
-    """By a time limit of the function's, in each attempt; what follows is none of the step's."""
-    DONE.clear()
-
-    async def body() -> str:
-        try:
-            await asyncio.wait_for(slow(), 0.5)  # time enough for the step to begin on a busy machine
-        except TimeoutError:
-            with pytest.raises(LookupError):
-                _ = current().call_key
-        return await upper("late")
-
-    end = await run_twice(failing_once(body))
-
-    assert (end["response"], DONE) == ("LATE", ["slow", "upper late"])
-
-
 class Unknown:
     """A class that no checkpoint may have: it is neither plain nor declared."""
 

@@ -81,17 +81,6 @@ async def test_runs_of_a_given_graph_do_not_meet() -> None:
 
 
 @pytest.mark.behaviour("workflows.given-graph")
-async def test_a_graph_that_the_app_s_code_has_run_is_given_as_another() -> None:
-    """On an event loop that is still open: its executors keep it."""
-    given = letters()
-    assert (await given.run("plain")).get_outputs() == ["plain 1"]
-    async with served(app_of(workflow=given)) as (_, http):
-        answer = (await http.post("/api/workflows/Letters/run", json={"message": "hosted"})).json()
-
-    assert answer.get("response") == "hosted 2"
-
-
-@pytest.mark.behaviour("workflows.given-graph")
 @pytest.mark.parametrize("build", FLOWS)
 async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) -> None:
     """Whatever it is made of."""

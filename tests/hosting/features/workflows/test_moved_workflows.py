@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.support.made_app import app_of, served
-from tests.support.moved_graphs import letters, moderated, triage
+from tests.support.moved_graphs import letters, triage
 
 pytestmark = pytest.mark.behaviour("workflows.upstream")
 
@@ -43,26 +43,3 @@ async def test_conditions_lead_from_an_agents_finding(graph: Any, letter: str, o
 
     assert (first["runtimeStatus"], first["output"]) == ("Completed", [output])
     assert (second["runtimeStatus"], second["output"]) == ("Completed", ["spam: again"])
-
-
-async def after_answer(http: httpx.AsyncClient, name: str, waits: dict[str, Any], url: str) -> dict[str, Any]:
-    """Answer, and return how the instance stands once the run that goes on has ended."""
-    answer = await http.post(url, json={"approved": True, "notes": "fine"})
-    assert answer.status_code == 200, answer.text
-    runs = f"/api/workflows/{name}/threads/{waits['instanceId']}/runs"
-    newest = (await http.get(runs)).json()["runs"][0]
-    await http.get(f"{runs}/{newest['run_id']}/events")
-    return dict((await http.get(f"/api/workflow/{name}/status/{waits['instanceId']}")).json())
-
-
-async def test_a_person_decides_on_what_an_agent_found() -> None:
-    """Sample 12: the question stands in the status, and its answer goes to the URL that stands there."""
-    async with served(app_of(workflow=moderated())) as (_, http):
-        body = {"title": "Tea", "text": 'say {"is_spam": false, "reason": "calm"}'}
-        waits = await ended(http, "Moderated", body)
-        (question,) = waits["pendingHumanInputRequests"]
-        end = await after_answer(http, "Moderated", waits, question["respondUrl"])
-
-    assert waits["runtimeStatus"] == "Running"
-    assert question["requestData"] == {"title": "Tea", "finding": {"is_spam": False, "reason": "calm"}}
-    assert (end["runtimeStatus"], end["output"]) == ("Completed", ["Tea published: fine"])

@@ -1,22 +1,16 @@
 """Workflows that ask a person: what waits, how it is answered, and how the run goes on."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
 from agent_framework import (
     AgentExecutor,
-    Executor,
     FunctionTool,
     Workflow,
     WorkflowBuilder,
-    WorkflowContext,
     WorkflowExecutor,
-    handler,
-    response_handler,
 )
 
 from tests.support.clerk import clerk
@@ -179,33 +173,3 @@ async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_ca
 
     assert (waiting["kind"], waiting["tool"], waiting["arguments"]) == ("client_tool", "where", {"n": "5"})
     assert result in answer.json()["response"], answer.text
-
-
-@dataclass
-class Odd:
-    """What no request can bring."""
-
-    event: asyncio.Event
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_an_answer_that_no_request_can_bring_fails_the_run() -> None:
-    """With what to do instead."""
-
-    class Asker(Executor):
-        @handler
-        async def ask(self, text: str, ctx: WorkflowContext) -> None:
-            await ctx.request_info(text, Odd)
-
-        @response_handler
-        async def judge(self, text: str, odd: Odd, ctx: WorkflowContext) -> None:
-            pass
-
-    def flow() -> Workflow:
-        return WorkflowBuilder(name="Asking", start_executor=Asker("asker")).build()
-
-    async with served(app_of(workflow=flow)) as (_, http):
-        answer = await http.post("/api/workflows/Asking/run", json={"message": "tea"})
-
-    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
-    assert "Executor 'asker' asks for a Odd, which a request cannot carry." in answer.json()["detail"]

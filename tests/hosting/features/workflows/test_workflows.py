@@ -287,30 +287,6 @@ async def test_executors_that_begin_end_and_fail_are_in_the_stream(http: httpx.A
     assert "secret" not in bad.text + json.dumps(steps)
 
 
-@pytest.mark.behaviour("workflows.at-work")
-async def test_an_executor_at_work_is_in_the_timeline_until_its_run_ends(http: httpx.AsyncClient) -> None:
-    """Also where nobody streams; whoever follows the run later is told of it."""
-    begun = await run(http, "Text", message="wait", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-
-    async def executors() -> list[Any]:
-        steps = (await http.get(f"{url}/timeline")).json()["steps"]
-        return [(step["executor"], step["ended_at"]) for step in steps if step["kind"] == "executor"]
-
-    stream = asyncio.ensure_future(http.get(f"{url}/events"))
-    found: list[Any] = []
-    while not found:
-        found = await asyncio.wait_for(executors(), GUARD_SECONDS)
-        await asyncio.sleep(0.01)  # a request that finds all in memory never lets the run go on
-    await http.post(f"{url}/cancel")
-    frames = told((await asyncio.wait_for(stream, GUARD_SECONDS)).text)
-
-    assert found == [("upper", None)]
-    assert frames == [("executor_invoked", "upper")]
-    ((name, ended_at),) = await executors()
-    assert (name, ended_at is None) == ("upper", False)
-
-
 class Silent(Executor):
     """Takes what no request can bring."""
 

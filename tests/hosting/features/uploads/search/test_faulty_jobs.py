@@ -10,7 +10,6 @@ import pytest
 from agent_framework import Embedding, GeneratedEmbeddings
 
 from hosting.features.uploads.records import FileIndex
-from hosting.features.uploads.search.index.contract import ChunkQuery
 from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.provider import FileSearch
 from tests.support.hashed_words import HashedWords
@@ -114,61 +113,3 @@ async def test_a_client_that_answers_by_two_models_in_turn_is_asked_a_bounded_nu
     assert len(embeddings.asked) == 2 * (MOST_RESTARTS + 1)
     assert 900 < app.now - began < 1000
     assert await app.left("file-search", "file-index") == []
-
-
-@pytest.mark.behaviour("file-search.ended")
-async def test_no_call_of_the_client_has_more_tokens_than_models_take() -> None:
-    """Of chunks of thousands of tokens a call has fewer: OpenAI refuses one of more than 300,000."""
-    app = SearchedFiles()
-    embeddings = HashedWords()
-    process = begun(app, embeddings, chunk_tokens=6000)
-    file = await process.upload(" ".join(f"subject{number}" for number in range(100_000)))
-
-    await ended(process)
-
-    [index] = await indexes(process, file.id)
-    assert index.state == "ready"
-    assert index.embedded == index.chunks == sum(map(len, embeddings.asked)) > 40
-    assert max(map(len, embeddings.asked)) * 6000 <= 200_000
-
-
-class BrokenIndex:
-    """An index of the app's own that raises whatever it likes, while it is broken."""
-
-    def __init__(self) -> None:
-        self.is_broken, self.added = True, list[str]()
-
-    async def add(self, space: Any, file_id: str, chunks: Any) -> None:
-        """Add a file, or fail."""
-        if self.is_broken:
-            raise KeyError("no such shelf")
-        self.added.append(file_id)
-
-    async def remove(self, space: Any, file_id: str) -> int:
-        """Remove nothing."""
-        return 0
-
-    async def search(self, spaces: Any, query: ChunkQuery) -> Sequence[Any]:
-        """Find nothing."""
-        return []
-
-
-@pytest.mark.behaviour("file-search.ended")
-async def test_an_index_that_raises_ends_the_job_and_is_used_again_when_it_works() -> None:
-    """The file says why it is not ready, and goes on from its batches while the index may still recover."""
-    for recovers in (True, False):
-        app = SearchedFiles()
-        embeddings, shelf = HashedWords(), BrokenIndex()
-        process = begun(app, embeddings, index=shelf)
-        file = await process.upload("One tea, please.")
-        [instance] = app.engine.waiting
-        for _ in range(4):
-            await process.take(instance)
-        shelf.is_broken = not recovers
-        await ended(process)
-
-        [index] = await indexes(process, file.id)
-        assert len(embeddings.asked) == 1
-        assert (index.state, index.code) == (("ready", "") if recovers else ("failed", "not_indexed"))
-        assert shelf.added == ([file.id] if recovers else [])
-        assert await app.left("file-search") == []

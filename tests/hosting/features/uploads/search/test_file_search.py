@@ -210,16 +210,3 @@ async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(
     assert first["response"] == f"{NOTHING} No passage fits. 1 file is still being read and was not searched."
     assert cited(second) == ["prices.md"]
     assert [TEA.strip()] in [[text.strip() for text in texts] for texts in newer.asked]
-
-
-@pytest.mark.behaviour("file-search.retried")
-async def test_a_search_without_its_client_of_embeddings_says_so_and_fails_no_run() -> None:
-    """The agent answers without the files."""
-    embeddings = HashedWords()
-    async with library(searcher(FileSearch(embeddings=embeddings))) as app:
-        await app.upload("ann", TEA)
-        embeddings.is_away = True
-        answer = await app.say("ann", "search oolong")
-
-    sentence = "The search is not available now. Say so, and answer without the files."
-    assert answer["response"] == f"{NOTHING} {sentence}"

@@ -189,20 +189,3 @@ async def test_a_file_without_text_has_failed_with_a_code_and_a_sentence() -> No
     assert (index.state, index.code) == ("failed", "file_has_no_text")
     assert index.error.startswith("The file has no text.")
     assert app.embeddings.asked == []
-
-
-@pytest.mark.behaviour("file-search.models")
-async def test_vectors_of_two_models_are_never_in_one_file() -> None:
-    """Where another model answers in the middle, the file begins anew with its first batch."""
-    app = App()
-    process = app.begun()
-    file = await process.upload(LONG)
-    [instance] = app.engine.waiting
-    await process.take(instance)
-    await process.take(instance)
-    app.embeddings.answering = "hashed-words-2"
-    await process.work()
-
-    index = await index_of(process, file)
-    assert (index.state, index.model, index.embedded) == ("ready", "hashed-words-2", index.chunks)
-    assert sum(len(texts) for texts in app.embeddings.asked) == index.chunks + 2 * BATCH

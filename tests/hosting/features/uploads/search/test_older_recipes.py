@@ -10,7 +10,7 @@ import pytest
 from hosting.features.uploads.records import UploadedFile
 from hosting.features.uploads.search.index.contract import ChunkQuery
 from hosting.features.uploads.search.job_steps import TIDY_SECONDS
-from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
+from hosting.features.uploads.search.jobs import BATCH
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
 from tests.support.hashed_words import HashedWords
@@ -84,26 +84,6 @@ async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_the
     assert await vectors_of(process, file, recipe, "newer", 64) == chunks
     assert len(app.older.asked) == asked
     assert await app.left("file-search") == []
-
-
-@pytest.mark.behaviour("file-search.replaced")
-async def test_a_process_that_does_not_know_the_newer_recipe_takes_nothing_away() -> None:
-    """It leaves the step to another one, and gives it up in the end."""
-    app = App()
-    file, older = await changed(app)
-    [instance] = app.engine.waiting
-    while app.engine.waiting[instance].get("do") != "tidy":
-        await app.after().take(instance)
-    process = app.before()
-    pauses = [await process.take(instance) for _ in range(3)]
-    known = await recipes_of(process, file)
-    for _ in range(MOST_TRIES - 2):
-        await process.take(instance)
-
-    assert pauses == [15.0, 30.0, 60.0]
-    assert older in known
-    assert await recipes_of(process, file) == known
-    assert app.engine.waiting == {}
 
 
 @pytest.mark.slow

@@ -31,22 +31,6 @@ def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
         assert PARAGRAPHS[chunk.place.end : chunk.place.end + 3].isspace()
 
 
-def test_a_long_paragraph_is_cut_behind_a_sentence() -> None:
-    """There is no better place."""
-    chunks = list(chunked([TextPiece(SENTENCE * 200)], 200, 100))
-
-    assert all(chunk.text.startswith("The") and chunk.text.endswith("nothing.") for chunk in chunks)
-
-
-def test_a_text_without_blanks_is_cut_all_the_same() -> None:
-    """Within a word, by at most so many tokens; a sentence of Chinese behind its end."""
-    letters = list(chunked([TextPiece("x" * 50_000)], 100, 0))
-    chinese = list(chunked([TextPiece("今天天气很好。" * 500)], 100, 0))
-
-    assert "".join(chunk.text for chunk in letters) == "x" * 50_000
-    assert {chunk.text[-1] for chunk in chinese} == {"。"}
-
-
 def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
     """And a page's end is the best place to cut."""
     pages = [TextPiece(SENTENCE * 7 + "\n\n", number, f"Part {number}") for number in (1, 2, 3)]

@@ -36,11 +36,6 @@ def test_tokens_are_estimated_within_a_quarter(text: str, tokens: int) -> None:
     assert abs(estimated(text) - tokens) <= MOST_WRONG * tokens
 
 
-def test_a_text_without_letters_has_no_tokens() -> None:
-    """And each other one has at least one."""
-    assert [estimated(text) for text in ("", " \n", ".", "a")] == [0, 0, 1, 1]
-
-
 def test_a_missing_package_is_named() -> None:
     """With the file that has its line."""
     with pytest.raises(ConfigurationError, match=r"needs lxml\. Add the lines of requirements-file-search\.txt"):
