@@ -28,7 +28,6 @@ async def paused(process: Process, *calls: str) -> list[str]:
 
 
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
-    """Decide on one of them."""
     decision = Decision(id=approval_id, approved=approved)
     return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller, waits=waits))
 
@@ -48,7 +47,6 @@ async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes
 
 @pytest.mark.behaviour("service.approvals")
 async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(process: Process) -> None:
-    """Its decision stands, and so does the run that it began."""
     (approval,) = await paused(process, "c1")
     process.engine.is_away = True
     with pytest.raises(EngineUnavailableError):

@@ -37,7 +37,6 @@ async def reserve(item: str) -> str:
 @idempotent
 @tool
 async def ship(n: str) -> str:
-    """Ask where to."""
     shelf = await current().step("reserve", reserve, n)
     NOTES.append(f"ship {n}")
     address = await current().ask(f"Where does {n} go?")
@@ -47,7 +46,6 @@ async def ship(n: str) -> str:
 @idempotent
 @tool
 async def deliver(n: str) -> str:
-    """Ask twice, and let nothing pass."""
     try:
         address = await current().ask("Which address?", schema=Address)
         hour = await current().ask(f"When at {address.street}?", schema={"type": "integer", "minimum": 8})
@@ -58,14 +56,12 @@ async def deliver(n: str) -> str:
 
 @tool
 async def careless(n: str) -> str:
-    """Ask, and may not."""
     return str(await current().ask("Really?"))
 
 
 @idempotent
 @tool
 def blocking(n: str) -> str:
-    """Ask, where nothing can be awaited."""
     try:
         current().ask("Really?")
     except LookupError as error:
@@ -75,7 +71,6 @@ def blocking(n: str) -> str:
 
 @tool
 def look(n: str) -> str:
-    """Note it."""
     NOTES.append(f"look {n}")
     return f"saw {n}"
 
@@ -83,14 +78,12 @@ def look(n: str) -> str:
 @idempotent
 @tool(approval_mode="always_require")
 async def refund(n: str) -> str:
-    """Ask once it is approved."""
     return f"refunded {n}: {await current().ask('Why?')}"
 
 
 @idempotent
 @tool
 async def wavering(n: str) -> str:
-    """Ask something else each time."""
     NOTES.append("wavering")
     return str(await current().ask(f"Question {len(NOTES)}?"))
 
@@ -100,7 +93,6 @@ TOOLS = [ship, deliver, careless, blocking, look, refund, wavering]
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """One process of an app whose tools ask."""
     NOTES.clear()
     agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS)
     async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
@@ -120,7 +112,6 @@ async def give(http: httpx.AsyncClient, asked: dict[str, Any], value: object) ->
 
 @pytest.mark.behaviour("asks.answered")
 async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.AsyncClient) -> None:
-    """The call is made again from its beginning, but for its step."""
     (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
     end = await give(http, asked, "Elm Street 1")
 
@@ -162,7 +153,6 @@ async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> No
 async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
     http: httpx.AsyncClient, body: dict[str, Any], why: str
 ) -> None:
-    """And the question stays."""
     (asked,) = (await say(http, "call deliver 5"))["pending_approvals"]
 
     refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
@@ -174,7 +164,6 @@ async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
 
 @pytest.mark.behaviour("asks.checked")
 async def test_an_answer_is_given_to_no_other_question(http: httpx.AsyncClient) -> None:
-    """The run ends where the tool asks something else than it did."""
     (asked,) = (await say(http, "call wavering 5"))["pending_approvals"]
 
     end = await give(http, asked, "yes")
@@ -185,7 +174,6 @@ async def test_an_answer_is_given_to_no_other_question(http: httpx.AsyncClient) 
 
 @pytest.mark.behaviour("asks.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
-    """The others are refused, and the call is made again once."""
     (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
 
     answers = await asyncio.gather(*(give(http, asked, name) for name in "ABCD"))
@@ -196,7 +184,6 @@ async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> No
 
 @pytest.mark.behaviour("asks.idempotent")
 async def test_a_tool_that_may_not_be_called_again_may_not_ask(http: httpx.AsyncClient) -> None:
-    """The run ends by a sentence that names the mend."""
     end = await say(http, "call careless 5")
 
     assert end["code"] == "run_failed"
@@ -206,7 +193,6 @@ async def test_a_tool_that_may_not_be_called_again_may_not_ask(http: httpx.Async
 
 @pytest.mark.behaviour("asks.idempotent")
 async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncClient) -> None:
-    """Nothing can be awaited there."""
     end = await say(http, "call blocking 5")
 
     assert end["response"].endswith("told: current().ask() needs an asynchronous tool. Make it 'async def'.")
@@ -214,7 +200,6 @@ async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncCli
 
 @pytest.mark.behaviour("asks.idempotent")
 async def test_no_standing_approval_answers_a_question() -> None:
-    """The run ends by a sentence, and asks nobody for ever."""
     agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
     async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
         (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
@@ -226,7 +211,6 @@ async def test_no_standing_approval_answers_a_question() -> None:
 
 @pytest.mark.behaviour("http.timeline")
 async def test_the_timeline_has_the_steps_of_a_tool_under_its_call(http: httpx.AsyncClient) -> None:
-    """In the run that made them alone, with their names and times."""
     (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
     after = (await give(http, asked, "Elm"))["run_id"]
 

@@ -40,7 +40,6 @@ async def fetch(n: str) -> str:
 @idempotent
 @tool
 async def both(n: str) -> str:
-    """Ask for two sign-ins."""
     await current().authorization("GitHub", url=LINK, scopes=["repo"])
     await current().authorization("Graph", url="https://login.example/authorize", scopes=["Mail.Read", "User.Read"])
     return f"{n} of both"
@@ -49,14 +48,12 @@ async def both(n: str) -> str:
 @idempotent
 @tool
 async def shortly(n: str) -> str:
-    """Wait for a minute."""
     await current().authorization("GitHub", url=LINK, seconds=60)
     return n
 
 
 @tool
 async def careless(n: str) -> str:
-    """Ask, and may not."""
     await current().authorization("GitHub", url=LINK)
     return n
 
@@ -64,7 +61,6 @@ async def careless(n: str) -> str:
 @idempotent
 @tool(approval_mode="always_require")
 async def refund(n: str) -> str:
-    """Ask once it is approved."""
     await current().authorization("Bank", url=LINK)
     return f"refunded {n}"
 
@@ -72,7 +68,6 @@ async def refund(n: str) -> str:
 @idempotent
 @tool
 async def linked(n: str) -> str:
-    """Ask with the link that the call names."""
     await current().authorization("GitHub", url=n)
     return n
 
@@ -80,7 +75,6 @@ async def linked(n: str) -> str:
 @idempotent
 @tool
 async def after(n: str) -> str:
-    """Ask a question after the sign-in."""
     await current().authorization("GitHub", url=LINK)
     branch, user = await current().ask("Which branch?"), current().principal
     return f"{n} to {branch} by {'nobody' if user is None else user.id}"
@@ -91,7 +85,6 @@ TOOLS = [fetch, both, shortly, careless, refund, linked]
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """One process of an app whose tools need sign-ins."""
     NOTES.clear()
     TOKENS.clear()
     agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS)
@@ -111,7 +104,6 @@ async def answer(http: httpx.AsyncClient, asked: dict[str, Any], **body: Any) ->
 
 @pytest.mark.behaviour("authorizations.answered")
 async def test_the_run_waits_with_the_link_and_goes_on_with_the_sign_in(http: httpx.AsyncClient) -> None:
-    """The tool is called again, finds the token, and its question is the first one of the call."""
     (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
     TOKENS.append("secret")
     (question,) = (await answer(http, asked))["pending_approvals"]
@@ -130,7 +122,6 @@ async def test_the_run_waits_with_the_link_and_goes_on_with_the_sign_in(http: ht
 
 @pytest.mark.behaviour("authorizations.answered")
 async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: httpx.AsyncClient) -> None:
-    """The first sign-in counts once in each call."""
     (first,) = (await say(http, "call fetch 5"))["pending_approvals"]
     (second,) = (await answer(http, first))["pending_approvals"]
     (third,) = (await answer(http, second))["pending_approvals"]
@@ -141,7 +132,6 @@ async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: h
 
 @pytest.mark.behaviour("authorizations.answered")
 async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncClient) -> None:
-    """With how it is answered."""
     said = await http.post(f"{RUN}?thread_id=t", content="call fetch 5", headers={"content-type": "text/plain"})
     (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]
 
@@ -162,7 +152,6 @@ async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncCl
     ],
 )
 async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncClient, body: dict[str, Any]) -> None:
-    """Nothing of it is stored, and the sign-in is still waited for."""
     (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
 
     refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
@@ -193,7 +182,6 @@ async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncCl
 async def test_a_link_that_is_none_or_carries_a_secret_ends_the_run(
     http: httpx.AsyncClient, link: str, why: str
 ) -> None:
-    """By a sentence that says what to do, and repeats no secret."""
     end = await say(http, f"call linked n={link}")
 
     assert end["code"] == "run_failed"
@@ -221,7 +209,6 @@ async def test_a_link_of_this_machine_may_be_http(http: httpx.AsyncClient, link:
 
 @pytest.mark.behaviour("authorizations.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
-    """The others are refused."""
     (asked,) = (await say(http, "call both 5"))["pending_approvals"]
     granted, refused = {"approved": True}, {"approved": False, "reason": "no"}
 
@@ -232,7 +219,6 @@ async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> No
 
 @pytest.mark.behaviour("authorizations.idempotent")
 async def test_a_tool_that_may_not_be_called_again_may_not_ask_for_a_sign_in(http: httpx.AsyncClient) -> None:
-    """The run ends by a sentence that names the mend."""
     end = await say(http, "call careless 5")
 
     assert (end["code"], "Mark it @idempotent" in end["detail"]) == ("run_failed", True)
@@ -240,7 +226,6 @@ async def test_a_tool_that_may_not_be_called_again_may_not_ask_for_a_sign_in(htt
 
 @pytest.mark.behaviour("authorizations.expires")
 async def test_a_sign_in_expires_after_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too late it is refused, and the model learns that nobody signed in."""
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
@@ -290,7 +275,6 @@ class TestOwners:
 
     @pytest.mark.behaviour("authorizations.user")
     async def test_a_sign_in_stands_for_no_other_user_for_whom_the_call_goes_on(self) -> None:
-        """Who answers a question later has the run go on, and signs in too."""
         owned = OwnedApp(agent=Agent(ClerksClient(), name="Clerk", tools=[after]))
         async with owned.http:
             await owned.say("ada", "hello")

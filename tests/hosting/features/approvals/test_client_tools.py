@@ -35,13 +35,11 @@ async def calls_of(desk: Desk, message: str, *tools: dict[str, Any], thread_id: 
 
 
 async def send(desk: Desk, call: dict[str, Any], thread_id: str = "t", **answer: Any) -> httpx.Response:
-    """Send the answer of a call."""
     return await desk.http.post(f"/api/agents/Clerk/threads/{thread_id}/approvals/{call['id']}", json=answer)
 
 
 @pytest.mark.behaviour("client-tools.called")
 async def test_a_call_of_a_callers_tool_ends_the_run_with_the_call(open_desk: Desk) -> None:
-    """It is listed like an approval, and says of which kind it is."""
     answer = (await open_desk.say("call where 5", client_tools=[WHERE])).json()
 
     (call,) = answer["pending_approvals"]
@@ -89,7 +87,6 @@ async def test_the_run_goes_on_with_the_clients_result(open_desk: Desk, answer: 
     ],
 )
 async def test_a_wrong_answer_is_refused_with_its_place(open_desk: Desk, answer: dict[str, Any], said: str) -> None:
-    """And the call waits on."""
     (call,) = await calls_of(open_desk, "call where 5", POSITION)
     assert call["answer_schema"] == POSITION["answer_schema"]
 
@@ -147,7 +144,6 @@ async def test_a_tool_that_the_agent_only_declares_is_a_tool_of_the_caller() -> 
 
 @pytest.mark.behaviour("client-tools.off")
 async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: Desk) -> None:
-    """Their descriptions are read by its model."""
     refused = await desk.say("call where 5", client_tools=[WHERE])
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
@@ -178,7 +174,6 @@ async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: 
     ],
 )
 async def test_wrong_tools_are_refused_with_their_place(open_desk: Desk, tools: Any, said: str) -> None:
-    """Before anything is stored."""
     refused = await open_desk.say("hello", client_tools=tools)
 
     assert refused.status_code in {400, 413}, refused.text

@@ -31,7 +31,6 @@ NOTES: list[str] = []
 @idempotent
 @tool
 async def ship(n: str) -> str:
-    """Ask where to, for so many hours."""
     address = await current().ask(f"Where does {n} go?", seconds=float(n) * HOUR, default=f"depot {n}")
     NOTES.append(f"ship {n} to {address}")
     return f"{n} to {address}"
@@ -40,14 +39,12 @@ async def ship(n: str) -> str:
 @idempotent
 @tool
 async def demand(n: str) -> str:
-    """Ask for so many hours, and have no default."""
     return str(await current().ask("Who pays?", seconds=float(n) * HOUR))
 
 
 @idempotent
 @tool
 async def null(n: str) -> str:
-    """Have nothing as the default."""
     answer = await current().ask("Any wish?", schema={"type": ["string", "null"]}, seconds=HOUR, default=None)
     return f"wish: {answer}"
 
@@ -55,7 +52,6 @@ async def null(n: str) -> str:
 @idempotent
 @tool
 async def wrong(n: str) -> str:
-    """Give a default, or a time, that is none."""
     cases: dict[str, dict[str, Any]] = {
         "default": {"schema": int, "seconds": HOUR, "default": "many"},
         "no-time": {"default": "x"},
@@ -81,12 +77,10 @@ class Desk:
         return dict((await self.running.http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json())
 
     async def runs(self) -> list[dict[str, Any]]:
-        """Return the runs of the thread, the newest first."""
         runs = (await self.running.http.get(f"{THREAD}/runs")).json()["runs"]
         return [(await self.running.http.get(f"{THREAD}/runs/{run['run_id']}")).json() for run in runs]
 
     async def clocks(self) -> int:
-        """Return how many clocks the engine has."""
         known = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
         return sum(one.name == CLOCK for one in known)
 
@@ -101,8 +95,6 @@ class Desk:
         await asyncio.wait_for(asked(), GUARD_SECONDS)
 
     async def until_clocks(self, number: int) -> None:
-        """Return once the engine has so many clocks."""
-
         async def there() -> bool:
             return await self.clocks() == number
 
@@ -146,7 +138,6 @@ async def desk(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobody_looks(desk: Desk) -> None:
-    """The record says that nobody answered, and no clock is left."""
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
     await desk.until_asleep()
     desk.clock.advance(2 * HOUR - 1)
@@ -164,7 +155,6 @@ async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobod
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_persons_answer_counts_before_that_and_the_default_comes_to_nothing(desk: Desk) -> None:
-    """Its clock ends at its time."""
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
     await desk.until_asleep()
     end = await desk.give(asked, {"value": "Elm"})
@@ -177,7 +167,6 @@ async def test_a_persons_answer_counts_before_that_and_the_default_comes_to_noth
 
 @pytest.mark.behaviour("asks.default")
 async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
-    """One clock sees to all of them, and the run goes on behind the last."""
     asked = (await desk.say("call ship 3, ship 1"))["pending_approvals"]
     await desk.until_asleep()
     desk.clock.advance(HOUR + 1)
@@ -200,7 +189,6 @@ async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
 
 @pytest.mark.behaviour("asks.expires")
 async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) -> None:
-    """As an approval does, and the model learns that nobody answered."""
     (asked,) = (await desk.say("call demand 1"))["pending_approvals"]
     desk.clock.advance(HOUR + 1)
     late = await desk.give(asked, {"value": "me"})
@@ -221,7 +209,6 @@ async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) 
     ],
 )
 async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk: Desk, case: str, why: str) -> None:
-    """Nobody is asked."""
     end = await desk.say(f"call wrong {case}")
 
     assert end["code"] == "run_failed"
@@ -230,7 +217,6 @@ async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk:
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> None:
-    """The receipt names it."""
     await desk.say("call ship 2")
     await desk.until_asleep()
     deleted = asyncio.ensure_future(desk.running.http.delete(THREAD))

@@ -33,7 +33,6 @@ def hasty_and_patient(folder: Path) -> tuple[Desk, Desk]:
 async def test_after_one_that_expired_the_next_is_requested_and_answered_as_ever(
     tmp_path: Path, approved: bool
 ) -> None:
-    """What the framework remembers of the first is no part of the second."""
     hasty, patient = hasty_and_patient(tmp_path)
     async with hasty.http, patient.http:
         await hasty.approvals_of("call refund 5, look 1")
@@ -62,7 +61,6 @@ class AskingAgent(CountingAgent):
 
 @pytest.mark.behaviour("approvals.goes-on")
 async def test_an_agent_of_no_framework_class_may_ask_too() -> None:
-    """It is handed the framework's responses, the reason among their properties."""
     bench = Bench(AskingAgent())
     run_id = await bench.run("pay")
     (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]
@@ -95,7 +93,6 @@ class ProvidersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Pr
 
 @pytest.mark.behaviour("approvals.goes-on")
 async def test_a_tool_that_the_models_provider_calls_is_approved_there() -> None:
-    """The provider gets its own question again, and the answer to it."""
     bench = Bench(Agent(ProvidersClient(), name="Joker"))
     run_id = await bench.run("search")
     (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]

@@ -27,7 +27,6 @@ async def asked(desk: Desk, message: str = "call refund 5", **fields: Any) -> di
 
 @pytest.mark.behaviour("approvals.edited")
 async def test_the_call_is_made_with_the_arguments_of_the_person(desk: Desk) -> None:
-    """Once, and the model reads which they were."""
     approval = await asked(desk)
 
     answer = await desk.answer(approval["id"], arguments={"n": "7"})
@@ -50,7 +49,6 @@ async def test_the_call_is_made_with_the_arguments_of_the_person(desk: Desk) -> 
 async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing(
     desk: Desk, body: dict[str, Any], why: str
 ) -> None:
-    """The refusal names the place."""
     approval = await asked(desk)
 
     refused = await desk.http.post(f"{THREADS}/t/approvals/{approval['id']}", json=body)
@@ -62,7 +60,6 @@ async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing
 
 @pytest.mark.behaviour("approvals.edited")
 async def test_the_same_arguments_again_find_the_run_and_others_are_refused(desk: Desk) -> None:
-    """The first answer stands."""
     approval = await asked(desk)
     first = await desk.answer(approval["id"], arguments={"n": "7"})
 
@@ -75,7 +72,6 @@ async def test_the_same_arguments_again_find_the_run_and_others_are_refused(desk
 
 @pytest.mark.behaviour("approvals.edited")
 async def test_what_stands_for_the_same_arguments_stands_for_those_of_the_person() -> None:
-    """The model's own are asked about again."""
     desk = Desk(ToolApprovalMiddleware())
     approval = await asked(desk)
     await desk.answer(approval["id"], arguments={"n": "7"}, always="tool_with_arguments")
@@ -103,8 +99,6 @@ async def test_an_orchestration_cannot_change_arguments() -> None:
 
 @pytest.mark.behaviour("approvals.destructive")
 async def test_a_destructive_tool_says_so_where_it_waits() -> None:
-    """And in the description of its agent."""
-
     @destructive
     @tool(approval_mode="always_require")
     def wipe(n: str) -> str:

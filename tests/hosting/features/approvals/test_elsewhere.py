@@ -63,7 +63,6 @@ def answers(response: AgentResponse[Any], *approved: bool, reason: str | None = 
 
 @pytest.mark.behaviour("approvals.orchestrations")
 async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: Desk) -> None:
-    """In agent-framework's own contents, under the same ids as over HTTP."""
     paused = await called(desk, "call refund 5, refund 7", "r-1")
     listed = await desk.waiting()
 
@@ -106,7 +105,6 @@ async def test_what_an_orchestration_answered_is_answered_for_everybody_and_once
 @pytest.mark.behaviour("approvals.orchestrations")
 @pytest.mark.parametrize("approved", ["yes", 1, None])
 async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) -> None:
-    """At the call, as is one with a message beside it."""
     call = Content.from_function_call("c", "refund", arguments={})
     answer = Content.from_function_approval_response(True, "a", call)
     wrong = Content.from_function_approval_response(True, "a", call)

@@ -12,7 +12,6 @@ from tests.support.desk import Desk
 
 @pytest.mark.behaviour("approvals.asked")
 async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: Desk) -> None:
-    """The response lists what waits."""
     answer = (await desk.say("call refund 5")).json()
 
     (approval,) = answer["pending_approvals"]
@@ -37,7 +36,6 @@ async def test_the_thread_lists_what_it_waits_for(desk: Desk) -> None:
 
 @pytest.mark.behaviour("approvals.goes-on")
 async def test_an_approved_call_is_made_and_the_model_goes_on(desk: Desk) -> None:
-    """The answer to the approval is the answer of the run that went on."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     answer = await desk.answer(approval)
@@ -63,7 +61,6 @@ async def test_a_refused_call_is_not_made_and_the_model_gets_the_reason(desk: De
 
 @pytest.mark.behaviour("approvals.several")
 async def test_several_are_answered_one_by_one_and_the_last_answer_goes_on(desk: Desk) -> None:
-    """Approved and refused ones, beside a tool that needs no approval, which is called then too."""
     first, second = await desk.approvals_of("call refund 5, look 1, refund 7")
 
     one = await desk.answer(second, False, reason="not that one")
@@ -96,7 +93,6 @@ async def test_of_many_who_answer_at_once_in_two_processes_one_decides(tmp_path:
 
 @pytest.mark.behaviour("approvals.blocks")
 async def test_a_message_waits_until_all_are_answered(desk: Desk) -> None:
-    """It is refused, and leaves no trace in the conversation."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     refused = await desk.say("hello?")
@@ -110,7 +106,6 @@ async def test_a_message_waits_until_all_are_answered(desk: Desk) -> None:
 @pytest.mark.behaviour("approvals.unknown")
 @pytest.mark.parametrize("approval_id", ["nobody", "no~such"])
 async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) -> None:
-    """Nor is one of another thread."""
     (elsewhere,) = await desk.approvals_of("call refund 5", "other")
     await desk.say("hello")
 
@@ -121,7 +116,6 @@ async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) ->
 
 @pytest.mark.behaviour("approvals.expires")
 async def test_an_expired_approval_counts_as_refused() -> None:
-    """It is neither listed nor answered any more, and the thread takes messages again."""
     hasty = Desk(AGENT_APPROVAL_SECONDS="0.000001")
     async with hasty.http:
         (approval,) = await hasty.approvals_of("call refund 5, look 1")
@@ -153,7 +147,6 @@ async def test_a_run_that_went_on_and_failed_leaves_no_open_call(desk: Desk) -> 
 
 @pytest.mark.behaviour("approvals.forgotten")
 async def test_a_reset_forgets_what_waits(desk: Desk) -> None:
-    """Nothing is called afterwards, and the thread goes on."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     reset = await desk.http.post("/api/agents/Clerk/threads/t/reset")
@@ -189,7 +182,6 @@ async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> No
 
 @pytest.mark.behaviour("approvals.form")
 async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) -> None:
-    """Behind the agent's text, with the id to answer by and the place to send it to."""
     answer = await desk.http.post(
         "/api/agents/Clerk/run?thread_id=t", content="call refund 5", headers={"content-type": "text/plain"}
     )
@@ -207,7 +199,6 @@ async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) 
 
 @pytest.mark.behaviour("approvals.not-waited")
 async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
-    """202 with its address, as for any run."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     answer = await desk.answer(approval, wait_for_response=False)
@@ -230,7 +221,6 @@ async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
     ],
 )
 async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk, body: object, code: str) -> None:
-    """By a sentence."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     answer = await desk.http.post(f"/api/agents/Clerk/threads/t/approvals/{approval}", json=body)
@@ -240,7 +230,6 @@ async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk,
 
 
 def frames(stream: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the events of a stream with their data."""
     lines = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in stream.strip().split("\n\n")]
     return [(line["event"], json.loads(line["data"])) for line in lines]
 

@@ -58,18 +58,15 @@ async def test_a_call_that_waited_is_shown_as_it_is_made_and_so_are_those_beside
 
 @tool(approval_mode="always_require")
 def refund(n: str) -> str:
-    """Wait for a person."""
     return n
 
 
 @tool
 def send(on: date) -> str:
-    """Wait beside the other one."""
     return f"{on}"
 
 
 async def test_arguments_of_which_the_framework_made_python_values_are_shown_as_json() -> None:
-    """As the model could have sent them."""
     app = AgentFunctionApp(agents=[Agent(ClerksClient(), name="Clerk", tools=[refund, send])], environ=MEMORY)
     async with served(app) as (_, http):
         place = await asked(http, "call refund 5, send on=2026-01-02")

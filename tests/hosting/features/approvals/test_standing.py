@@ -36,19 +36,16 @@ async def give(desk: Desk, message: str, always: str = "tool", thread_id: str = 
 
 
 async def standing(desk: Desk, place: str = STANDING) -> list[dict[str, Any]]:
-    """Return the thread's standing approvals."""
     answer = await desk.http.get(place)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["standing_approvals"])
 
 
 async def withdraw(desk: Desk, number: int = 0) -> httpx.Response:
-    """Withdraw the standing approval with that number."""
     return await desk.http.delete(f"{STANDING}/{(await standing(desk))[number]['id']}")
 
 
 async def asks(desk: Desk, message: str, thread_id: str = "t") -> bool:
-    """Return whether the clerk asks before it does that."""
     return "pending_approvals" in (await desk.say(message, thread_id)).json()
 
 
@@ -77,7 +74,6 @@ async def test_a_tool_that_is_approved_for_good_is_called_without_a_question(des
 
 @pytest.mark.behaviour("approvals.withdrawn")
 async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> None:
-    """The others stand, and a repeated request changes nothing."""
     await give(desk, "call refund 5", "tool_with_arguments")
     await give(desk, "call refund 7", "tool_with_arguments")
     first, second = await standing(desk)
@@ -92,7 +88,6 @@ async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> N
 
 @pytest.mark.behaviour("approvals.standing")
 async def test_a_reset_ends_standing_approvals_and_a_deletion_leaves_none(desk: Desk) -> None:
-    """They are state of the conversation."""
     await give(desk, "call refund 5")
     await desk.http.post(f"{THREADS}/t/reset")
 
@@ -107,7 +102,6 @@ async def test_a_reset_ends_standing_approvals_and_a_deletion_leaves_none(desk: 
 @pytest.mark.behaviour("approvals.withdrawn")
 @pytest.mark.parametrize("end", ["", "/5"])
 async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> None:
-    """Whether it goes on from the end of the thread, or from a run before the withdrawal."""
     run_id = (await give(desk, "call refund 5"))["run_id"]
     await desk.say("thanks")
     await withdraw(desk)
@@ -158,7 +152,6 @@ class Held(AgentMiddleware):
         self.go = asyncio.Event()
 
     async def process(self, context: AgentContext, call_next: Any) -> None:
-        """Wait for the test."""
         if any("wait" in message.text for message in context.messages):
             self.begun.set()
             await asyncio.wait_for(self.go.wait(), GUARD_SECONDS)

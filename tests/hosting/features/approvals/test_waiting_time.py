@@ -28,7 +28,6 @@ TOKENS = USED["total_token_count"]
 @idempotent
 @tool(name="step")
 async def where() -> str:
-    """Ask a person."""
     return str(await current().ask("Where to?"))
 
 
@@ -70,7 +69,6 @@ async def asked(http: httpx.AsyncClient) -> str:
 @pytest.mark.behaviour("asks.waits-free")
 @pytest.mark.parametrize("times", [{"budget": Budget(tokens=2 * TOKENS, per="thread")}], indirect=True)
 async def test_a_threads_budget_has_after_days_what_it_had_when_the_question_was_asked(times: Times) -> None:
-    """The call that goes on is the second of the two that it allows, and a third is refused."""
     question = await asked(times.http[0])
     before = (await times.http[1].get(f"{THREADS}/t")).json()["budget"]
     times.passed += DAYS
@@ -87,7 +85,6 @@ async def test_a_threads_budget_has_after_days_what_it_had_when_the_question_was
 @pytest.mark.behaviour("asks.waits-free")
 @pytest.mark.parametrize("times", [{"limit": Limit(runs_at_once=1)}], indirect=True)
 async def test_a_question_that_waits_takes_the_place_of_no_other_run(times: Times) -> None:
-    """A process that may have one run has another thread's meanwhile."""
     question = await asked(times.http[0])
 
     other = await ask(times.http[0], "0", thread_id="u")

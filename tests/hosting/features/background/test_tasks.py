@@ -24,14 +24,12 @@ THREAD = f"{THREADS}/t"
 
 @pytest.fixture
 async def app() -> AsyncIterator[OwnedApp]:
-    """The app of a planner."""
     app = OwnedApp(agent=planner())
     async with app.http:
         yield app
 
 
 async def plain(*messages: str) -> list[str]:
-    """Return what the planner answers without a host."""
     agent, session = planner(), AgentSession()
     return [(await agent.run(message, session=session)).text for message in messages]
 
@@ -55,14 +53,12 @@ STORIES = {
 @pytest.mark.behaviour("background.is-plain")
 @pytest.mark.parametrize("story", STORIES)
 async def test_the_tools_answer_as_they_do_plain(app: OwnedApp, story: str) -> None:
-    """Word by word, over the turns of a thread."""
     hosted = [(await app.say("ann", message))["response"] for message in STORIES[story]]
 
     assert hosted == await plain(*STORIES[story])
 
 
 def given_graph() -> Any:
-    """A graph, whose copies share the planner."""
     return graph(planner())
 
 
@@ -72,7 +68,6 @@ def built_graph() -> Any:
 
 
 def function() -> Any:
-    """A functional workflow, whose code names the planner."""
     agent = planner()
 
     @workflow(name="Flow")
@@ -83,7 +78,6 @@ def function() -> Any:
 
 
 def graph(agent: Agent[Any]) -> Workflow:
-    """Return a workflow of that agent."""
     return WorkflowBuilder(name="Flow", start_executor=agent).build()
 
 
@@ -110,7 +104,6 @@ async def test_a_workflow_s_agent_has_tasks_that_are_threads(flow: Any) -> None:
 
 @pytest.mark.behaviour("background.hidden")
 async def test_a_background_agent_is_not_listed_and_nobody_begins_a_run_of_it(app: OwnedApp) -> None:
-    """Its threads are there to be read, by their owner."""
     await app.say("ann", f"{start('tea')}\n{wait(1)}")
     [task] = await tasks_of(app)
     place = f"{TASKS}/{task['thread_id']}"
@@ -130,7 +123,6 @@ async def test_a_background_agent_is_not_listed_and_nobody_begins_a_run_of_it(ap
 
 @pytest.mark.behaviour("background.linked")
 async def test_the_timelines_of_a_run_and_of_its_task_name_each_other(app: OwnedApp) -> None:
-    """The step of the tool call has the task's thread, and the task's run has the run that asked for it."""
     run_id = (await app.say("ann", f"{start('tea')}\n{wait(1)}"))["run_id"]
     steps = (await app.ask("ann", "GET", f"{THREAD}/runs/{run_id}/timeline")).json()["steps"]
     [task] = [step["task"] for step in steps if "task" in step]
@@ -176,18 +168,15 @@ class Held:
     loop: list[asyncio.AbstractEventLoop] = field(default_factory=list)
 
     async def find(self, messages: Sequence[Message]) -> Message:
-        """Say that it is at work, and wait."""
         self.loop.append(asyncio.get_running_loop())
         self.begun.set()
         await self.released.wait()
         return await found_out(messages)
 
     async def until_begun(self) -> None:
-        """Return once it is at work."""
         await asyncio.wait_for(asyncio.to_thread(self.begun.wait), GUARD_SECONDS)
 
     def release(self) -> None:
-        """Have it answer."""
         self.loop[0].call_soon_threadsafe(self.released.set)
 
 
@@ -216,7 +205,6 @@ async def test_a_cancelled_run_cancels_its_tasks() -> None:
 
 @pytest.mark.behaviour("background.is-plain")
 async def test_a_wait_ends_by_the_framework_s_timeout_and_the_task_goes_on() -> None:
-    """The next one finds it."""
     held = Held()
     app = OwnedApp(agent=planner(held.find, wait_seconds=1))
     async with app.http:
@@ -266,7 +254,6 @@ async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: Owne
 
 @pytest.mark.behaviour("background.budgets")
 async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
-    """The next turn would fit without them."""
     app = OwnedApp(agent=planner(), budget=Budget(tokens=50, per="owner/day"))
     async with app.http:
         await app.say("ann", f"{start('tea')}\n{wait(1)}")
@@ -329,7 +316,6 @@ async def test_a_thread_s_budget_is_for_its_tasks_too() -> None:
 @pytest.mark.behaviour("background.budgets")
 @pytest.mark.parametrize("per", ["run", "thread"])
 async def test_a_budget_is_for_the_tasks_of_tasks_too(per: Any) -> None:
-    """The planner's three calls, the three of its task, and the one of that one's."""
     helper = Agent(asking(found_out), name="Helper", description="Helps.")
     clerk = delegating(delegating(helper, name="Researcher"), name="Clerk")
     app = OwnedApp(agent=clerk, budget=Budget(tokens=1000, per=per))

@@ -35,7 +35,6 @@ def joker(places: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the app of Joker."""
     async with joker() as (_, client):
         yield client
 
@@ -84,7 +83,6 @@ REQUESTS: list[dict[str, Any]] = [
 
 @pytest.mark.behaviour("batch.each")
 async def test_each_request_of_a_batch_is_answered_as_by_itself(http: httpx.AsyncClient) -> None:
-    """Refused ones beside the others, with the same status, headers and body."""
     batch = await http.post(BATCH, json={"requests": REQUESTS}, headers={"content-type": "application/vnd.batch+json"})
     results = batch.json()["results"]
     singly = [{**each, "thread_id": f"{each['thread_id']}2"} if "thread_id" in each else each for each in REQUESTS]
@@ -121,7 +119,6 @@ async def test_each_request_of_a_batch_is_answered_as_by_itself(http: httpx.Asyn
     ],
 )
 async def test_a_batch_of_a_wrong_form_begins_nothing(body: Any, code: str) -> None:
-    """Whatever else is in it."""
     async with joker() as (host, http):
         refused = await http.post(BATCH, content=json.dumps(body), headers=JSON)
         await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
@@ -148,7 +145,6 @@ async def test_a_batch_of_a_wrong_form_begins_nothing(body: Any, code: str) -> N
 async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
     http: httpx.AsyncClient, member: dict[str, Any], code: str
 ) -> None:
-    """That one alone."""
     batch = await send(http, "hi", {"message": "hi", **member})
 
     assert [result["status"] for result in batch.json()["results"]] == [200, 400]
@@ -157,7 +153,6 @@ async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
 
 @pytest.mark.behaviour("batch.order")
 async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx.AsyncClient) -> None:
-    """Beside those of others, and whatever the names of the member are."""
     names = ("thread_id", "session_id", "sessionId")
     of_thread = [{"message": f"word {number}", names[number % 3]: "t"} for number in range(6)]
     batch = await send(http, *of_thread, "alone", {"message": "recall", "thread_id": "t"})
@@ -209,7 +204,6 @@ async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncC
 
 @pytest.mark.behaviour("batch.once")
 async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncClient) -> None:
-    """Both have all answers, of the same runs."""
     both = await asyncio.gather(
         *(send(http, *(f"sleep 0.0{number}" for number in range(9)), key="k") for _ in range(2))
     )
@@ -239,8 +233,6 @@ async def test_when_the_wait_is_over_every_request_has_begun_its_run() -> None:
 
 
 async def until_ended(http: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    """Return what a run ended in, under the guard."""
-
     async def read() -> dict[str, Any]:
         while (answer := await http.get(url)).status_code == 202:  # noqa: ASYNC110 - the app ends it
             await asyncio.sleep(0)
@@ -283,7 +275,6 @@ async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
 
 @pytest.mark.behaviour("batch.each")
 async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -> None:
-    """What runs ends, the others are refused each by itself, and so is a whole batch that comes then."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": "1"})
@@ -306,7 +297,6 @@ async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -
 async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     monkeypatch: pytest.MonkeyPatch, http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The others are answered. The log has the cause, and not the message."""
     parse = run_call.parse_run
 
     def broken(call: RawRequest, *rest: Any) -> RunCall:

@@ -34,19 +34,15 @@ class Listening:
         self.contexts: list[Any] = []
 
     async def on_streaming_response_update(self, update: Any, context: Any) -> None:
-        """Take an update."""
         self._note("update", update.text, context)
 
     def on_agent_response(self, response: Any, context: Any) -> None:
-        """Take the answer, on a thread."""
         self._note("response", response.text, context)
 
     async def on_agent_failure(self, error: Any, context: Any) -> None:
-        """Take a failure."""
         self._note("failure", error.code, context)
 
     async def next(self) -> Call:
-        """Return the next call, under the guard."""
         return await asyncio.to_thread(self.calls.get, timeout=GUARD_SECONDS)
 
     def _note(self, method: str, value: Any, context: Any) -> None:
@@ -69,7 +65,6 @@ class LateCalls:
         return Future()
 
     async def call_here(self, callback: object, update: object, *_: object) -> CallOutcome:
-        """Note the update."""
         self.updates.append(update)
         return CallOutcome.ENDED
 
@@ -82,7 +77,6 @@ class OnlyEnds(Listening):
 
 @pytest.mark.behaviour("callbacks.response")
 async def test_a_callback_gets_the_answer_and_whose_it_is() -> None:
-    """Under all names of the ids."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
         answer = (await ask(http, "say hello", thread_id="t")).json()
@@ -96,7 +90,6 @@ async def test_a_callback_gets_the_answer_and_whose_it_is() -> None:
 
 @pytest.mark.behaviour("callbacks.failure")
 async def test_a_callback_gets_a_failure_in_our_words() -> None:
-    """And of no answer, because there was none."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
         failed = (await ask(http, "fail please")).json()
@@ -110,7 +103,6 @@ async def test_a_callback_gets_a_failure_in_our_words() -> None:
 
 @pytest.mark.behaviour("callbacks.failure")
 async def test_a_run_that_was_cancelled_while_it_waited_is_a_failure() -> None:
-    """In its turn, and it never began."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
         first = asyncio.ensure_future(ask(http, "meet 2", thread_id="t"))
@@ -158,8 +150,6 @@ async def test_a_callback_gets_each_update_in_order_and_then_the_answer() -> Non
 
 @pytest.mark.behaviour("callbacks.updates")
 async def test_a_callback_that_fails_at_an_update_gets_no_more_of_them_and_the_answer() -> None:
-    """Whoever streams the run gets its deltas all the same."""
-
     class Failing(Listening):
         async def on_streaming_response_update(self, update: Any, context: Any) -> None:
             self._note("update", update.text, context)
@@ -206,7 +196,6 @@ def hanging(kind: str, release: threading.Event) -> Any:
 @pytest.mark.behaviour("callbacks.harmless")
 @pytest.mark.parametrize("kind", ["fails", "never answers", "holds its thread"])
 async def test_a_callback_that_does_not_end_well_changes_nothing_for_runs(kind: str, release: threading.Event) -> None:
-    """The thread goes on at once, and the callback is called for the next run."""
     listening = hanging(kind, release)
     async with served(app_of(scripted_agent("Joker"), default_callback=listening, environ=BRIEF)) as (_, http):
         first = await asyncio.wait_for(ask(http, "say first", thread_id="t"), GUARD_SECONDS)
@@ -220,7 +209,6 @@ async def test_a_callback_that_does_not_end_well_changes_nothing_for_runs(kind: 
 @pytest.mark.slow
 @pytest.mark.behaviour("callbacks.harmless")
 async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.Event) -> None:
-    """A notice that cannot be passed on meanwhile is delivered again."""
     listening = hanging("blocks its loop", release)
     async with served(app_of(scripted_agent("Joker"), default_callback=listening, environ=BRIEF)) as (host, http):
         await ask(http, "say first", thread_id="t")
@@ -236,7 +224,6 @@ async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.
 
 @pytest.mark.behaviour("callbacks.at-least-once")
 async def test_a_notice_that_is_delivered_again_calls_again_for_the_same_run() -> None:
-    """A callback recognizes repeats by it."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
@@ -248,7 +235,6 @@ async def test_a_notice_that_is_delivered_again_calls_again_for_the_same_run() -
 
 @pytest.mark.behaviour("callbacks.deleted")
 async def test_no_callback_is_called_for_a_deleted_run() -> None:
-    """Its notice may come late."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
@@ -262,7 +248,6 @@ async def test_no_callback_is_called_for_a_deleted_run() -> None:
 
 @pytest.mark.parametrize("value", [{}, "run", {"run_id": 7}, {"run_id": "a/b"}])
 async def test_a_notice_that_names_no_run_is_refused(value: object) -> None:
-    """By a sentence: it is not delivered again."""
     async with served(app_of(scripted_agent("Joker"), default_callback=OnlyEnds())) as (host, _):
         result = await host.entities.call(ENTITY, "0", "call", value)
 
@@ -271,7 +256,6 @@ async def test_a_notice_that_names_no_run_is_refused(value: object) -> None:
 
 @pytest.mark.behaviour("callbacks.choice")
 async def test_an_agents_own_callback_goes_before_the_apps() -> None:
-    """The other one is not called for its runs."""
     apps, own = OnlyEnds(), OnlyEnds()
     app = app_of(scripted_agent("Joker"), default_callback=apps)
     app.add_agent(scripted_agent("Poet"), callback=own)
@@ -288,13 +272,11 @@ async def test_an_agents_own_callback_goes_before_the_apps() -> None:
 @pytest.mark.behaviour("callbacks.choice")
 @pytest.mark.parametrize("callback", [print, OnlyEnds, "callback"])
 def test_what_is_no_callback_is_refused(callback: Any) -> None:
-    """A class, too: an instance is wanted."""
     with pytest.raises(ConfigurationError, match="is not a callback"):
         app_of(scripted_agent("Joker"), default_callback=callback)
 
 
 async def deliver_again(host: DirectHost, run_id: str, thread_id: str = "t") -> dict[str, Any]:
-    """Deliver the notice of a run once more."""
     again = callback_signal(Address.of("Joker", thread_id), run_id)
     return await host.entities.call(again.entity, again.key, again.operation, again.value, is_signal=True)
 

@@ -64,7 +64,6 @@ def move(monkeypatch: pytest.MonkeyPatch, owned: OwnedApp, ahead: timedelta) -> 
 
 @pytest.mark.behaviour("feedback.once")
 async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
-    """The first is created, the same again is the same, another one replaces it, and none is left once taken back."""
     path = await path_of(owned)
     given = [await owned.ask("ada", "POST", path, json=body) for body in (GOOD, GOOD, {"score": 0.25})]
     first, again, other = (answer.json() for answer in given)
@@ -82,7 +81,6 @@ async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("feedback.seen")
 async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> None:
-    """Also in lists of the thread and in exports. Others see nothing, and administrators what the owner does."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     await owned.ask("ada", "POST", path, json={"score": 1})
@@ -122,7 +120,6 @@ async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> Non
     ],
 )
 async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp, body: Any, named: str) -> None:
-    """Nothing is stored of it."""
     path = await path_of(owned)
     refused = await owned.ask("ada", "POST", path, json=body)
 
@@ -145,7 +142,6 @@ async def test_whatever_a_comment_has_is_kept_as_it_is(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("feedback.ended")
 async def test_a_run_at_work_takes_no_feedback() -> None:
-    """It has no answer yet, and the refusal says so. An unknown run is unknown."""
     async with served(app_of(scripted_agent("Joker"))) as (_, http):
         asked = await ask(http, "block 1", thread_id="t", wait_for_response=False)
         path = f"/api/agents/Joker/threads/t/runs/{asked.json()['run_id']}"
@@ -175,7 +171,6 @@ async def test_a_reset_drops_the_feedback_before_it(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("feedback.figures")
 async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
-    """A replaced one counts once, a withdrawn one not at all, and another owner's is theirs."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     for score, label in ((0, "wrong"), (0.4, "wrong"), (0.6, "slow")):
@@ -272,7 +267,6 @@ async def test_a_deleted_thread_leaves_nothing_of_its_feedback(owned: OwnedApp) 
 
 @pytest.mark.behaviour("feedback.erased")
 async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: OwnedApp) -> None:
-    """Also when the thread is not shared with them any more. What the owner gave stays."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     await owned.ask("ada", "POST", path, json={"score": 0})
@@ -290,7 +284,6 @@ async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: O
 async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothing(
     owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread is there when the request is read, and gone when the record is put."""
     path, attachments = await path_of(owned), owned.app._services.stores.attachments
     put = attachments.put
 

@@ -25,7 +25,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 @pytest.mark.behaviour("feedback.erased")
 async def test_feedback_on_a_replaced_run_goes_before_the_log_forgets_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads it before the log is trimmed, and it is in no list and no export after that."""
     wired, address = Wired(), Address.of("Joker", "t")
     async with wired.http:
         question = {"id": "m", "role": "user", "content": "say one"}

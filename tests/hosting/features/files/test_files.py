@@ -44,12 +44,10 @@ def call(tool: str, **arguments: Any) -> str:
 
 
 def write(content: str, name: str = PLAN, **options: Any) -> str:
-    """Return the message that has a memory file written."""
     return call("file_memory_write", file_name=name, content=content, **options)
 
 
 def read(name: str = PLAN) -> str:
-    """Return the message that has a memory file read."""
     return call("file_memory_read", file_name=name)
 
 
@@ -70,7 +68,6 @@ async def sweep(app: OwnedApp, days: float = 1.0) -> None:
 async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
     content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two owners have one thread id. Nothing is on the disk, and the log says once that it is so."""
     caplog.set_level(logging.INFO, "hosting.features.files.provider")
     app = OwnedApp(agent=keeper(tmp_path / "files"))
     written = await app.say("ada", write(content, description="The way there"))
@@ -131,7 +128,6 @@ async def test_files_of_a_session_are_written_edited_searched_and_deleted(tmp_pa
 
 @pytest.mark.behaviour("files.exported")
 async def test_a_file_is_exported_and_erased_with_its_thread(tmp_path: Path) -> None:
-    """A longer content as an attachment, which the deletion's receipt has. A thread of that id begins without files."""
     app = OwnedApp(agent=keeper(tmp_path))
     for content, name in ((SHORT, "short.md"), (LONG, "long.md")):
         await app.say("ada", write(content, name))
@@ -192,7 +188,6 @@ async def test_a_sweep_takes_what_no_file_has_and_leaves_the_rest(tmp_path: Path
 
 @pytest.mark.behaviour("files.own-stores")
 async def test_an_agent_that_is_run_by_hand_keeps_its_store(tmp_path: Path) -> None:
-    """Outside of the app's runs there is no thread."""
     agent = keeper(tmp_path / "files")
     OwnedApp(agent=agent)
 

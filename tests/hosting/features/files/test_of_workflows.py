@@ -35,12 +35,10 @@ def writer(*providers: ContextProvider) -> Agent[Any]:
 
 
 def graph(agent: Agent[Any]) -> Workflow:
-    """Return a workflow of that agent."""
     return WorkflowBuilder(name="Flow", start_executor=agent).build()
 
 
 def given_graph(provider: Callable[[], ContextProvider]) -> Any:
-    """A graph, whose copies share the agent."""
     return graph(writer(provider()))
 
 
@@ -50,7 +48,6 @@ def built_graph(provider: Callable[[], ContextProvider]) -> Any:
 
 
 def function(provider: Callable[[], ContextProvider]) -> Any:
-    """A functional workflow, whose code names the agent."""
     agent = writer(provider())
 
     @workflow(name="Flow")
@@ -66,7 +63,6 @@ def call(tool: str, **arguments: Any) -> str:
 
 
 async def run(app: OwnedApp, user: str, message: str, thread_id: str = "t") -> str:
-    """Return what the workflow answers."""
     answer = await app.ask(user, "POST", RUN, json={"message": message, "thread_id": thread_id})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["response"])

@@ -44,12 +44,10 @@ class Objects(MemoryObjects):
             raise KilledError
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        """End the process behind it."""
         await super().put(store_key, objects)
         self._call()
 
     async def erase(self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = 1e99) -> None:
-        """End the process before it."""
         self._call()
         await super().erase(store_key, names, before=before)
 
@@ -63,7 +61,6 @@ class Shared:
         self.objects = Objects(lambda: self.now)
 
     def process(self) -> OwnedFiles:
-        """Return the files of one process."""
         stores = Stores("hub", self.threads, Archive(MemoryObjects()), self.objects)
         clocks = Clocks(wall=lambda: self.now, awake=lambda: self.now)
         log = ThreadLog(self.threads, self.objects, "hub", clocks=clocks, patience_seconds=0.1)
@@ -71,20 +68,17 @@ class Shared:
 
 
 async def write(files: OwnedFiles, path: str, text: str, call: str = "", **options: Any) -> None:
-    """Write a file, by a call of its own."""
     options = {"overwrite": True, "is_deployed": False, "seen": None, **options}
     await files.write(SHELF, path, text.encode(), call or new_id(), **options)
 
 
 async def texts(files: OwnedFiles) -> dict[str, str]:
-    """Return the contents by path."""
     listed = await files.files(SHELF)
     return {path: await files.read(SHELF, path, file) for path, file in listed.items() if not file.deleted}
 
 
 @pytest.fixture
 def shared() -> Shared:
-    """Stores that fail as a test says."""
     return Shared()
 
 
@@ -107,7 +101,6 @@ async def test_two_processes_that_write_at_once_lose_nothing_of_each_other(share
 
 @pytest.mark.behaviour("files.of-owners")
 async def test_an_edit_of_what_another_process_has_changed_meanwhile_is_refused(shared: Shared) -> None:
-    """Its call has read the file as it was. The other's text stays."""
     one, two = shared.process(), shared.process()
     await write(one, "a.md", "one")
     seen = Seen((await one.files(SHELF))["a.md"])
@@ -144,7 +137,6 @@ async def test_a_call_that_is_made_again_after_a_kill_counts_once(dies_at: int, 
 
 @pytest.mark.behaviour("files.bounded")
 async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
-    """The model reads what to do. The files stay, and what is refused leaves no content."""
     files, fitting = shared.process(), MOST_BYTES // MOST_FILE_BYTES
     for number in range(fitting):
         await write(files, f"{number}", "x" * MOST_FILE_BYTES)
@@ -161,7 +153,6 @@ async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
 
 @pytest.mark.behaviour("files.of-owners")
 async def test_what_a_newer_version_wrote_is_refused_and_what_it_added_stays(shared: Shared) -> None:
-    """Of the same version additions are kept."""
     added = b'{"v": 1, "more": 1, "shelves": {"file_access": {}}}'
     await shared.threads.append(ADDRESS, None, Append(StoredHead(0, "x", added)))
     await write(shared.process(), "a.md", "one")

@@ -39,7 +39,6 @@ def clerk(*providers: Any) -> Agent[Any]:
 
 @pytest.fixture
 def deployed(tmp_path: Path) -> Path:
-    """The folder that the app brings."""
     folder = tmp_path / "data"
     (folder / "prices").mkdir(parents=True)
     (folder / "prices" / "trains.md").write_text(PRICES)
@@ -57,7 +56,6 @@ async def call(app: OwnedApp, user: str, tool: str, thread_id: str = "t", **argu
 async def test_a_file_is_in_all_threads_of_its_owner_and_in_no_other_owner_s(
     deployed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is written where the app was deployed, and the log says once that it is so."""
     caplog.set_level(logging.INFO, "hosting.features.files.provider")
     app = OwnedApp(agent=clerk(access(FileSystemAgentFileStore(deployed))))
     written = await call(app, "ada", "write", file_name="notes/ada.md", content="By train")
@@ -155,7 +153,6 @@ async def test_files_are_exported_and_erased_with_their_owner(deployed: Path) ->
 
 
 async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner() -> None:
-    """They are of all the owner's threads. The tools are not there."""
     app = OwnedApp(agent=clerk(access(InMemoryAgentFileStore())))
     await call(app, "ada", "write", file_name="a.md", content="of ada")
     grant = {"issuer": ISSUER, "id": "bob", "access": "run"}

@@ -23,12 +23,10 @@ class Contents:
         self.is_away = False
 
     async def put(self, name: str, content: bytes) -> None:
-        """Keep it."""
         await self._reach()
         self.kept[name] = content
 
     async def read(self, name: str) -> bytes | None:
-        """Return it."""
         await self._reach()
         return self.kept.get(name)
 
@@ -50,7 +48,6 @@ class OfRun:
 
 
 def files_in(state: dict[str, Any], contents: Contents) -> SessionFiles:
-    """Return the files of a run that has begun."""
     files = SessionFiles(state, contents)  # type: ignore[arg-type]  # the part that it reaches
     files.has_begun = True
     return files
@@ -58,7 +55,6 @@ def files_in(state: dict[str, Any], contents: Contents) -> SessionFiles:
 
 @pytest.mark.behaviour("files.bounded")
 async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do() -> None:
-    """The model reads the sentence. The files stay, and each of them can still be changed."""
     files, fitting = files_in({}, Contents()), MOST_BYTES // MOST_FILE_BYTES
     with pytest.raises(ValueError, match=f"a file has at most {MOST_FILE_BYTES}. Write a part of it."):
         await files.write("a", "x" * (MOST_FILE_BYTES + 1))
@@ -100,7 +96,6 @@ async def test_parallel_calls_lose_nothing_of_each_other() -> None:
 
 @pytest.mark.behaviour("files.with-the-thread")
 async def test_a_store_that_is_away_is_a_sentence_for_the_model_and_changes_no_file() -> None:
-    """A short file needs none."""
     contents, state = Contents(), dict[str, Any]()
     await files_in(state, contents).write("long.md", LONG)
     contents.is_away = True
@@ -137,6 +132,5 @@ async def test_an_attempt_does_not_begin_without_the_list_of_files_that_every_ot
 @pytest.mark.behaviour("files.with-the-thread")
 @pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "a/../b", "..", "\\a"])
 async def test_a_path_that_leaves_the_files_is_none(path: str) -> None:
-    """A provider of the author's own may pass on what a model says."""
     with pytest.raises(ValueError, match="is no path of a file"):
         await files_in({}, Contents()).write(path, "x")

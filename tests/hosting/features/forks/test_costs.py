@@ -21,7 +21,6 @@ POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[dict[int, World]]:
-    """A thread of each length."""
     worlds = {length: World() for length in LENGTHS}
     yield worlds
     for world in worlds.values():
@@ -29,7 +28,6 @@ def worlds() -> Iterator[dict[int, World]]:
 
 
 async def spoken(world: World, length: int) -> None:
-    """Make the thread, once for all tests."""
     if not world.engine.documents:
         place = epoch_store_key(HUB, ORIGIN, 0)
         made = await made_thread(Archive(world.archive), place, world.settings, length)
@@ -41,7 +39,6 @@ async def spoken(world: World, length: int) -> None:
 async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end(
     worlds: dict[int, World], point: str
 ) -> None:
-    """None of them for each so many messages."""
     calls = []
     for length, world in worlds.items():
         await spoken(world, length)
@@ -85,7 +82,6 @@ class WithoutSums:
 
 
 def cut(name: str, body: bytes) -> bytes:
-    """Return the entries of a segment."""
     _, _, first, last = (int(part) for part in name.split("-"))
     return b"\n".join(body.split(b"\n")[: last - first + 1])
 

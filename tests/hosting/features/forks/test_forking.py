@@ -97,7 +97,6 @@ async def test_a_fork_ends_where_it_is_wanted(world: World, turn: int) -> None:
 
 @pytest.mark.behaviour("fork.at")
 async def test_a_point_that_the_conversation_does_not_have_is_refused(world: World) -> None:
-    """So is one within a turn."""
     process, _ = await spoken(world)
     await process.say("another's", FORK)
 
@@ -179,8 +178,6 @@ async def test_whenever_another_process_makes_the_same_fork_there_is_one(
 @pytest.mark.behaviour("fork.killed")
 @pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
 async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(world: World, *, is_done: bool) -> None:
-    """The same request finishes it in another process. Where nobody asks again, the sweep over uploads does, or removes
-    all that was put for it."""
     process, runs = await spoken(world)
     ends, made, seen = 0, 0, set[str]()
     while True:
@@ -215,7 +212,6 @@ async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(
 
 @pytest.mark.behaviour("fork.killed")
 async def test_an_archive_that_is_away_refuses_a_fork_and_leaves_nothing(world: World) -> None:
-    """503, and the same request makes the fork once it is back."""
     process, _ = await spoken(world)
 
     async def away(*_: object) -> None:

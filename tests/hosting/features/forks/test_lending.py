@@ -46,13 +46,11 @@ async def spoken(world: World, turns: int = 8) -> tuple[MortalProcess, Entries]:
 
 
 async def speak(process: MortalProcess, address: Address, turns: int) -> None:
-    """Take so many turns on a thread."""
     for number in range(turns):
         await process.say(f"{number} ".ljust(300, "x"), address)
 
 
 async def forked(world: World) -> tuple[MortalProcess, Entries]:
-    """Return the same, with a fork of the thread."""
     process, before = await spoken(world)
     await process.fork("fork")
     await process.deliver_all()
@@ -60,27 +58,22 @@ async def forked(world: World) -> tuple[MortalProcess, Entries]:
 
 
 async def delete_origin(process: MortalProcess) -> None:
-    """Delete the thread that was forked."""
     await process.delete(ORIGIN)
 
 
 async def reset_origin(process: MortalProcess) -> None:
-    """Reset the thread that was forked."""
     await process.reset(ORIGIN)
 
 
 async def delete_fork(process: MortalProcess) -> None:
-    """Delete the fork."""
     await process.delete(FORK)
 
 
 async def reset_fork(process: MortalProcess) -> None:
-    """Reset the fork."""
     await process.reset(FORK)
 
 
 async def assert_whole(process: MortalProcess, address: Address, before: Entries) -> None:
-    """The fork has all entries, and its picture."""
     assert await process.entries(address) == before
     export = await process.services.threads.export(address, process.engine)
     kept = {name for name in export.attachments.names if await export.attachments.read(name)}
@@ -117,7 +110,6 @@ async def test_a_fork_keeps_what_its_origin_loses(world: World, act: Act) -> Non
 async def test_what_a_fork_has_lost_does_not_come_back_with_its_origins_end(
     world: World, first: Act, then: Act
 ) -> None:
-    """It has given back what was lent to it."""
     process, _ = await forked(world)
     await first(process)
     assert await world.loans(ORIGIN) == 0
@@ -162,7 +154,6 @@ async def test_whatever_call_a_process_dies_at_that_erases_an_origin_its_fork_is
 async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(
     world: World, act: Act
 ) -> None:
-    """Between any two calls of the process that makes it."""
     outcomes: set[str] = set()
     _, before = await spoken(world)
     for at in itertools.count(1):
@@ -200,7 +191,6 @@ async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or
 @pytest.mark.behaviour("fork.whole")
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
 async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: World, act: Act) -> None:
-    """Between any two calls of the process that reads or exports it."""
     _, before = await forked(world)
     for at in itertools.count(1):
         again = world.again()
@@ -219,7 +209,6 @@ async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: Worl
 async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
     world: World, order: tuple[Address, ...], ended: str
 ) -> None:
-    """Each has archived some of what the last one says."""
     process, _ = await forked(world)
     await speak(process, FORK, 8)
     await process.fork("again", FORK)
@@ -239,7 +228,6 @@ async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
 @pytest.mark.slow
 @pytest.mark.behaviour("fork.whole")
 async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> None:
-    """None has more lenders than the most."""
     process, _ = await forked(world)
     last, most = FORK, 0
     for number in range(MOST_LENDERS + 3):

@@ -34,14 +34,12 @@ async def fork(owned: OwnedApp, user: str = "ada", path: str = FORK, **fields: A
 
 
 async def texts(owned: OwnedApp, thread_id: str, user: str = "ada") -> list[str]:
-    """Return what is said on a thread."""
     answer = await owned.ask(user, "GET", f"{THREADS}/{thread_id}/messages")
     return [entry["messages"][0]["contents"][0]["text"] for entry in answer.json()["entries"]]
 
 
 @pytest.mark.behaviour("fork.whole")
 async def test_a_message_is_edited_by_a_fork_before_it(owned: OwnedApp) -> None:
-    """The fork is the caller's own thread, says where it came from, and the origin stays as it was."""
     made = await fork(owned, at=3, before=True)
     forked = made.json()
     await owned.say("ada", "two, and a half", forked["thread_id"])
@@ -117,7 +115,6 @@ async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
 async def test_what_cannot_be_forked_is_refused_by_name(
     owned: OwnedApp, fields: dict[str, Any], status: int, code: str
 ) -> None:
-    """Nothing is made then."""
     answer = await fork(owned, **fields)
 
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
@@ -127,7 +124,6 @@ async def test_what_cannot_be_forked_is_refused_by_name(
 
 @pytest.mark.behaviour("fork.at")
 async def test_a_fork_of_a_thread_that_waits_for_approvals_waits_for_nobody(desk: Desk) -> None:
-    """Its next message closes the call, which is decided on where it was asked for, once."""
     approval = (await desk.approvals_of("call refund 5"))[0]
 
     whole = (await desk.http.post(f"{THREADS}/t/fork", json={})).json()["thread_id"]
@@ -148,7 +144,6 @@ async def test_a_fork_of_a_thread_that_waits_for_approvals_waits_for_nobody(desk
 
 @pytest.mark.behaviour("fork.at")
 async def test_a_thread_of_a_workflow_is_not_forked() -> None:
-    """By name; and a workflow is no agent."""
     async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
         await http.post("/api/workflows/Text/run", json={"message": "hi", "thread_id": "t"})
         answers = [await http.post(f"/api/{kind}/Text/threads/t/fork", json={}) for kind in ("workflows", "agents")]

@@ -43,7 +43,6 @@ class Hub:
         self.signals = 0
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
         self.now += seconds
         self.passed += seconds
 
@@ -65,7 +64,6 @@ class Hub:
                 self.state = answer["entityState"]
 
     async def read(self, entity: str, key: str) -> str | None:
-        """Return the entity's state."""
         return self.state
 
 
@@ -81,7 +79,6 @@ class Instance:
         self._entities.add(Entity(ENTITY, MARK, self.store.record))
 
     async def handle(self, payload: str) -> str:
-        """Carry out a batch of the entity's operations."""
         return await self._entities.handle(ENTITY, payload, self._hub)  # type: ignore[arg-type]
 
     async def is_ready(self) -> bool:
@@ -96,12 +93,10 @@ class Instance:
 
 @pytest.fixture
 def hub() -> Hub:
-    """A hub that nobody works on."""
     return Hub()
 
 
 async def test_an_instance_alone_is_ready_and_marks_twice_a_minute(hub: Hub) -> None:
-    """However often it is asked."""
     hub.runs = alone = Instance(hub, MemoryThreadStore("hub"))
 
     answers = [await alone.is_ready() for _ in range(int(2 * MARK_SECONDS / LOOK_SECONDS))]
@@ -150,7 +145,6 @@ async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) 
 
 
 async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault(hub: Hub) -> None:
-    """The hub still has the old one's mark, from before the new one."""
     hub.runs = before = Instance(hub, MemoryThreadStore("hub"))
     assert await before.is_ready()
 
@@ -161,7 +155,6 @@ async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault
 
 @pytest.mark.parametrize("is_at_work", [True, False])
 async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
-    """Within the time for which a store counts as in use, also where nobody carries out what the hub holds."""
     right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
     hub.runs = wrong
     assert not await right.is_ready()
@@ -173,7 +166,6 @@ async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone
 
 
 async def test_a_hub_that_carries_out_nothing_proves_nothing(hub: Hub) -> None:
-    """No instance of the durable group is up yet, or an older one that has no such entity."""
     asked = Instance(hub, MemoryThreadStore("hub"))
 
     assert [await asked.is_ready() for _ in range(int(MARK_SECONDS) - 1)] == [True] * (int(MARK_SECONDS) - 1)
@@ -193,7 +185,6 @@ async def test_a_state_that_cannot_be_read_is_replaced(hub: Hub, state: str) -> 
     ("operation", "value"), [("mark", {}), ("mark", "x"), ("mark", {"store": 5}), ("other", {"store": "a"})]
 )
 async def test_what_nobody_of_us_sends_is_refused_and_changes_nothing(hub: Hub, operation: str, value: object) -> None:
-    """The engine keeps the state as it was."""
     instance = Instance(hub, MemoryThreadStore("hub"))
     batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": True}]
     envelope = {"self": {"name": ENTITY, "key": KEY}, "exists": False, "state": None, "batch": batch}

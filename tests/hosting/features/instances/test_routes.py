@@ -17,7 +17,6 @@ WAIT = {"waitForResponse": "true"}
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of several workflows."""
     async with served(app_of(workflows=FLOWS)) as (_, http):
         yield http
 
@@ -34,7 +33,6 @@ async def status(http: httpx.AsyncClient, name: str, started: httpx.Response) ->
 
 @pytest.mark.behaviour("workflows.upstream")
 async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx.AsyncClient) -> None:
-    """It is a thread of ours under the same id."""
     started = await http.post("/api/workflow/Orders/run", json={"item": "tea", "count": 2})
 
     body = started.json()
@@ -82,7 +80,6 @@ async def test_who_waits_gets_the_end(
 
 @pytest.mark.behaviour("workflows.upstream")
 async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: httpx.AsyncClient) -> None:
-    """Its end is certain, and is recorded in its turn only."""
     started = await http.post("/api/workflow/Text/run", content=b"wait")
     thread_id = started.json()["instanceId"]
     asynchronous = {"prefer": "respond-async"}
@@ -116,7 +113,6 @@ async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: http
 async def test_what_fits_nothing_is_refused(
     http: httpx.AsyncClient, method: str, path: str, content: bytes | None, code: str
 ) -> None:
-    """By the codes of this library, and `error` as theirs has it."""
     answer = await http.request(method, f"/api/{path}", content=content)
 
     assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)

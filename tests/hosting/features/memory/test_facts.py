@@ -22,12 +22,10 @@ ADDRESS = Address("clerk.memory", "facts", OWNER)
 
 
 def fact(text: str, fact_id: str | None = None) -> Fact:
-    """Return something that a person wrote."""
     return Fact(id=fact_id or new_id(), text=text, at=1.0)
 
 
 def texts(facts: tuple[Fact, ...]) -> list[str]:
-    """Return what is known."""
     return [one.text for one in facts]
 
 
@@ -39,13 +37,11 @@ def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
 
 @pytest.fixture
 def store() -> ArmedStore:
-    """A store that fails as a test says."""
     return ArmedStore(MemoryThreadStore(SharedMemory()))
 
 
 @pytest.mark.behaviour("memory.once")
 async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(store: ArmedStore) -> None:
-    """Whoever comes second does it again on what the first one left."""
     one, two = memories_of(store), memories_of(store)
     await one.remember(AGENT, OWNER, fact("first"))
     store.before_append = lambda: two.remember(AGENT, OWNER, fact("second"))
@@ -57,7 +53,6 @@ async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(st
 
 @pytest.mark.behaviour("memory.owners")
 async def test_a_memory_that_others_change_at_each_moment_is_erased(store: ArmedStore) -> None:
-    """However often somebody comes first."""
     one, other = memories_of(store), memories_of(store)
     await one.remember(AGENT, OWNER, fact("first"))
     left = 12
@@ -77,7 +72,6 @@ async def test_a_memory_that_others_change_at_each_moment_is_erased(store: Armed
 
 @pytest.mark.behaviour("memory.once")
 async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(store: ArmedStore) -> None:
-    """Its fact has the id of the call, and one that says the same is the same."""
     memories, call = memories_of(store, PATIENCE_SECONDS), fact_id_of("run-1.call-1")
     store.fails = ["answer lost", "answer lost"]
 
@@ -91,7 +85,6 @@ async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(stor
 
 @pytest.mark.behaviour("memory.versions")
 async def test_a_memory_of_a_newer_version_is_left_as_it_is(store: ArmedStore) -> None:
-    """Nothing is read out of it, and nothing put in its place."""
     await _stored(store, {"v": 2, "facts": []})
     memories = memories_of(store)
 
@@ -105,7 +98,6 @@ async def test_a_memory_of_a_newer_version_is_left_as_it_is(store: ArmedStore) -
 
 @pytest.mark.behaviour("memory.versions")
 async def test_what_another_version_added_stays(store: ArmedStore) -> None:
-    """In the memory, and in each of its facts."""
     await _stored(store, {"v": 1, "facts": [{"id": "f1", "text": "first", "at": 1.0, "mood": "glad"}], "locale": "de"})
 
     await memories_of(store).remember(AGENT, OWNER, fact("second"))
@@ -139,7 +131,6 @@ async def test_a_vector_is_kept_with_the_text_that_it_was_made_of_alone(store: A
 
 @pytest.mark.behaviour("memory.cost")
 async def test_a_run_costs_one_read_of_its_memory_and_a_change_one_append(store: ArmedStore) -> None:
-    """And no more, however much is known."""
     memories = memories_of(store)
     for number in range(20):
         await memories.remember(AGENT, OWNER, fact(f"number {number}"))

@@ -25,14 +25,12 @@ TERRIER = "Has a terrier called Rex."
 
 @pytest.fixture
 async def app() -> AsyncIterator[OwnedApp]:
-    """The app, with an agent that remembers."""
     app = OwnedApp(with_roles, agent=rememberer(), AGENT_ADMIN_ROLE="operators")
     async with app.http:
         yield app
 
 
 async def remembered(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
-    """Return what is listed of a user."""
     answer = await app.ask(user, "GET", MEMORY)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["facts"])
@@ -56,7 +54,6 @@ async def test_what_a_run_remembers_is_given_to_the_model_in_the_owner_s_other_t
 
 @pytest.mark.behaviour("memory.routes")
 async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
-    """The same words are one fact. What they wrote has no run."""
     added = await app.ask("ann", "POST", MEMORY, json={"text": f" {TEA} "})
     again = await app.ask("ann", "POST", MEMORY, json={"text": TEA.upper()})
     place = added.headers["location"]
@@ -102,7 +99,6 @@ async def test_what_is_no_fact_is_refused(app: OwnedApp, text: object, code: str
 @pytest.mark.slow
 @pytest.mark.behaviour("memory.full")
 async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgotten(app: OwnedApp) -> None:
-    """And keeps what it has."""
     texts = [f"{number} {'x' * (LONGEST_FACT - 10)}" for number in range(200)]
     answers = [await app.ask("ann", "POST", MEMORY, json={"text": text}) for text in texts]
     taken = [answer for answer in answers if answer.status_code == 201]
@@ -121,7 +117,6 @@ async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgo
 
 @pytest.mark.behaviour("memory.given")
 async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message_is_about() -> None:
-    """And then the newest, as much as fits."""
     app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
     async with app.http:
         for text in ("Has a dog called Rex.", *(f"Visited city {number}." for number in range(20))):
@@ -148,7 +143,6 @@ async def with_cities(embeddings: Meanings) -> AsyncIterator[OwnedApp]:
 @pytest.mark.behaviour("memory.meaning")
 @pytest.mark.parametrize("times", [1, 100], ids=["short vectors", "long vectors"])
 async def test_a_client_of_embeddings_finds_what_means_the_same_in_other_words(times: int) -> None:
-    """And what is not like the message only where there is room."""
     async with with_cities(Meanings(times)) as app:
         about, other = await app.say("ann", "What does my puppy eat?"), await app.say("ann", "Which town?")
 
@@ -159,7 +153,6 @@ async def test_a_client_of_embeddings_finds_what_means_the_same_in_other_words(t
 
 @pytest.mark.behaviour("memory.meaning")
 async def test_what_was_embedded_is_kept_until_its_text_or_the_model_changes() -> None:
-    """A run embeds its message, and what is new. The facts that are listed have no vectors."""
     meanings = Meanings()
     async with with_cities(meanings) as app:
         await app.say("ann", "first")
@@ -198,7 +191,6 @@ class _Broken(Meanings):
     ids=["raises", "none", "no direction", "not a number", "a text", "too few"],
 )
 async def test_a_client_of_embeddings_that_fails_fails_no_run(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Facts are found by words then. The log has the kind of error, and nothing that was said."""
     async with with_cities(_Broken(answer)) as app:
         said = await app.say("ann", "What does my terrier eat?")
 
@@ -225,7 +217,6 @@ async def test_a_client_of_embeddings_that_does_not_answer_is_not_waited_for() -
 
 @pytest.mark.behaviour("memory.owners")
 async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(app: OwnedApp) -> None:
-    """Their runs have no memory, and no tools for one."""
     await app.say("ann", f"remember {TEA}")
     bob = {"issuer": "https://login.example", "id": "bob", "access": "run"}
     granted = await app.ask("ann", "POST", f"{THREADS}/t/grants", json=bob)
@@ -238,7 +229,6 @@ async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(
 
 @pytest.mark.behaviour("memory.owners")
 async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_administrators(app: OwnedApp) -> None:
-    """Nobody else reads it."""
     await app.say("ann", f"remember {TEA}")
     facts = await remembered(app)
     of_ann = {"params": {"owner": owner("ann")}}
@@ -254,7 +244,6 @@ async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_admini
 
 
 def brief(agent: Any) -> Callable[[], Any]:
-    """Return what builds a workflow of one agent."""
     return lambda: WorkflowBuilder(name="Brief", start_executor=AgentExecutor(agent), output_from="all").build()
 
 
@@ -267,7 +256,6 @@ async def told(app: OwnedApp, user: str, message: str) -> str:
 
 @pytest.mark.behaviour("memory.workflows")
 async def test_an_agent_that_a_workflow_has_too_remembers_the_same_there() -> None:
-    """The caller of the workflow is the owner. What it learns is listed, exported and erased as what the agent does."""
     agent = rememberer()
     app = OwnedApp(signed_in, agent=agent, workflows=[brief(agent)])
     async with app.http:
@@ -304,7 +292,6 @@ async def test_an_app_without_owners_has_a_memory_only_where_that_is_meant() -> 
 
 @pytest.mark.behaviour("memory.cost")
 async def test_an_app_without_a_memory_has_no_routes_of_one() -> None:
-    """It says so, and the host serves no function for them."""
     app = OwnedApp()
     async with app.http:
         answer = await app.ask("ann", "GET", MEMORY)

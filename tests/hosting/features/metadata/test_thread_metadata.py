@@ -18,7 +18,6 @@ PLACE = f"{THREADS}/t/metadata"
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app."""
     app = OwnedApp()
     async with app.http:
         yield app
@@ -54,7 +53,6 @@ async def test_it_comes_with_the_request_that_begins_a_thread_and_changes_with_a
 
 
 async def test_a_change_merges_and_one_of_a_version_that_is_gone_is_refused(owned: OwnedApp) -> None:
-    """Title and pin are members as all others, and stay."""
     await said(owned, thread_metadata={"team": "red"})
     read = await owned.ask("ada", "GET", PLACE)
     await owned.ask("ada", "POST", f"{THREADS}/t/describe", json={"title": "Invoices", "pinned": True})
@@ -69,7 +67,6 @@ async def test_a_change_merges_and_one_of_a_version_that_is_gone_is_refused(owne
 
 
 async def test_of_writers_at_one_moment_nothing_is_lost(owned: OwnedApp) -> None:
-    """Each change is decided on the newest head."""
     await said(owned)
     await asyncio.gather(*(changed(owned, {f"m{number}": number}) for number in range(16)))
 
@@ -78,7 +75,6 @@ async def test_of_writers_at_one_moment_nothing_is_lost(owned: OwnedApp) -> None
 
 
 async def test_what_would_be_too_much_with_the_rest_is_refused_and_begins_no_run(owned: OwnedApp) -> None:
-    """The change and the run are one append."""
     await said(owned, thread_metadata={f"m{number}": number for number in range(16)})
     one_more = await changed(owned, {"one": "more"})
     run = await owned.ask(
@@ -105,7 +101,6 @@ async def test_what_would_be_too_much_with_the_rest_is_refused_and_begins_no_run
     ],
 )
 async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp, metadata: object, reason: str) -> None:
-    """Wherever it is sent."""
     await said(owned)
     answers = [await changed(owned, metadata)]
     for name in ("metadata", "thread_metadata"):

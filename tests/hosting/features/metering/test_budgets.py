@@ -40,7 +40,6 @@ def _no_calls() -> None:
 
 
 async def today(http: httpx.AsyncClient) -> dict[str, Any]:
-    """Return the figures of the runs that ended today."""
     return dict((await http.get("/api/agents/Joker/figures")).json()["days"][-1])
 
 
@@ -176,7 +175,6 @@ class _Waiting(ContextProvider):
 
 @pytest.mark.behaviour("http.budget-retried")
 async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Path) -> None:
-    """Its model had answered when it was stopped, and nothing of that was written."""
     waiting, environ = _Waiting(), {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
     apps = [app_of(one, budget=Budget(tokens=90, per="thread"), environ=environ) for one in (agent, spender())]
@@ -195,7 +193,6 @@ async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Pa
 
 @pytest.mark.behaviour("http.budget")
 async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that_are_tools() -> None:
-    """An agent that is a tool spends what its caller has."""
     inner = spender("inner").as_tool(name="inner", arg_name="task")
     outer = Agent(client=_calling_inner(), name="Joker", tools=[inner])
     async with served(app_of(outer, budget=Budget(tokens=100))) as (_, http):
@@ -318,6 +315,5 @@ def _calling_inner(model: str | None = None) -> Spender:
     ],
 )
 def test_a_budget_that_is_none_or_cannot_be_kept_is_refused_at_the_start(given: Any, sentence: str) -> None:
-    """By a sentence that says what to give instead."""
     with pytest.raises(ConfigurationError, match=sentence):
         given()

@@ -26,7 +26,6 @@ def _no_calls() -> None:
 @pytest.mark.behaviour("http.cost")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_run_that_cost_its_budget_makes_no_model_call_more(streamed: bool) -> None:
-    """Its calls, its thread and the agent's days say what was paid, to the last trillionth."""
     app = app_of(spender(client=priced("small")), budget=Budget(cost=10, prices=A_CALL), principal=lambda _: ADA)
     async with served(app) as (_, http):
         refused = await ask(http, "5", thread_id="t", **({"stream": True} if streamed else {}))
@@ -100,7 +99,6 @@ async def test_what_a_model_without_a_price_used_counts_and_it_is_not_called_aga
 
 @pytest.mark.behaviour("http.unpriced")
 async def test_a_model_that_is_known_to_have_no_price_is_not_called() -> None:
-    """The agent's own choice counts before its client's, at the start and with each call."""
     chosen = spender(client=priced("other"))
     chosen.default_options["model"] = "small"
     async with served(app_of(chosen, budget=Budget(cost=100, prices=A_CALL))) as (_, http):

@@ -114,7 +114,6 @@ async def test_what_a_model_reported_before_it_was_cut_short_is_no_estimate() ->
 
 @pytest.mark.behaviour("http.budget-cut-short")
 async def test_what_was_cut_short_has_its_price_and_counts_for_the_minute() -> None:
-    """By the price of its model."""
     talker = Talker()
     budget = Budget(cost="1", prices={"talker": Price(input="1", output="10")})
     found = await cut_short(

@@ -39,13 +39,11 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Desk:
-    """Days whose store does as it is told."""
     return Desk()
 
 
 @pytest.mark.behaviour("log.owner-days")
 async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(desk: Desk) -> None:
-    """Also where they come at once."""
     await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
     await desk.days.add("bob", CALL)
 
@@ -71,7 +69,6 @@ async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) 
 
 @pytest.mark.behaviour("log.owner-days")
 async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
-    """A process whose clock is behind still counts for the day that has ended elsewhere."""
     await desk.days.add("ada", CALL)
     desk.others_now += 2 * HOUR
     renewed = await desk.others.used("ada")
@@ -104,7 +101,6 @@ async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk:
 
 @pytest.mark.behaviour("log.owner-days")
 async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Desk) -> None:
-    """A clock that runs away from day to day takes the right one from nobody, and a head does not grow by the days."""
     for _ in range(100):
         await desk.others.add("ada", CALL)
         desk.now += 24 * HOUR
@@ -118,7 +114,6 @@ async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Des
 
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
-    """In the record of days, and in that of a minute."""
     minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
     for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
         await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))

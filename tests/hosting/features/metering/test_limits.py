@@ -136,7 +136,6 @@ async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> 
 
 @pytest.mark.behaviour("http.run-limit")
 async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
-    """What is refused for want of room counts as no request, and what has ended is found by its key all the same."""
     held = _Held()
     async with served(app_of(held, limit=Limit(runs_at_once=1, requests_per_minute=3))) as (_, http):
         keyed = {"json": {"message": "hi"}, "headers": {"Idempotency-Key": "k"}}
@@ -154,7 +153,6 @@ async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
 
 @pytest.mark.behaviour("http.limit-wires")
 async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
-    """What was taken by one of them counts at all."""
     app = app_of(
         scripted_agent("Joker"),
         limit=Limit(requests_per_minute=1),
@@ -276,6 +274,5 @@ async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_se
     ],
 )
 def test_a_limit_that_is_none_is_refused_at_the_start(given: Any, sentence: str) -> None:
-    """By a sentence that says what to give instead."""
     with pytest.raises(ConfigurationError, match=sentence):
         given()

@@ -33,7 +33,6 @@ class Desk:
 
 
 async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
-    """Return whether a request is taken."""
     try:
         await minutes.count(owner)
     except LimitExceededError:
@@ -53,7 +52,6 @@ async def test_requests_to_all_processes_are_counted_together_and_each_caller_ap
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_no_minute_has_more_whenever_it_begins() -> None:
-    """Requests that come all the time, at whatever moments of their seconds."""
     desk, times = Desk(7), list[float]()
     for step in range(2000):
         desk.now = NOON + step * 0.37
@@ -66,7 +64,6 @@ async def test_no_minute_has_more_whenever_it_begins() -> None:
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None:
-    """It is taken then, and not before."""
     desk = Desk(2)
     desk.now = NOON + 0.9
     assert await taken(desk.minutes)
@@ -103,7 +100,6 @@ async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_counted() -> None:
-    """The head is read the first time."""
     desk = Desk(5)
     await desk.minutes.count("ada")
     desk.store.calls.clear()
@@ -118,7 +114,6 @@ async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_count
 @pytest.mark.behaviour("log.owner-minutes")
 @pytest.mark.parametrize("ahead", [600.0, -600.0, 90.0], ids=["ahead", "behind", "a little"])
 async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead: float) -> None:
-    """Who asks both by turns gets the limit of each, in every minute, and no more."""
     desk = Desk(requests=7, tokens=40)
     desk.ahead = ahead
     times: dict[bool, list[float]] = {False: [], True: []}

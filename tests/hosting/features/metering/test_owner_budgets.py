@@ -49,7 +49,6 @@ async def _processes(*apps: AgentFunctionApp) -> AsyncIterator[list[httpx.AsyncC
 
 
 async def _ask(http: httpx.AsyncClient, message: str, thread_id: str, user: str = "ada", **fields: Any) -> Any:
-    """Return what this user is answered, with its status."""
     body = {"message": message, "thread_id": thread_id, **fields}
     answer = await http.post(RUN, json=body, headers={"x-user": user})
     return answer.status_code, answer.json()
@@ -57,7 +56,6 @@ async def _ask(http: httpx.AsyncClient, message: str, thread_id: str, user: str 
 
 @pytest.mark.behaviour("http.owner-budget")
 async def test_all_threads_of_an_owner_share_a_day_in_all_processes(tmp_path: Path) -> None:
-    """Another owner has a day of their own. The run that used it up keeps what it said."""
     log, budget = f"sqlite:{tmp_path / 'log.sqlite'}", Budget(tokens=100, per="owner/day")
     async with _processes(_app(log, budget), _app(log, budget)) as (one, two):
         first = await _ask(one, "0", "t")

@@ -34,7 +34,6 @@ async def test_the_parts_of_a_runs_usage_are_in_every_answer_of_ours(streamed: b
 
 @pytest.mark.behaviour("http.parts-of-usage")
 async def test_the_parts_of_a_runs_usage_are_on_every_wire() -> None:
-    """By the names that its clients know."""
     async with served(app_of(thinker(), wires=WIRES)) as (_, http):
         response = (await http.post("/api/openai/v1/responses", json={"model": "Joker", "input": "look"})).json()
         chat = {"model": "Joker", "messages": [{"role": "user", "content": "look"}]}

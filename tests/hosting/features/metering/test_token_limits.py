@@ -88,8 +88,6 @@ async def test_tokens_count_however_a_run_is_asked_for(fields: dict[str, Any]) -
 
 @pytest.mark.behaviour("http.token-limit")
 async def test_a_limit_of_tokens_is_beside_a_budget_and_holds_for_workflows() -> None:
-    """The budget ends a run, and the limit refuses the next request."""
-
     def build() -> Workflow:
         return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
 

@@ -64,7 +64,6 @@ async def test_threads_are_listed_by_their_metadata_the_newest_first(owned: Owne
 
 
 async def test_a_change_and_a_deletion_are_seen_by_the_next_list(owned: OwnedApp) -> None:
-    """As a new title is."""
     await until_listed(owned, "metadata.team=red", "t5", "t3", "t1")
     await owned.ask("ada", "PATCH", f"{THREADS}/t1/metadata", json={"metadata": {"team": None}})
     await owned.ask("ada", "PATCH", f"{THREADS}/t0/metadata", json={"metadata": {"team": "red"}})
@@ -74,7 +73,6 @@ async def test_a_change_and_a_deletion_are_seen_by_the_next_list(owned: OwnedApp
 
 
 async def test_a_filter_reads_no_thread_that_it_does_not_show(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the heads of a page are read, once the overview is up to date."""
     await until_listed(owned, "metadata.n=2", "t2")
     log, read = owned.app._services.log, list[str]()
     head = log.head
@@ -90,7 +88,6 @@ async def test_a_filter_reads_no_thread_that_it_does_not_show(owned: OwnedApp, m
 
 
 async def test_threads_are_listed_by_their_state_and_time(owned: OwnedApp) -> None:
-    """One waits for a person; the others are idle."""
     await owned.say("ada", "call refund 1", "t2")
     await until_listed(owned, "status=waiting", "t2")
     changed = (await owned.ask("ada", "GET", f"{THREADS}?status=waiting")).json()["threads"][0]["updated_at"]

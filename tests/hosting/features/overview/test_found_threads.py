@@ -23,14 +23,12 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 async def listed(owned: OwnedApp, query: str, user: str = "ada") -> list[dict[str, Any]]:
-    """Return the threads that a list has."""
     answer = await owned.ask(user, "GET", f"{THREADS}?{query}")
     assert answer.status_code == 200, answer.text
     return list(answer.json()["threads"])
 
 
 async def describe(owned: OwnedApp, thread_id: str, **fields: Any) -> dict[str, Any]:
-    """Name or pin a thread of Ada's."""
     answer = await owned.ask("ada", "POST", f"{THREADS}/{thread_id}/describe", json=fields)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -71,7 +69,6 @@ async def test_a_thread_is_named_and_pinned(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("overview.labels")
 async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(owned: OwnedApp) -> None:
-    """It is the owner's word, and none of the conversation's."""
     await describe(owned, "one", title="Mine", pinned=True)
     await owned.ask("ada", "POST", f"{THREADS}/one/reset")
     await owned.say("ada", "again", "one")
@@ -110,7 +107,6 @@ async def test_what_cannot_be_described_is_refused(
 
 @pytest.mark.behaviour("overview.newest")
 async def test_a_fork_is_listed_with_its_origin_and_its_name(owned: OwnedApp) -> None:
-    """Nothing else has an origin, and a pin is no part of a fork."""
     await describe(owned, "one", title="Mine", pinned=True)
     fork = (await owned.ask("ada", "POST", f"{THREADS}/one/fork", json={})).json()
 

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.behaviour("overview.operations")
 
 
 async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any]:
-    """Return what one agent is at."""
     answer = await api.http.get(URL, params=query)
     assert answer.status_code == 200, answer.text
     return next(dict(one) for one in answer.json()["agents"] if one["agent"] == name)

@@ -30,13 +30,11 @@ pytestmark = pytest.mark.behaviour("overview.operations")
 
 @pytest.fixture
 def engine() -> ListedEngine:
-    """An engine that says which entities changed."""
     return ListedEngine()
 
 
 @pytest.fixture
 def processes(engine: ListedEngine) -> Iterator[Processes]:
-    """Two of one app."""
     shared, attachments = SharedMemory(), MemoryObjects()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
     yield both
@@ -46,28 +44,23 @@ def processes(engine: ListedEngine) -> Iterator[Processes]:
 
 
 async def no_feedback(agent: str, owner: str, days: Collection[str]) -> dict[str, FeedbackDay]:
-    """Return that nobody gave any."""
     return {}
 
 
 def view_of(process: Process, **bounds: int) -> OperatorsView:
-    """Return what an operator asks this process."""
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
     return OperatorsView(process.log, process.holders, overview, process.promised, no_feedback, **bounds)
 
 
 async def survey(process: Process, owner: str | None = None, **bounds: int) -> Survey:
-    """Survey the last hour."""
     return await view_of(process, **bounds).survey(AGENT, owner, HOUR, process.engine)
 
 
 def committed(engine: Any, thread_id: str, owner: str = "app", ago: float = 0.0) -> None:
-    """Have the thread's entity commit."""
     engine.changed[Address.of(AGENT, thread_id, owner).entity[1]] = iso(time.time() - ago)
 
 
 async def turn(process: Process, thread_id: str, principal: Principal | None = None) -> None:
-    """Have a turn, and its entity commit."""
     caller = Caller.of(process.engine, principal)
     started = await process.runs.start(AGENT, call(thread_id=thread_id), caller)
     await process.runs.wait(started.run, process.engine, 5.0)
@@ -77,7 +70,6 @@ async def turn(process: Process, thread_id: str, principal: Principal | None = N
 async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(
     processes: Processes, engine: ListedEngine
 ) -> None:
-    """And the first by what it holds, before the engine knows of the thread."""
     one, other = processes
     one.agent.gate.clear()
     await one.start(call("first"))
@@ -179,7 +171,6 @@ async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]
 async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_held_to_nobody(
     processes: Processes, engine: ListedEngine
 ) -> None:
-    """While its time is not over it is silent. To the process that holds it, it is at work."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -217,7 +208,6 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
 async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
     processes: Processes,
 ) -> None:
-    """In every process, and also when the one that answered is gone."""
     one, other = processes
     run = await one.start(call(waits=False))
     one.die()

@@ -44,7 +44,6 @@ class App:
     overviews: tuple[Overview, Overview]
 
     async def turn(self, thread_id: str, message: str = "hi") -> None:
-        """Have a turn, and its entity commit."""
         one = self.processes[0]
         run = await one.start(call(message, thread_id=thread_id))
         await one.runs.wait(run, one.engine, 5.0)
@@ -58,7 +57,6 @@ class App:
 
 @pytest.fixture
 def app() -> Any:
-    """Over one log and one engine."""
     shared, attachments, engine = SharedMemory(), MemoryObjects(), ListedEngine()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
     overviews = tuple(Overview(Cells(process.store, process.log), process.log, rest=0.0) for process in both)
@@ -68,14 +66,12 @@ def app() -> Any:
 
 
 async def runs_of(overview: Overview, app: App) -> int:
-    """Return how many runs are counted."""
     figures = await overview.figures(AGENT, 30, Caller(app.engine))
     return sum(day.runs for _, day in figures.days)
 
 
 @pytest.mark.behaviour("overview.newest")
 async def test_threads_are_listed_by_their_last_change_with_their_titles(app: App) -> None:
-    """In pages that continue each other."""
     for thread_id in ("older", "Other", "newest"):
         await app.turn(thread_id, f"about {thread_id}")
     await app.turn("older", "again")
@@ -92,7 +88,6 @@ async def test_threads_are_listed_by_their_last_change_with_their_titles(app: Ap
 
 @pytest.mark.behaviour("overview.newest")
 async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
-    """Before the overview knows of it, and afterwards nothing of it stands there."""
     await app.turn("kept")
     await app.turn("gone")
     await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
@@ -113,7 +108,6 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
 
 @pytest.mark.behaviour("overview.figures")
 async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> None:
-    """Failures by their codes, latencies and tokens, by whichever process looks, and by one that has just started."""
     app.processes[0].agent.fails.append(ValueError("no"))
     for n in range(4):
         await app.turn(f"t{n % 2}")
@@ -202,7 +196,6 @@ async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -
 
 @pytest.mark.behaviour("erasure.stored")
 async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
-    """Neither its head nor its events, also where a look goes on meanwhile."""
     await app.turn("gone")
     await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
     address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
@@ -279,7 +272,6 @@ class Begun(ListedEngine):
         self.begun: list[str] = []
 
     async def list(self, entity: str, *page: Any) -> EntityPage:
-        """Return the agent's list."""
         self.begun.append(entity.removeprefix(entity_name("")))
         if self.begun[-1] in self.broken:
             raise EngineUnavailableError("The durable engine cannot be reached.")
@@ -290,7 +282,6 @@ class Unsearched:
     """A search that nobody has used."""
 
     async def find(self, *_: Any) -> FoundWords:
-        """Return nothing."""
         return FoundWords((), None, 0, 0.0)
 
     async def update(self, *_: Any) -> None:
@@ -302,7 +293,6 @@ class Unsearched:
 
 @pytest.mark.behaviour("erasure.sweep-turns")
 async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:
-    """One that fails, and one whose process dies."""
     engine, store, agents = Begun("ann"), MemoryObjects(), ("ann", "bob", "cid")
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
 

@@ -36,14 +36,12 @@ OF_THREADS = [route for route in (*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app."""
     app = OwnedApp()
     async with app.http:
         yield app
 
 
 def path_of(route: Route, thread_id: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
-    """Return where the route is for these ids."""
     ids = {"thread_id": thread_id, "run_id": run_id, "approval_id": approval_id}
     return "/api/" + route.path.format(
         name="Clerk", grant_id="g", grant="g", standing_id="s", file_id="f" * 32, upload_id="u" * 32, **ids
@@ -182,7 +180,6 @@ async def test_who_asked_stands_in_the_export_and_in_the_stored_conversation(own
 
 @pytest.mark.behaviour("owners.told")
 async def test_tools_and_callbacks_know_who_asked() -> None:
-    """In the process that runs the agent, from the run's own record."""
     seen: list[Principal | None] = []
 
     class Callback:
@@ -203,7 +200,6 @@ async def test_tools_and_callbacks_know_who_asked() -> None:
 
 @pytest.mark.behaviour("owners.lists")
 async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> None:
-    """In the order of their ids, without those that were deleted."""
     for user, names in (("ada", "edcba"), ("bob", "xa")):
         for name in names:
             await owned.say(user, "hi", name)
@@ -225,7 +221,6 @@ async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> No
 
 @pytest.mark.behaviour("overview.owners")
 async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: OwnedApp) -> None:
-    """The newest threads, what waits for approval with any agent, and figures by day."""
     for user, names in (("ada", "ab"), ("bob", "x")):
         for name in names:
             await owned.say(user, f"hi from {name}", name)
@@ -275,7 +270,6 @@ async def test_an_orchestration_uses_the_threads_of_the_owner_that_it_names(owne
 
 @pytest.mark.behaviour("owners.orchestrations")
 async def test_a_call_that_names_another_than_the_owner_of_its_thread_is_refused(owned: OwnedApp) -> None:
-    """Whatever it sends; nothing is stored."""
     key, fields = called(Principal(ISSUER, "ada"))
 
     for principal in ({"issuer": ISSUER, "id": "bob"}, {"issuer": ISSUER}, {"issuer": "", "id": ""}, "ada", 7):

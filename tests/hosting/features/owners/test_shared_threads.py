@@ -29,7 +29,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 async def shared(owned: OwnedApp, access: str, thread_id: str = "t", who: str = "bob") -> dict[str, Any]:
-    """Have Ada share a thread, and return the grant."""
     grant = {"issuer": ISSUER, "id": who, "access": access}
     answer = await owned.ask("ada", "POST", f"{THREADS}/{thread_id}/grants", json=grant)
     assert answer.status_code == 201, answer.text
@@ -37,13 +36,11 @@ async def shared(owned: OwnedApp, access: str, thread_id: str = "t", who: str = 
 
 
 def path_of(route: Route, grant: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
-    """Return where a route of a shared thread is."""
     return "/api/" + route.path.format(grant=grant, run_id=run_id, approval_id=approval_id, standing_id="s")
 
 
 @pytest.mark.behaviour("owners.told")
 async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
-    """Somebody with whom the thread is shared decides on one call, and its owner on the other, which ends the wait."""
     asked = await owned.say("ada", "call refund 5, refund 7")
     grant = (await shared(owned, "run"))["grant"]
     by_bob, by_ada = (approval["id"] for approval in asked["pending_approvals"])
@@ -61,7 +58,6 @@ async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("owners.grants")
 async def test_a_thread_is_shared_to_be_read(owned: OwnedApp) -> None:
-    """By every route that reads a thread, with the same answers as for its owner."""
     run_id = (await owned.say("ada", "more"))["run_id"]
     await owned.stored()
     grant = (await shared(owned, "read"))["grant"]
@@ -110,7 +106,6 @@ async def test_who_is_notified_of_a_thread_is_its_owners_alone(access: str) -> N
 @pytest.mark.parametrize("access", ["read", "run"])
 @pytest.mark.parametrize("route", SHARED_ROUTES, ids=str)
 async def test_a_grant_allows_what_it_says_and_no_more(owned: OwnedApp, route: Route, access: str) -> None:
-    """What its owner alone may do is 403 for everybody else, and changes nothing."""
     grant = (await shared(owned, access))["grant"]
     before = await owned.stored()
 
@@ -200,7 +195,6 @@ async def test_a_grant_is_given_once_and_to_sixteen(owned: OwnedApp) -> None:
     ],
 )
 async def test_a_grant_that_says_nothing_sensible_is_refused(owned: OwnedApp, body: Any, code: str) -> None:
-    """With its field; nobody gets anything."""
     answer = await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (400, code)
@@ -211,7 +205,6 @@ async def test_a_grant_that_says_nothing_sensible_is_refused(owned: OwnedApp, bo
 async def test_an_administrator_reads_and_deletes_for_an_owner_and_each_time_is_logged(
     owned: OwnedApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With who it was, what, and whose; a list too."""
     whose = {"owner": owner("ada")}
     listed = await owned.ask("root", "GET", THREADS, params=whose)
     read = await owned.ask("root", "GET", f"{THREADS}/t/messages", params=whose)
@@ -298,7 +291,6 @@ async def test_a_person_is_forgotten_with_receipts(owned: OwnedApp) -> None:
 async def test_a_run_on_a_thread_that_is_deleted_meanwhile_begins_no_other_life_of_it(
     owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The grant was for the life that ended between the look at it and the run."""
     grant = (await shared(owned, "run"))["grant"]
     find = Sharing.find
 

@@ -34,17 +34,14 @@ class Stage:
         self.pausing = [Pausing(each.runs, each.promised, each.log) for each in self.processes]
 
     async def at_work(self) -> Run:
-        """Return a run whose tool is at work here."""
         run = await self.here.start(call())
         await self.working.at_work()
         return run
 
     async def pause(self, run: Run, *, there: bool = False) -> str:
-        """Have the run paused, and return its status."""
         return (await self.pausing[there].pause(ADDRESS, run.run_id, self.engine)).paused
 
     async def resume(self, run: Run, *, there: bool = False) -> str:
-        """Have it resumed, and return its status."""
         return (await self.pausing[there].resume(ADDRESS, run.run_id, self.engine)).paused
 
     async def paused(self, run: Run) -> Run:
@@ -55,7 +52,6 @@ class Stage:
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
-    """Ended behind the test."""
     stage = Stage()
     yield stage
     stage.working.open()
@@ -99,7 +95,6 @@ async def test_a_run_that_is_paused_while_its_model_thinks_calls_no_tool(stage: 
 
 @pytest.mark.behaviour("runs.pause")
 async def test_another_process_pauses_and_resumes_a_run_before_its_step_ends(stage: Stage) -> None:
-    """Its holder sees both by the log, and goes on as if nothing had been."""
     run = await stage.at_work()
     before = await stage.pause(run, there=True)
     await stage.resume(run, there=True)
@@ -153,7 +148,6 @@ async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> No
 
 @pytest.mark.behaviour("runs.pause-waits")
 async def test_a_paused_run_that_is_cancelled_ends_and_those_behind_it_go_on(stage: Stage) -> None:
-    """By the signal that the cancel sends, for none of theirs is left."""
     run = await stage.at_work()
     await stage.pause(run)
     await stage.paused(run)
@@ -199,7 +193,6 @@ async def test_a_sweep_goes_on_with_a_run_whose_process_died_between_its_resume_
 
 @pytest.mark.behaviour("runs.pause-survives-kill")
 async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> None:
-    """The caller is told, and may ask again."""
     run = await stage.at_work()
     stage.attachments.is_down = True
     with pytest.raises(AttachmentsUnavailableError, match="is not paused"):

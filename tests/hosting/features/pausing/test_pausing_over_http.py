@@ -33,13 +33,11 @@ class Worked(OwnedApp):
         return f"{THREAD}/runs/{answer.json()['run_id']}"
 
     async def until(self, place: str, status: str) -> dict[str, Any]:
-        """Return the run once it has that status."""
         while (run := (await self.ask("ada", "GET", place)).json())["status"] != status:  # noqa: ASYNC110 - the run changes it
             await asyncio.sleep(0.005)
         return dict(run)
 
     async def paused(self) -> str:
-        """Return where a run is read that is paused."""
         place = await self.begun()
         await self.ask("ada", "POST", f"{place}/pause")
         self.working.open()
@@ -49,7 +47,6 @@ class Worked(OwnedApp):
 
 @pytest.fixture
 async def worked() -> AsyncIterator[Worked]:
-    """One process of the app."""
     app = Worked()
     async with app.http:
         yield app
@@ -141,7 +138,6 @@ async def test_a_person_with_whom_the_thread_is_shared_pauses_it_if_they_may_run
 
 @pytest.mark.behaviour("runs.pause-owners")
 async def test_an_owner_with_a_paused_run_is_erased(worked: Worked) -> None:
-    """Nothing is left of the run, and nothing brings it back."""
     place = await worked.paused()
     await worked.ask("ada", "DELETE", "/api/owners/me")
     kept = await worked.stored()

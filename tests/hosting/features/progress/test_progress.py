@@ -37,18 +37,14 @@ class Stage:
         return run
 
     async def written(self) -> list[tuple[float, str]]:
-        """Return each progress that the log has."""
         events = [event for _, event in await self.there.log.events(ADDRESS, 0)]
         return [(event.share, event.text) for event in events if isinstance(event, Progressed)]
 
     async def read(self, run: Run) -> tuple[float, str] | None:
-        """Return the progress as another process reads it."""
         progress = (await self.there.runs.find(ADDRESS, run.run_id, self.engine)).progress
         return None if progress is None else (progress.share, progress.text)
 
     async def until_written(self, count: int) -> None:
-        """Return once the log has so many."""
-
         async def look() -> None:
             while len(await self.written()) < count:  # noqa: ASYNC110 - the run's own loop writes them
                 await asyncio.sleep(0.005)
@@ -61,7 +57,6 @@ class Stage:
         return await self.here.runs.wait(run, self.engine, GUARD_SECONDS)
 
     def close(self) -> None:
-        """End the processes."""
         self.reporting.gate.set()
         self.here.loop.close()
         self.there.loop.close()
@@ -69,7 +64,6 @@ class Stage:
 
 @pytest.fixture
 def stages() -> Iterator[list[Stage]]:
-    """Those that a test begins, ended behind it."""
     begun: list[Stage] = []
     yield begun
     for stage in begun:
@@ -81,7 +75,6 @@ def stages() -> Iterator[list[Stage]]:
 async def test_another_process_reads_the_progress_and_the_model_does_not(
     stages: list[Stage], *, is_synchronous: bool
 ) -> None:
-    """Of a tool that is awaited, and of one in a thread of its own, which leaves `await` out."""
     stages.append(stage := Stage(lambda work: work.progress(0.4, "canary"), is_synchronous=is_synchronous))
     run = await stage.reported()
     await stage.until_written(1)
@@ -127,7 +120,6 @@ class _FirstWritten(Stage):
 
 @pytest.mark.behaviour("runs.progress-paced")
 async def test_a_run_of_hours_writes_a_progress_each_hundredth_of_its_time(stages: list[Stage]) -> None:
-    """So its log has some hundreds, whatever its code reports."""
     stages.append(stage := Stage(lambda work: work.progress(0.1, "first")))
     run = await stage.reported()
     await stage.until_written(1)
@@ -170,7 +162,6 @@ async def test_a_progress_that_is_none_is_refused(stages: list[Stage], share: An
 
 @pytest.mark.behaviour("runs.progress-checked")
 async def test_a_report_after_the_end_of_its_run_is_refused(stages: list[Stage]) -> None:
-    """Of a thread that a tool left behind, say. Outside of a run there is no call to report by."""
     calls: list[ToolCall] = []
     late: list[Any] = []
 

@@ -29,7 +29,6 @@ WIRES = ["ag-ui", "ai-sdk", "a2a", "mcp", "responses", "chat-completions"]
 
 @executor(id="steps")
 async def steps(words: str, context: WorkflowContext[Any, str]) -> None:
-    """Report from an executor."""
     await current().progress(0.4, "reading")
     await asyncio.sleep(0)
     await context.yield_output(words)
@@ -63,7 +62,6 @@ class Reported:
 
 @pytest.fixture
 async def reported() -> AsyncIterator[Reported]:
-    """One process of the app."""
     app = Reported()
     async with app.http:
         yield app
@@ -90,7 +88,6 @@ async def test_a_run_has_its_progress_while_it_is_open(reported: Reported) -> No
 
 
 async def test_an_executor_of_a_workflow_reports_too(reported: Reported) -> None:
-    """For the run of the workflow."""
     body = {"input": "hi", "thread_id": "t"}
     answer = await reported.http.post("workflows/Flow/run", json=body, headers={"accept": "text/event-stream"})
     events = [line.partition(": ")[2] for line in answer.text.splitlines() if line.startswith("event: ")]
@@ -99,7 +96,6 @@ async def test_an_executor_of_a_workflow_reports_too(reported: Reported) -> None
 
 
 async def test_ag_ui_has_a_custom_event(reported: Reported) -> None:
-    """Which no client keeps as a message."""
     reported.reporting.gate.set()
     answer = await reported.http.post("ag-ui/Joker", json=wanted("hi"))
     events = events_of(answer.text)
@@ -111,7 +107,6 @@ async def test_ag_ui_has_a_custom_event(reported: Reported) -> None:
 
 
 async def test_the_ai_sdk_has_a_part_that_no_message_keeps(reported: Reported) -> None:
-    """It is transient, as the protocol calls it."""
     reported.reporting.gate.set()
     said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
     answer = await reported.http.post("ai-sdk/Joker", json={"id": "c", "messages": [said], "trigger": "submit-message"})
@@ -121,7 +116,6 @@ async def test_the_ai_sdk_has_a_part_that_no_message_keeps(reported: Reported) -
 
 
 async def test_a2a_has_a_message_about_the_status(reported: Reported) -> None:
-    """Of a task that works; its end has none."""
     reported.reporting.gate.set()
     request = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": {"message": message("hi")}}
     answer = await reported.http.post("a2a/Joker/", json=request, headers=HEADERS)
@@ -167,7 +161,6 @@ async def test_mcp_has_it_where_the_caller_gave_a_token(reported: Reported) -> N
 async def test_protocols_without_a_place_for_it_have_nothing_of_it(
     reported: Reported, path: str, body: dict[str, Any]
 ) -> None:
-    """And their streams come to their end."""
     reported.reporting.gate.set()
     answer = await reported.http.post(path, json=body)
 

@@ -41,13 +41,11 @@ class Scheduled:
     place: str
 
     async def read(self) -> dict[str, Any]:
-        """Return the schedule."""
         answer = await self.running.http.get(self.place)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     async def runs(self) -> list[dict[str, Any]]:
-        """Return the runs of the schedule's thread."""
         answer = await self.running.http.get("/api/agents/Joker/threads/t/runs")
         return [] if answer.status_code == 404 else list(answer.json()["runs"])
 
@@ -61,8 +59,6 @@ class Scheduled:
         return dict(await self._until(told) or {})
 
     async def until_clock_ended(self) -> None:
-        """Return once the schedule's clock has ended."""
-
         async def ended() -> bool:
             return (await self._clock()).instance.status is Status.COMPLETED
 
@@ -104,7 +100,6 @@ class Scheduled:
 
 
 def at(seconds: float) -> str:
-    """Return that moment after the clock's start."""
     return iso(START.timestamp() + seconds)
 
 

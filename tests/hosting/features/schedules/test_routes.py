@@ -17,7 +17,6 @@ DAILY = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write 
 
 
 async def made(desk: Desk, **members: Any) -> dict[str, Any]:
-    """Return a schedule that was made."""
     answer = await desk.http.post(PLACE, json={**DAILY, **members})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
@@ -93,7 +92,6 @@ async def test_what_is_no_schedule_is_refused(desk: Desk, changed: dict[str, Any
 
 @pytest.mark.behaviour("schedules.cost")
 async def test_an_app_may_have_no_schedules() -> None:
-    """With AGENT_SCHEDULES=0 there is no route, no orchestration, and nothing of it in the document."""
     desk = Desk(AGENT_SCHEDULES="0")
 
     answer = await desk.http.post(PLACE, json=DAILY)
@@ -133,7 +131,6 @@ async def test_a_persons_schedules_are_theirs_and_go_with_them() -> None:
 
 @pytest.mark.behaviour("schedules.cost")
 async def test_a_clock_carries_ids_alone(desk: Desk) -> None:
-    """The engine keeps nothing of what a schedule says, or of who made it."""
     await made(desk)
 
     text = json.dumps(desk.host.entities.clocks)

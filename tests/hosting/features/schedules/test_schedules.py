@@ -57,7 +57,6 @@ class ClockEngine(Engine):
         self.clocks: dict[str, ScheduleClock] = {}
 
     async def start(self, name: str, instance_id: str, given: Any) -> None:
-        """Start a clock, unless the engine is away."""
         if self.is_away:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         clock = ScheduleClock.read(given["clock"])
@@ -65,14 +64,12 @@ class ClockEngine(Engine):
         self.clocks[instance_id] = clock
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
-        """Say whether a clock sleeps."""
         return OrchestrationStatus(instance_id, "Running", None, None) if instance_id in self.clocks else None
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
         """Send nothing: no clock listens."""
 
     async def terminate(self, instance_id: str) -> None:
-        """End a clock that sleeps."""
         if instance_id not in self.clocks:
             raise EngineUnavailableError("There is no such instance, or it has ended.")
         if self.ends_after_seconds:
@@ -83,7 +80,6 @@ class ClockEngine(Engine):
             raise EngineUnavailableError("The durable engine cannot be reached.")
 
     async def purge(self, instance_id: str) -> Purge:
-        """Purge it."""
         return "running" if instance_id in self.clocks else await super().purge(instance_id)
 
 
@@ -116,19 +112,16 @@ class Scheduling:
         return name
 
     async def wake(self, name: ScheduleName, generation: int | None = None) -> float | None:
-        """Have the schedule's clock wake now."""
         if generation is None:
             generation = (await self.stored(name)).generation
         return await self.all.wake(name.clock(generation, NOW))
 
     async def stored(self, name: ScheduleName) -> Schedule:
-        """Return the schedule as it is stored."""
         head = await self.process.store.head(name.cell.address)
         assert head is not None
         return decode(head.payload)
 
     async def runs(self) -> list[str]:
-        """Return the runs that the thread `t1` has accepted."""
         events = await self.process.log.events(ADDRESS, 0)
         return [event.run_id for _, event in events if event.kind == "accepted"]
 
@@ -152,7 +145,6 @@ class Scheduling:
 
 @pytest.fixture
 def both(processes: tuple[Process, Process]) -> tuple[Scheduling, Scheduling]:
-    """Two processes of one app."""
     time, engine = Time(), ClockEngine()
     for process in processes:
         process.engine = engine
@@ -162,7 +154,6 @@ def both(processes: tuple[Process, Process]) -> tuple[Scheduling, Scheduling]:
 
 @pytest.fixture
 def one(both: tuple[Scheduling, Scheduling]) -> Scheduling:
-    """The first of the two."""
     return both[0]
 
 
@@ -232,7 +223,6 @@ AHEAD = [3700.0, 86_400.0, 30 * 86_400.0, 5 * 365 * 86_400.0]
 async def test_a_clock_that_was_ahead_for_a_minute_silences_no_tick(
     one: Scheduling, reads: str, missed: Missed, ahead_seconds: float
 ) -> None:
-    """Whoever reads the schedule afterwards, or has it woken, has it go on, at its next tick."""
     name = await one.made(thread_id=None, missed=missed)
     one.time.now = NEXT + ahead_seconds - 30
     await one.wake(name)
@@ -260,7 +250,6 @@ async def test_a_clock_that_was_ahead_for_a_minute_silences_no_tick(
 
 @pytest.mark.behaviour("schedules.times")
 async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None:
-    """However often it is read or woken until its time comes again."""
     name = await one.made(Times("*/10 * * * *"))
     for minutes in range(-50, 60, 10):
         one.time.now = NEXT + minutes * 60
@@ -278,7 +267,6 @@ async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None
 
 
 async def test_a_schedule_at_a_time_runs_once_and_has_ended(one: Scheduling) -> None:
-    """Its clock ends too, and one that wakes again finds nothing to do."""
     name = await one.made(ONE_TIME)
     one.time.now = NOW + 61
 
@@ -312,7 +300,6 @@ async def test_a_paused_schedule_begins_nothing_and_makes_up_for_nothing(one: Sc
 async def test_a_tick_under_way_has_its_run_before_the_schedule_is_paused_or_gone(
     both: tuple[Scheduling, Scheduling], verb: str
 ) -> None:
-    """So nothing begins after the answer, although the process that began the tick goes on afterwards."""
     one, other = both
     name = await one.made()
     one.time.now = NEXT
@@ -539,7 +526,6 @@ async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
 
 @pytest.mark.behaviour("service.late-answers")
 async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Scheduling) -> None:
-    """That shows when the clock is purged."""
     name = await one.made()
     one.engine.loses_terminations = True
 
@@ -550,7 +536,6 @@ async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Sched
 
 @pytest.mark.behaviour("schedules.clock-lost")
 async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) -> None:
-    """A clock comes first, so there is none without one."""
     one.engine.is_away = True
     with pytest.raises(EngineUnavailableError):
         await one.made()
@@ -565,7 +550,6 @@ async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) 
 @pytest.mark.behaviour("schedules.lost-tick")
 @pytest.mark.parametrize("times", [HOURLY, ONE_TIME])
 async def test_a_tick_that_is_begun_is_shown_as_the_next_run_until_it_has_one(one: Scheduling, times: Times) -> None:
-    """Also the only one of a schedule, which is active until then."""
     name = await one.made(times)
     tick = (await one.stored(name)).next_tick
     assert tick is not None

@@ -78,7 +78,6 @@ def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, 
     ],
 )
 def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, expected: str) -> None:
-    """Whole seconds. One that is left out comes as much later, and one that comes twice the first time."""
     assert read_times(None, time_zone, text) == Times(None, time_zone, at(expected))
 
 
@@ -107,7 +106,6 @@ def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, ex
 def test_what_is_no_time_is_refused_with_what_to_send(
     cron: str | None, time_zone: str, time: str | None, said: str
 ) -> None:
-    """The field, the value, and one to copy."""
     with pytest.raises(InvalidFieldError) as refused:
         read_times(cron, time_zone, time)
 

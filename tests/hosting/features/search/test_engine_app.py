@@ -29,14 +29,12 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 def engine_of(owned: OwnedApp) -> SimpleEngine:
-    """Return the app's engine."""
     [feature] = [each for each in owned.app._served.features if isinstance(each, SearchFeature)]
     assert isinstance(feature._engine, SimpleEngine)
     return feature._engine
 
 
 async def search(owned: OwnedApp, text: str, user: str = "ada") -> Any:
-    """Return the answer to a search."""
     return await owned.ask(user, "GET", f"{THREADS}?search={quote(text)}")
 
 
@@ -47,7 +45,6 @@ def shown(answer: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.behaviour("search.engine-owners")
 async def test_nothing_of_another_owner_is_shown_whatever_the_engine_finds(owned: OwnedApp) -> None:
-    """Hits of others' threads, of agents and threads that are not there, and of texts that are gone."""
     ada, bob = owner("ada"), owner("bob")
     places = [
         SearchHit(ThreadPlace(bob, "clerk", "his"), 1),
@@ -67,7 +64,6 @@ async def test_nothing_of_another_owner_is_shown_whatever_the_engine_finds(owned
 
 @pytest.mark.behaviour("search.engine-owners")
 async def test_a_search_is_refused_while_the_engine_is_away(owned: OwnedApp, caplog: pytest.LogCaptureFixture) -> None:
-    """With none of the engine's own words. Lists without a search need none."""
     engine_of(owned).is_away = True
     refused = await search(owned, "invoice")
     listed = await owned.ask("ada", "GET", f"{THREADS}?sort=changed")
@@ -81,7 +77,6 @@ async def test_a_search_is_refused_while_the_engine_is_away(owned: OwnedApp, cap
 
 @pytest.mark.behaviour("search.engine-forgotten")
 async def test_an_erasure_is_not_done_before_the_engine_has_forgotten_the_owner(owned: OwnedApp) -> None:
-    """It is refused until then, and what is owed stays recorded."""
     engine = engine_of(owned)
     engine.is_away = True
     refused = await owned.ask("ada", "DELETE", "/api/owners/me")
@@ -106,6 +101,5 @@ async def test_an_erasure_is_not_done_before_the_engine_has_forgotten_the_owner(
 )
 @pytest.mark.behaviour("search.engines")
 def test_what_is_no_engine_is_refused_at_start(given: Any, refusal: str) -> None:
-    """With what it lacks."""
     with pytest.raises(ConfigurationError, match=refusal):
         AgentFunctionApp(search=given, environ={"AGENT_LOG": "memory"})

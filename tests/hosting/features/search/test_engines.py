@@ -90,7 +90,6 @@ async def test_each_engine_finds_the_same_words_and_phrases(owned: OwnedApp, sea
 
 @pytest.mark.behaviour("search.engines")
 async def test_each_engine_says_where_a_thread_has_the_words(owned: OwnedApp) -> None:
-    """As the thread has them now."""
     answer = await owned.ask("ada", "GET", f"{THREADS}?search=%22INVOICE%20OF%22")
     [thread] = answer.json()["threads"]
 
@@ -128,7 +127,6 @@ async def test_each_engine_finds_nothing_of_what_was_forgotten(owned: OwnedApp) 
 
 @pytest.mark.behaviour("search.engines")
 async def test_each_engine_has_pages_with_each_thread_once(owned: OwnedApp) -> None:
-    """Also threads that have the word more than once."""
     for number in range(7):
         await owned.say("ada", f"hay {number}", f"hay-{number}")
         await owned.say("ada", f"hay again {number}", f"hay-{number}")
@@ -145,7 +143,6 @@ async def test_each_engine_has_pages_with_each_thread_once(owned: OwnedApp) -> N
 
 @pytest.mark.behaviour("search.engines")
 async def test_each_engine_finds_what_the_filter_lets_through(owned: OwnedApp) -> None:
-    """Of the same agent."""
     await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})
 
     assert await found(owned, "about", more="&metadata.team=red") == ["one"]

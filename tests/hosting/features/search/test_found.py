@@ -35,7 +35,6 @@ class HeldEngine:
         return getattr(self._engine, name)
 
     async def read(self, entity: str, key: str) -> Any:
-        """Return a document, once it is let go."""
         if key in self.held:
             await self.let_go.wait()
         return await self._engine.read(entity, key)
@@ -59,13 +58,11 @@ class Searcher:
 
 
 def ids(found: FoundWords) -> list[str]:
-    """Return the ids of the threads."""
     return [thread.address.thread_id for thread in found.threads]
 
 
 @pytest.mark.behaviour("search.exact")
 async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(world: World) -> None:
-    """What takes long goes on behind it, and ends with the process."""
     await world.process().say("hello first")
     await world.process().say("hello", Address.of(AGENT, "other"))
     searcher = Searcher(world.process(), waited_seconds=0.01)
@@ -84,7 +81,6 @@ async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(world: W
 
 
 async def until_complete(searcher: Searcher, **marks: str) -> FoundWords:
-    """Return the answer that is behind no more."""
     while (found := await searcher.find("hello", **marks)).behind:
         continue
     return found
@@ -92,7 +88,6 @@ async def until_complete(searcher: Searcher, **marks: str) -> FoundWords:
 
 @pytest.mark.behaviour("search.bounds")
 async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world: World) -> None:
-    """Of threads that have not the word nothing is read."""
     for number in range(20):
         await world.process().say(
             f"hello {number} {'needle' if number == 7 else 'hay'}", Address.of(AGENT, f"t{number}")

@@ -33,11 +33,9 @@ class Handing:
         self.index = EngineIndex(self.handed, self.feature._index, parts.threads, parts.stores)
 
     async def update(self, mark: str = "m") -> ThreadWords | None:
-        """Have the engine get what the thread says."""
         return await self.index.updated(ORIGIN, mark, self.process.engine)
 
     async def upkeep(self) -> None:
-        """Do what a timer does."""
         await Debts(self.handed).run(None)
         await self.handed.close()
 
@@ -55,7 +53,6 @@ class Scene:
         return Scene(self.world.again(), engine)
 
     def process(self, life: Life | None = None) -> Handing:
-        """Return another process."""
         return Handing(self.world, self.engine, life)
 
     async def owed(self) -> tuple[list[Any], bool]:
@@ -64,13 +61,11 @@ class Scene:
         return debts, await self.world.log().head(handed_cell(ORIGIN).address) is not None
 
     def has(self, text: str) -> bool:
-        """Return whether the engine has it."""
         return any(text in each for each in self.engine.texts.values())
 
 
 @pytest.fixture
 async def scene() -> Any:
-    """A thread of which some entries are archived."""
     world = World()
     await world.process().say(f"First {CANARY}")
     for number in range(4):
@@ -80,7 +75,6 @@ async def scene() -> Any:
 
 
 async def died(work: Awaitable[object]) -> bool:
-    """Return whether the process died of it."""
     try:
         await work
     except DiedError:
@@ -122,7 +116,6 @@ async def test_a_process_that_dies_while_it_hands_over_loses_nothing_and_leaves_
 async def test_a_process_that_dies_while_it_forgets_leaves_nothing_in_the_engine(
     scene: Scene, forget: Callable[..., Awaitable[None]], is_done: bool
 ) -> None:
-    """Whoever carries the deletion or the reset out has the engine forget, or the timer does."""
     await scene.process().update()
     ends_at, is_over = 0, False
     while not is_over:

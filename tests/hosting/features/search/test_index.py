@@ -37,17 +37,14 @@ class Searching:
         self.index = WordIndex(parts.cells, parts.threads, parts.stores)
 
     async def update(self, mark: str = "m") -> ThreadWords | None:
-        """Bring the thread's words up to date."""
         return await self.index.updated(ORIGIN, mark, self.process.engine)
 
 
 def has(words: ThreadWords | None, search: str) -> bool:
-    """Return whether the thread is found."""
     return words is not None and words.entry_of(searched_words(search)) is not None
 
 
 def stored(world: World) -> bytes:
-    """Return all that is stored for the search."""
     parts = list[bytes]()
     for (_, key), thread in world.threads.threads.items():
         if SEARCHED in key:
@@ -59,7 +56,6 @@ def stored(world: World) -> bytes:
 
 
 async def died(work: Awaitable[object]) -> bool:
-    """Return whether the process died of it."""
     try:
         await work
     except DiedError:
@@ -73,7 +69,6 @@ def many_words(count: int) -> str:
 
 
 async def fill(world: World) -> None:
-    """Have a thread of which some entries are archived."""
     process = world.process()
     await process.say(f"First {CANARY}")
     for number in range(4):
@@ -105,7 +100,6 @@ async def test_a_process_that_dies_while_it_reads_a_thread_loses_nothing(world: 
 async def test_a_process_that_dies_while_it_forgets_a_thread_leaves_no_word(
     world: World, forget: Callable[..., Awaitable[None]], is_done: bool
 ) -> None:
-    """Whoever carries the deletion or the reset out then removes them, also words that stand in events."""
     await fill(world)
     await world.process().say(many_words(12_000))
     await Searching(world).update()
@@ -134,7 +128,6 @@ async def test_a_process_that_dies_while_it_forgets_a_thread_leaves_no_word(
 async def test_a_thread_that_is_forgotten_while_it_is_read_leaves_no_word(
     world: World, forget: Callable[..., Awaitable[None]], is_known: bool
 ) -> None:
-    """By another process, between any two calls of the one that reads, which may die of what comes then."""
     await fill(world)
     if is_known:
         await Searching(world).update("earlier")
@@ -173,7 +166,6 @@ async def test_of_a_thread_that_goes_on_only_the_newer_entries_are_read(world: W
 
 @pytest.mark.behaviour("search.words")
 async def test_words_of_a_replaced_turn_are_not_found(world: World) -> None:
-    """The thread goes on from before it, and its older words stay."""
     process = world.process()
     await process.say("apples")
     replaced = await process.say("bananas")
@@ -196,7 +188,6 @@ async def test_words_of_a_replaced_turn_are_not_found(world: World) -> None:
 
 @pytest.mark.behaviour("search.bounds")
 async def test_of_too_many_words_those_of_the_newest_messages_are_kept(world: World) -> None:
-    """In a cell of several parts, which has its newest value alone."""
     process, size = world.process(), list[int]()
     for start in range(2):
         await process.say(" ".join(f"w{start}x{number}" for number in range(MOST_WORDS * 2 // 3)))

@@ -20,7 +20,6 @@ from tests.support.owned_app import THREADS, OwnedApp
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app."""
     app = OwnedApp()
     async with app.http:
         yield app
@@ -41,7 +40,6 @@ async def shown(owned: OwnedApp, search: str) -> list[tuple[str, Any]]:
 
 @pytest.mark.behaviour("search.phrases")
 async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_words(owned: OwnedApp) -> None:
-    """The index has the newest entry of a word alone."""
     await owned.say("ada", "the red house", "old")
     for message in ("house red", "red and house", "a house that is red"):
         await owned.say("ada", message, "old")
@@ -70,7 +68,6 @@ async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_word
     ],
 )
 def test_a_phrase_is_exact_in_each_script(text: str, search: str, hit: str | None) -> None:
-    """What stands between its words does not count, and letter case neither."""
     searched = searched_text(search)
     snippet = snippet_with(text, searched) if searched.fits(text) else None
 

@@ -26,7 +26,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 async def answered(owned: OwnedApp, search: str, user: str = "ada", more: str = "") -> dict[str, Any]:
-    """Return the answer to a search."""
     answer = await owned.ask(user, "GET", f"{THREADS}?search={quote(search)}{more}")
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -70,7 +69,6 @@ async def cells(owned: OwnedApp, user: str) -> list[str]:
 async def test_words_of_each_script_are_found(
     owned: OwnedApp, message: str, hits: tuple[str, ...], misses: tuple[str, ...]
 ) -> None:
-    """Those without blanks wherever the words begin, and all forms of a character as one."""
     await owned.say("ada", message, "script")
 
     assert [search for search in hits if "script" not in await found(owned, search)] == []
@@ -96,7 +94,6 @@ async def test_an_answer_shows_where_a_word_stands(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("search.words")
 async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
-    """Each with its agent, and through the filters of the list."""
     page = (await owned.ask("ada", "GET", "/api/threads?search=about")).json()
     await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})
     red = "/api/threads?search=about&metadata.team=red&agent=Clerk"
@@ -111,7 +108,6 @@ async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("search.owners")
 async def test_everybody_finds_threads_of_their_own_only(owned: OwnedApp) -> None:
-    """The words of others are in no answer, and their ids in no cell."""
     await owned.say("bob", "Bob's invoice", "bobs")
 
     assert await found(owned, "invoice", "bob") == ["bobs"]
@@ -121,7 +117,6 @@ async def test_everybody_finds_threads_of_their_own_only(owned: OwnedApp) -> Non
 
 @pytest.mark.behaviour("search.forgotten")
 async def test_nothing_is_found_of_what_was_forgotten_and_no_word_of_it_stays(owned: OwnedApp) -> None:
-    """Of a thread that was reset, of a deleted one, and of an erased owner."""
     searched = await found(owned, "about"), await cells(owned, "ada")
     await owned.ask("ada", "POST", f"{THREADS}/one/reset")
     await owned.ask("ada", "DELETE", f"{THREADS}/two")
@@ -140,7 +135,6 @@ async def test_nothing_is_found_of_what_was_forgotten_and_no_word_of_it_stays(ow
 
 @pytest.mark.behaviour("search.forgotten")
 async def test_the_words_of_a_replaced_run_go_although_nobody_searches_again() -> None:
-    """With the work of the run that stands in its place."""
     ada = Principal("https://login.example", "ada")
     wired = Wired(principal=lambda _: ada)
     stores = wired.app._services.stores
@@ -159,13 +153,11 @@ async def test_the_words_of_a_replaced_run_go_although_nobody_searches_again() -
 
 
 async def heads(owned: OwnedApp) -> list[Any]:
-    """Return the cells of words of Ada's threads."""
     return list(await owned.app._services.stores.threads.heads("clerk.search", owner("ada"), "", 99))
 
 
 @pytest.mark.behaviour("search.free")
 async def test_nothing_is_kept_for_who_does_not_search(owned: OwnedApp) -> None:
-    """Neither turns nor lists write words."""
     await owned.ask("ada", "GET", f"{THREADS}?sort=changed")
     await owned.stored()
     before = await cells(owned, "ada")

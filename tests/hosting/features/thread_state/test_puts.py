@@ -31,7 +31,6 @@ BY_ADA = {"issuer": ISSUER, "id": "ada", "name": "Ada"}
 
 @pytest.fixture
 def goes_on() -> threading.Event:
-    """What a run waits for that is to `hold`."""
     return threading.Event()
 
 
@@ -46,13 +45,11 @@ async def owned(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
 async def put(
     owned: OwnedApp, messages: Any, who: str = "ada", place: str = MESSAGES, **headers: str
 ) -> httpx.Response:
-    """Put messages into a thread."""
     body = json.dumps({"messages": messages})
     return await owned.ask(who, "POST", place, content=body, headers={"content-type": "application/json", **headers})
 
 
 async def entries(owned: OwnedApp, place: str = MESSAGES) -> list[dict[str, Any]]:
-    """Return the entries of a thread."""
     return list((await owned.ask("ada", "GET", place)).json()["entries"])
 
 
@@ -87,7 +84,6 @@ async def test_messages_begin_a_thread_and_the_next_run_has_them(owned: OwnedApp
 
 @pytest.mark.behaviour("thread.put")
 async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: OwnedApp) -> None:
-    """A fork may end between the pairs of what was put in together."""
     await put(owned, TALK)
     (stored,) = (await owned.stored()).values()
     fork = await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "fork", "at": 2})
@@ -105,7 +101,6 @@ async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: 
 
 @pytest.mark.behaviour("thread.put-once")
 async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
-    """With other messages it is refused, and neither a run nor messages take the key of the other."""
     key = {"idempotency-key": "k"}
     answers = await asyncio.gather(*(put(owned, TALK, **key) for _ in range(3)))
     other = await put(owned, TALK[:1], **key)
@@ -161,7 +156,6 @@ async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedA
 
 @pytest.mark.behaviour("thread.put-refused")
 async def test_messages_that_no_conversation_can_hold_are_refused(owned: OwnedApp) -> None:
-    """By their size as it is stored."""
     limit = owned.app._services.settings.state_limit_bytes
 
     answer = await put(owned, [{"message": "x" * limit}])
@@ -171,7 +165,6 @@ async def test_messages_that_no_conversation_can_hold_are_refused(owned: OwnedAp
 
 @pytest.mark.behaviour("thread.put-owned")
 async def test_whoever_may_run_a_thread_puts_their_own_words_in_and_none_of_the_agent(owned: OwnedApp) -> None:
-    """A reader puts in nothing, and a stranger begins a thread of their own."""
     await owned.say("ada", "one")
     grants = {}
     for who, access in (("bob", "run"), ("eve", "read")):

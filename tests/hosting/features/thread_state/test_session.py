@@ -22,7 +22,6 @@ STATE = f"{THREADS}/t/state"
 
 @pytest.fixture
 def goes_on() -> threading.Event:
-    """What a run waits for that is to `hold`."""
     return threading.Event()
 
 
@@ -36,7 +35,6 @@ async def owned(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
 
 
 async def state(owned: OwnedApp, who: str = "ada", place: str = STATE) -> dict[str, Any]:
-    """Return the state of a thread, with its version."""
     answer = await owned.ask(who, "GET", place)
     assert answer.status_code == 200, answer.text
     assert answer.headers["etag"] == f'"{answer.json()["version"]}"'
@@ -44,13 +42,11 @@ async def state(owned: OwnedApp, who: str = "ada", place: str = STATE) -> dict[s
 
 
 async def patch(owned: OwnedApp, changes: Any, who: str = "ada", place: str = STATE, **headers: str) -> httpx.Response:
-    """Send a merge patch for the state."""
     return await owned.ask(who, "PATCH", place, json={"state": changes}, headers=headers)
 
 
 @pytest.mark.behaviour("thread.state")
 async def test_the_next_run_begins_with_the_state_that_was_written(owned: OwnedApp) -> None:
-    """A member is changed, the others stay, and the answer is the state as it is read then."""
     before = await state(owned)
 
     written = await patch(owned, {"notes": {"text": "be brief"}})
@@ -67,7 +63,6 @@ async def test_the_next_run_begins_with_the_state_that_was_written(owned: OwnedA
 
 @pytest.mark.behaviour("thread.state")
 async def test_a_null_removes_a_member_and_a_state_without_members_is_none(owned: OwnedApp) -> None:
-    """As RFC 7396 says it."""
     removed = await patch(owned, {"notes": None})
     (stored,) = (await owned.stored()).values()
 
@@ -78,7 +73,6 @@ async def test_a_null_removes_a_member_and_a_state_without_members_is_none(owned
 
 @pytest.mark.behaviour("thread.state")
 async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(owned: OwnedApp) -> None:
-    """The version of the state that a patch was for is named in If-Match."""
     version = (await state(owned))["version"]
 
     first = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
@@ -136,7 +130,6 @@ async def test_a_write_during_a_run_is_refused_and_names_the_run(owned: OwnedApp
 async def test_what_only_the_app_or_the_framework_may_write_is_refused(
     owned: OwnedApp, changes: Any, status: int, code: str
 ) -> None:
-    """By the name of the member, and nothing is written."""
     before = await state(owned)
 
     answer = await patch(owned, changes)
@@ -147,7 +140,6 @@ async def test_what_only_the_app_or_the_framework_may_write_is_refused(
 
 @pytest.mark.behaviour("thread.state-reserved")
 async def test_a_state_has_a_limit_and_may_always_become_smaller(owned: OwnedApp) -> None:
-    """Piece by piece a caller comes to it."""
     pieces = [await patch(owned, {f"p{number}": "x" * 60_000}) for number in range(5)]
 
     assert [answer.status_code for answer in pieces] == [200] * 4 + [413]
@@ -160,7 +152,6 @@ async def test_a_state_has_a_limit_and_may_always_become_smaller(owned: OwnedApp
     ("sent", "status"), [("*", 200), ('"other", {etag}', 200), ('"short"', 412), ("W/{etag}", 412), ("0", 412)]
 )
 async def test_if_match_is_any_state_or_one_of_those_that_it_names(owned: OwnedApp, sent: str, status: int) -> None:
-    """By strong comparison, as RFC 9110 has it."""
     etag = f'"{(await state(owned))["version"]}"'
 
     answer = await patch(owned, {"notes": {"text": "a"}}, **{"if-match": sent.format(etag=etag)})
@@ -170,7 +161,6 @@ async def test_if_match_is_any_state_or_one_of_those_that_it_names(owned: OwnedA
 
 @pytest.mark.behaviour("thread.state-owned")
 async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes_it(owned: OwnedApp) -> None:
-    """A stranger finds no thread."""
     given = {"issuer": ISSUER, "id": "bob", "access": "run"}
     grant = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
 
@@ -187,7 +177,6 @@ async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes
 @pytest.mark.behaviour("thread.state")
 @pytest.mark.behaviour("thread.rewound")
 async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_it(owned: OwnedApp) -> None:
-    """And what was written after it goes with it."""
     await patch(owned, {"notes": {"text": "before"}})
     second = (await owned.say("ada", "two"))["run_id"]
     await patch(owned, {"notes": {"text": "after"}})

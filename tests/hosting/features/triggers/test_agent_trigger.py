@@ -39,13 +39,11 @@ ANNA = Principal("https://issuer.example", "anna")
 
 
 def queue(app: Any) -> Trigger:
-    """A queue's trigger."""
     trigger: Trigger = app.queue_trigger(arg_name="given", queue_name="inbox", connection="AzureWebJobsStorage")
     return trigger
 
 
 def bus(app: Any) -> Trigger:
-    """A trigger of a queue with sessions."""
     trigger: Trigger = app.service_bus_queue_trigger(
         arg_name="given", queue_name="orders", connection="Bus", is_sessions_enabled=True
     )
@@ -61,7 +59,6 @@ def buses(app: Any) -> Trigger:
 
 
 def topic(app: Any) -> Trigger:
-    """A trigger of a subscription."""
     trigger: Trigger = app.service_bus_topic_trigger(
         arg_name="given", topic_name="orders", subscription_name="all", connection="Bus"
     )
@@ -69,13 +66,11 @@ def topic(app: Any) -> Trigger:
 
 
 def grid(app: Any) -> Trigger:
-    """Event Grid's."""
     trigger: Trigger = app.event_grid_trigger(arg_name="given")
     return trigger
 
 
 def hub(app: Any) -> Trigger:
-    """A trigger of an event hub, by batches."""
     trigger: Trigger = app.event_hub_message_trigger(
         arg_name="given", event_hub_name="events", connection="Hub", cardinality="many"
     )
@@ -83,13 +78,11 @@ def hub(app: Any) -> Trigger:
 
 
 def container(app: Any) -> Trigger:
-    """A container's trigger."""
     trigger: Trigger = app.blob_trigger(arg_name="given", path="inbox/{name}", connection="AzureWebJobsStorage")
     return trigger
 
 
 def feed(app: Any) -> Trigger:
-    """A change feed's trigger."""
     trigger: Trigger = app.cosmos_db_trigger(
         arg_name="given", container_name="orders", database_name="shop", connection="Cosmos"
     )
@@ -97,7 +90,6 @@ def feed(app: Any) -> Trigger:
 
 
 def clock(app: Any) -> Trigger:
-    """A timer."""
     trigger: Trigger = app.timer_trigger(arg_name="given", schedule="0 0 * * * *")
     return trigger
 
@@ -150,7 +142,6 @@ class Function:
         return threads
 
     async def messages(self) -> list[str]:
-        """Return the messages of all runs."""
         return sorted(message for messages in (await self.threads()).values() for message in messages)
 
 
@@ -185,7 +176,6 @@ def ids(run: AgentRun) -> str:
     ],
 )
 async def test_each_kind_of_delivery_has_one_run(trigger: Any, again: Any, other: Any) -> None:
-    """By what the platform says of it, which is the same when it comes again."""
     function = Function(trigger, outputs=["answers"], on_end=ids)
 
     runs = [await function.get(delivery) for delivery in (again(1), again(2), other())]
@@ -208,7 +198,6 @@ async def test_a_tick_has_one_run() -> None:
 @pytest.mark.behaviour("triggers.body-forges-nothing")
 @pytest.mark.parametrize("name", ["id", "Id", "ID"])
 async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(name: str) -> None:
-    """The host takes a member `id` for the message's own, and two senders may write the same one."""
     function = Function()
     forged = [queued(json.dumps({name: "x", "n": n})) for n in (1, 2)]
     later = queued(json.dumps({name: "x", "n": 1}), inserted="2026-11-29T10:53:58+00:00")
@@ -241,8 +230,6 @@ async def test_the_function_makes_the_message(makes: Callable[[Any], Any], said:
 
 @pytest.mark.behaviour("triggers.message")
 async def test_an_asynchronous_function_makes_the_message() -> None:
-    """Also with what the app's own client tells it."""
-
     async def makes(message: func.QueueMessage) -> str:
         run = await functions[0].app.client.run("Joker", "hello", wait=True)
         return f"say {run.response}"
@@ -256,7 +243,6 @@ async def test_an_asynchronous_function_makes_the_message() -> None:
 
 @pytest.mark.behaviour("triggers.message")
 async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
-    """And is done."""
     function = Function(makes=lambda message: SKIP, outputs=["answers"], on_end=ids)
 
     assert await function.get(queued("hello")) is None
@@ -266,7 +252,6 @@ async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
 @pytest.mark.behaviour("triggers.threads")
 @pytest.mark.parametrize("thread_by", ["customer", lambda message: message.get_json()["customer"]])
 async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
-    """Or a function of the delivery."""
     function = Function(thread_by=thread_by)
 
     for number, customer in enumerate(("c1", "c2", "c1")):
@@ -278,7 +263,6 @@ async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
 
 @pytest.mark.behaviour("triggers.threads")
 async def test_a_session_of_service_bus_is_a_thread() -> None:
-    """Its messages are in their order."""
     function = Function(bus)
 
     for number in (1, 2, 3):
@@ -310,7 +294,6 @@ async def test_a_body_that_names_no_thread_fails_its_delivery(body: str, refusal
 
 @pytest.mark.behaviour("triggers.threads")
 async def test_a_request_has_an_owner() -> None:
-    """The thread is that of the owner, and no other sees it."""
     options = {"principal": lambda request: ANNA}
     function = Function(makes=lambda message: AgentRequest(owner=ANNA, thread_id="t1"), app=options)
 
@@ -336,7 +319,6 @@ async def test_a_run_that_fails_is_a_failed_delivery_each_time() -> None:
 
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_poison_message_does_not_stop_the_others() -> None:
-    """Bytes that are no text, or a tick without a message, begin nothing."""
     function = Function(container)
 
     with pytest.raises(InvalidEncodingError):
@@ -391,7 +373,6 @@ async def _begun(function: Function) -> Callable[[], Awaitable[object]]:
 
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free() -> None:
-    """Within the same delivery, where the run is not to wait for the one before it."""
     function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
     pauses = Pauses(function, await _begun(function))
 
@@ -403,7 +384,6 @@ async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free()
 
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
-    """Its run was there, and a person wanted it gone."""
     function = Function(makes=lambda message: AgentRequest(thread_id="t1"))
 
     await function.get(queued("hello"))
@@ -420,7 +400,6 @@ async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
     [("text", "text"), (b"bytes", b"bytes"), (["a", "b"], ["a", "b"]), ({"a": "ä"}, '{"a": "ä"}'), (None, None)],
 )
 async def test_the_output_gets_what_on_end_returns(value: Any, written: Any) -> None:
-    """An object as JSON text."""
     function = Function(outputs=["answers"], on_end=lambda run: value)
 
     assert await function.get(queued("hello")) == written
@@ -428,8 +407,6 @@ async def test_the_output_gets_what_on_end_returns(value: Any, written: Any) -> 
 
 @pytest.mark.behaviour("triggers.on-end")
 async def test_several_outputs_are_named() -> None:
-    """Each by its binding; another name is refused."""
-
     async def on_end(run: AgentRun) -> dict[str, Any]:
         return {"answers": run.response, "log": {"run": 1}}
 
@@ -442,7 +419,6 @@ async def test_several_outputs_are_named() -> None:
 
 @pytest.mark.behaviour("triggers.on-end")
 async def test_a_delivery_whose_output_was_not_written_gives_it_again() -> None:
-    """At least once, and always of the same run."""
     broken = iter([True, False])
 
     def on_end(run: AgentRun) -> str:
@@ -475,8 +451,6 @@ async def test_each_event_of_a_batch_has_its_run() -> None:
 
 @pytest.mark.behaviour("triggers.batches")
 async def test_an_event_that_the_function_refuses_keeps_no_other_from_its_run() -> None:
-    """The batch fails once the others have their runs."""
-
     def say(event: Any) -> str:
         return str(json.loads(event.get_body())["say"])
 
@@ -490,7 +464,6 @@ async def test_an_event_that_the_function_refuses_keeps_no_other_from_its_run() 
 
 @pytest.mark.behaviour("triggers.batches")
 async def test_a_message_of_a_batch_has_one_run_though_the_next_batch_has_others_beside_it() -> None:
-    """The host leaves empty ids out of a batch's list, and so gives one message the id of another."""
     function = Function(buses)
     nameless, named = ("hello", None, 1, None), ("world", "m2", 2, None)
 
@@ -515,7 +488,6 @@ async def test_a_message_of_a_batch_gets_no_other_messages_session() -> None:
 
 @pytest.mark.behaviour("triggers.batches")
 async def test_each_document_of_a_change_feed_has_its_run() -> None:
-    """The function gets one, and its own text is the message without it."""
     seen = list[str]()
     function = Function(feed, lambda document: seen.append(document["id"]), thread_by="customer")
 
@@ -530,14 +502,12 @@ async def test_each_document_of_a_change_feed_has_its_run() -> None:
 
 @executor(id="double")
 async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    """Yield each number twice as large."""
     await context.yield_output([2 * number for number in numbers])
 
 
 @pytest.mark.behaviour("triggers.two-processes")
 @pytest.mark.parametrize("late", [False, True])
 async def test_two_processes_that_get_one_message_begin_one_run(tmp_path: Path, late: bool) -> None:
-    """At once, or the second one after the first."""
     environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     functions = [Function(outputs=["answers"], on_end=ids, app={"environ": environ}) for _ in range(2)]
     functions[1].host.entities.states = functions[0].host.entities.states
@@ -565,7 +535,6 @@ async def test_two_processes_that_get_one_message_begin_one_run(tmp_path: Path, 
     ],
 )
 def test_what_can_begin_no_run_is_refused_at_start_up(options: dict[str, Any], sentence: str) -> None:
-    """By a sentence that says how to mend it."""
     with pytest.raises((ConfigurationError), match=sentence):
         Function(**options)
 

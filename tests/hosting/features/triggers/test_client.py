@@ -37,7 +37,6 @@ BERT = Principal("https://issuer.example", "bert")
 
 @executor(id="double")
 async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    """Yield each number twice as large."""
     await context.yield_output([2 * number for number in numbers])
 
 
@@ -61,7 +60,6 @@ class Inbox:
         return await asyncio.wait_for(self.host.trigger("inbox", message=func.QueueMessage(body="text")), 5)
 
     async def run(self, message: Any, agent: str = "Joker", **options: Any) -> AgentRun:
-        """Start a run in the function."""
         run = await self.do(lambda: self.app.client.run(agent, message, **options))
         assert isinstance(run, AgentRun)
         return run
@@ -69,7 +67,6 @@ class Inbox:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
-    """With one thread id the runs are one conversation, and the fields are those of HTTP, in one spelling."""
     inbox = Inbox()
 
     first = await inbox.run("hello", thread_id="t1", wait=True)
@@ -85,7 +82,6 @@ async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_run_that_is_not_waited_for_is_accepted_and_ends() -> None:
-    """`result` waits for it, also by its ids alone."""
     inbox = Inbox()
 
     started = await inbox.run("hello")
@@ -104,7 +100,6 @@ async def test_a_run_that_is_not_waited_for_is_accepted_and_ends() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_follows_a_run() -> None:
-    """It gets the events that a reader of the stream gets."""
     inbox = Inbox()
 
     async def follow() -> list[tuple[str, Any]]:
@@ -119,7 +114,6 @@ async def test_a_function_follows_a_run() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_cancels_a_run() -> None:
-    """Its end says so."""
     inbox = Inbox()
 
     started = await inbox.run("sleep 30")
@@ -133,7 +127,6 @@ async def test_a_function_cancels_a_run() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_each_owner_has_threads_of_their_own() -> None:
-    """Under one thread id."""
     inbox = Inbox(scripted_agent("Joker"), principal=lambda request: None)
 
     runs = [await inbox.run("count", thread_id="t1", owner=owner, wait=True) for owner in (ANNA, BERT, None, ANNA)]
@@ -146,7 +139,6 @@ async def test_each_owner_has_threads_of_their_own() -> None:
 
 @pytest.mark.behaviour("triggers.client-limits")
 async def test_the_limits_of_an_owner_hold() -> None:
-    """A run over the limit is refused before anything is stored, and one that its key began is found."""
     inbox = Inbox(scripted_agent("Joker"), principal=lambda request: None, limit=Limit(requests_per_minute=1))
 
     first = await inbox.run("hello", owner=ANNA, key="one", wait=True)
@@ -173,14 +165,12 @@ async def test_the_limits_of_an_owner_hold() -> None:
     ],
 )
 async def test_what_cannot_be_run_is_refused_at_once(options: dict[str, Any], refusal: type[HostingError]) -> None:
-    """Before anything is stored, by a sentence that names it."""
     with pytest.raises(refusal, match=r"\."):
         await Inbox().run("hello", **options)
 
 
 @pytest.mark.behaviour("triggers.client")
 async def test_outside_of_an_invocation_the_client_says_where_it_works() -> None:
-    """And in a synchronous function, which cannot await it."""
     inbox = Inbox()
 
     with pytest.raises(LookupError, match="async def"):
@@ -189,10 +179,7 @@ async def test_outside_of_an_invocation_the_client_says_where_it_works() -> None
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_tool_of_an_agent_starts_a_run_of_another() -> None:
-    """On the loop of the agents, and the client is on that of the invocation."""
-
     async def ask() -> str:
-        """Ask the other one."""
         run = await app.client.run("Joker", "hello", wait=True)
         events = [frame.event async for frame in app.client.stream(run)]
         return f"{run.response}, {events[-1]}"
@@ -206,7 +193,6 @@ async def test_a_tool_of_an_agent_starts_a_run_of_another() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_declares_nothing_for_it() -> None:
-    """Each asynchronous function of the user's gets the binding, and no other function."""
     app = app_of(scripted_agent("Joker"))
 
     @app.function_name("ticks")
@@ -233,7 +219,6 @@ async def test_a_function_declares_nothing_for_it() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_route_of_the_users_own_starts_a_run() -> None:
-    """Also one of the classic types."""
     app = app_of(scripted_agent("Joker"))
 
     @app.function_name("orders")

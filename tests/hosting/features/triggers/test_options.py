@@ -35,7 +35,6 @@ def app_with(ends: list[AgentRun], options: Any) -> AgentFunctionApp:
 
 
 async def test_each_delivery_has_the_options_of_its_trigger() -> None:
-    """The run says which of them have no effect."""
     ends: list[AgentRun] = []
     host = DirectHost(app_with(ends, {"temperature": 0.5, "seed": 3}))
 
@@ -54,6 +53,5 @@ async def test_each_delivery_has_the_options_of_its_trigger() -> None:
     ],
 )
 def test_options_that_no_delivery_could_have_are_refused_at_the_start(options: Any, sentence: str) -> None:
-    """By a sentence that names the function."""
     with pytest.raises(ConfigurationError, match=f"The function 'inbox' is an agent_trigger. {sentence}"):
         app_with([], options).get_functions()

@@ -42,7 +42,6 @@ async def carried(uploads: Uploads, target: Scope, *, begins: bool = True) -> No
 
 
 async def names_of(uploads: Uploads, scope: Scope) -> list[str]:
-    """Return the names of the files of a thread."""
     return sorted(file.name for file in await uploads.files(scope))
 
 
@@ -95,14 +94,12 @@ async def test_of_a_thread_that_does_not_begin_nothing_is_left() -> None:
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app, whose administrator is `root`."""
     app = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators", AGENT_FILES_QUOTA_BYTES="2000")
     async with app.http:
         yield app
 
 
 async def uploaded(owned: OwnedApp, user: str, name: str, thread_id: str = "t", **query: str) -> None:
-    """Store a file of a thread."""
     path = f"{THREADS}/{thread_id}/files"
     answer = await owned.ask(user, "POST", path, params={"name": name, **query}, content=content_of(name))
     assert answer.status_code == 201, answer.text

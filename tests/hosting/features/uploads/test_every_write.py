@@ -48,7 +48,6 @@ WORK: dict[str, Callable[[Uploads], Awaitable[object]]] = {
 
 
 async def _disk() -> Disk:
-    """Return stores with some files."""
     disk = Disk()
     uploads = disk.process()
     for scope, name in ((MINE, "a1"), (THREAD, "a2"), (MINE, "other")):
@@ -63,7 +62,6 @@ async def _disk() -> Disk:
 async def test_a_process_that_dies_at_any_write_leaves_whole_files_and_nothing_else(
     work: Callable[[Uploads], Awaitable[object]], behind: bool
 ) -> None:
-    """What it listed is whole at once, and the upkeep of the next process does the rest."""
     for dies_at in count(1):
         disk, fate = await _disk(), Fate(dies_at, behind=behind)
         with suppress(KilledError):
@@ -80,7 +78,6 @@ async def test_a_process_that_dies_at_any_write_leaves_whole_files_and_nothing_e
 @pytest.mark.behaviour("uploads.two-processes")
 @pytest.mark.parametrize("seed", range(100))
 async def test_processes_that_meet_lose_no_content_and_leave_none(seed: int) -> None:
-    """Each does some of the work at once, in an order that the seed draws, and some of them die in it."""
     draw = random.Random(seed)
     disk = await _disk()
 
@@ -123,7 +120,6 @@ async def _stored_many(uploads: Uploads) -> None:
 @pytest.mark.behaviour("uploads.two-processes")
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_file_that_two_processes_delete_is_counted_by_one(seed: int) -> None:
-    """Their receipts together say that one file went."""
     draw = random.Random(seed)
     disk = await _disk()
     [file] = [file for file in await disk.process().files(MINE) if file.name == "other"]

@@ -23,7 +23,6 @@ LARGE = bytes(range(256)) * (PIECE_BYTES // 256) + b"and the rest"
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app, whose administrator is `root`."""
     app = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators", AGENT_FILES_QUOTA_BYTES="20000000")
     async with app.http:
         yield app
@@ -32,7 +31,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 async def upload(
     owned: OwnedApp, user: str, body: bytes, name: str = "a.txt", path: str = FILES, **headers: str
 ) -> httpx.Response:
-    """Send a file as the whole body."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return await owned.ask(user, "POST", path, params={"name": name}, content=body, headers=headers)
 
@@ -59,7 +57,6 @@ async def test_a_file_is_read_as_it_was_sent(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.whole")
 async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
-    """With its name and its media type."""
     form = {"file": ("Übersicht.pdf", LARGE, "application/pdf")}
     created = await owned.ask("ada", "POST", "/api/files", files=form)
     file = created.json()
@@ -83,7 +80,6 @@ async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
     ],
 )
 async def test_a_range_has_its_bytes_alone(owned: OwnedApp, wanted: str, start: int, end: int) -> None:
-    """Within a piece and over two."""
     url = (await upload(owned, "ada", LARGE)).json()["content_url"]
     part = await owned.ask("ada", "GET", url, headers={"range": wanted})
 
@@ -93,7 +89,6 @@ async def test_a_range_has_its_bytes_alone(owned: OwnedApp, wanted: str, start: 
 
 @pytest.mark.behaviour("uploads.whole")
 async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
-    """And the answer says how many there are. More than one range is answered with all of the file."""
     url = (await upload(owned, "ada", b"abc")).json()["content_url"]
     ranges = ("bytes=3-", "bytes=-0", "bytes=2-1", "bytes=9-99")
     refused = [await owned.ask("ada", "GET", url, headers={"range": wanted}) for wanted in ranges]
@@ -119,7 +114,6 @@ async def test_a_range_without_a_byte_is_refused(owned: OwnedApp) -> None:
     ],
 )
 async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_type: str, served: str) -> None:
-    """It is saved, under its name, and its bytes are not taken for something else."""
     file = (await upload(owned, "ada", b"<script>alert(1)</script>", name, content_type=media_type)).json()
     headers = (await owned.ask("ada", "GET", file["content_url"])).headers
 
@@ -142,7 +136,6 @@ async def test_no_file_is_a_page_in_a_browser(owned: OwnedApp, name: str, media_
     ids=ascii,
 )
 async def test_a_name_that_is_a_path_or_cannot_be_seen_is_refused(owned: OwnedApp, name: str) -> None:
-    """Nothing is stored of it."""
     refused = await upload(owned, "ada", b"abc", name)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
@@ -194,7 +187,6 @@ async def test_a_body_that_is_no_file_is_refused(
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_a_file_is_its_owners_alone(owned: OwnedApp) -> None:
-    """Another one finds none, and the same content is stored for each."""
     mine = (await upload(owned, "ada", b"secret")).json()
     answers = [
         await owned.ask("bob", "GET", f"/api/files/{mine['file_id']}"),
@@ -211,7 +203,6 @@ async def test_a_file_is_its_owners_alone(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_everybody_reads_an_agents_files_and_administrators_write_them(owned: OwnedApp) -> None:
-    """Whoever has not the role is refused, and nothing changes."""
     refused = await upload(owned, "ada", b"handbook", "h.txt", AGENT_FILES)
     file = (await upload(owned, "root", b"handbook", "h.txt", AGENT_FILES)).json()
     url = f"{AGENT_FILES}/{file['file_id']}"
@@ -244,7 +235,6 @@ async def test_the_same_content_is_stored_once_for_an_owner(owned: OwnedApp) -> 
 
 @pytest.mark.behaviour("uploads.quota")
 async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp) -> None:
-    """A file over it is refused with the figures, and a deletion gives its bytes back."""
     first = (await upload(owned, "ada", b"a" * 12_000_000)).json()
     begun = await owned.ask("ada", "POST", "/api/uploads", json={"name": "b.bin", "bytes": 5_000_000})
     refused = await upload(owned, "ada", b"c" * 4_000_000)
@@ -260,8 +250,6 @@ async def test_the_quota_counts_what_is_stored_and_what_is_open(owned: OwnedApp)
 
 @pytest.mark.behaviour("uploads.quota")
 async def test_a_file_of_which_nobody_says_how_large_it_is_stops_at_the_quota(owned: OwnedApp) -> None:
-    """Nothing of it stays, and its bytes are free again."""
-
     async def body() -> AsyncIterator[bytes]:
         for _ in range(25):
             yield b"x" * 1_000_000
@@ -275,7 +263,6 @@ async def test_a_file_of_which_nobody_says_how_large_it_is_stops_at_the_quota(ow
 
 
 async def test_a_list_comes_in_pages_the_oldest_first(owned: OwnedApp) -> None:
-    """With a cursor until the last page."""
     for number in range(5):
         await upload(owned, "ada", str(number).encode(), f"{number}.txt")
     names, cursor = [], ""
@@ -291,7 +278,6 @@ async def test_a_list_comes_in_pages_the_oldest_first(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
-    """The receipt counts them, and the next life of the thread has none."""
     await owned.say("ada", "hello")
     await upload(owned, "ada", b"of the thread", "t.txt", THREAD_FILES)
     await upload(owned, "ada", b"of the owner", "o.txt")
@@ -310,7 +296,6 @@ async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("uploads.scopes")
 async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
-    """Who reads the thread reads them, and not what else its owner has."""
     await owned.say("ada", "hello")
     file = (await upload(owned, "ada", b"shared", "s.txt", THREAD_FILES)).json()
     grant: Any = {"issuer": "https://login.example", "id": "bob", "access": "run"}

@@ -22,21 +22,18 @@ pytestmark = pytest.mark.behaviour("uploads.parts")
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app, whose administrator is `root`."""
     app = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
     async with app.http:
         yield app
 
 
 async def begun(owned: OwnedApp, size: int = len(WHOLE), user: str = "ada", **fields: Any) -> str:
-    """Begin an upload, and return its URL."""
     created = await owned.ask(user, "POST", "/api/uploads", json={"name": "big.txt", "bytes": size, **fields})
     assert created.status_code == 201, created.text
     return created.headers["location"]
 
 
 async def sent(owned: OwnedApp, url: str, body: bytes, user: str = "ada") -> str:
-    """Send a part, and return its id."""
     answer = await owned.ask(user, "POST", f"{url}/parts", content=body)
     assert answer.status_code == 201, answer.text
     assert answer.json()["bytes"] == len(body)
@@ -44,12 +41,10 @@ async def sent(owned: OwnedApp, url: str, body: bytes, user: str = "ada") -> str
 
 
 async def completed(owned: OwnedApp, url: str, *part_ids: str, **fields: str) -> httpx.Response:
-    """Complete an upload of these parts."""
     return await owned.ask("ada", "POST", f"{url}/complete", json={"part_ids": part_ids, **fields})
 
 
 async def test_parts_make_a_file_in_the_order_of_the_completion(owned: OwnedApp) -> None:
-    """They came in another one, one of them twice, and what is not named goes."""
     url = await begun(owned)
     last, lost, first = [await sent(owned, url, body) for body in (LAST, FIRST[:100], FIRST)]
     file = (await completed(owned, url, first, last, md5=hashlib.md5(WHOLE).hexdigest())).json()
@@ -62,7 +57,6 @@ async def test_parts_make_a_file_in_the_order_of_the_completion(owned: OwnedApp)
 
 
 async def test_a_completion_that_is_sent_again_is_the_same_file(owned: OwnedApp) -> None:
-    """Of a thread's file, too; and there is one."""
     await owned.say("ada", "hello")
     for fields in ({}, {"agent": "Clerk", "thread_id": "t"}):
         url = await begun(owned, 7, **fields)
@@ -95,7 +89,6 @@ async def test_a_completion_that_is_not_the_file_is_refused(owned: OwnedApp) -> 
 
 
 async def test_an_upload_that_nobody_completes_expires(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The upkeep removes it, and gives its bytes back."""
     url = await begun(owned)
     await sent(owned, url, FIRST)
     [upkeep] = uploads_of(owned.app).upkeep()
@@ -111,7 +104,6 @@ async def test_an_upload_that_nobody_completes_expires(owned: OwnedApp, monkeypa
 
 
 async def test_an_upload_is_its_owners_alone(owned: OwnedApp) -> None:
-    """And an agent's is for administrators."""
     url = await begun(owned)
     part = await sent(owned, url, FIRST)
     others = [
@@ -144,7 +136,6 @@ async def test_an_upload_is_its_owners_alone(owned: OwnedApp) -> None:
     ids=str,
 )
 async def test_an_upload_without_what_it_needs_is_refused(owned: OwnedApp, fields: dict[str, Any]) -> None:
-    """By the field."""
     refused = await owned.ask("ada", "POST", "/api/uploads", json=fields)
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field"), refused.text

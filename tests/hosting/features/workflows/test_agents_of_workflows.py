@@ -59,7 +59,6 @@ def agents(sent: list[Any]) -> list[Agent[Any]]:
 
 
 def turn_of(state: GroupChatState) -> str:
-    """Return who speaks next."""
     return list(state.participants)[state.current_round % 2]
 
 
@@ -80,7 +79,6 @@ class Counting(Executor):
 
     @handler
     async def count(self, messages: list[Message], ctx: WorkflowContext[Never, Any]) -> None:
-        """Count."""
         self.turns += 1
         ctx.set_state("turns", ctx.get_state("turns", 0) + 1)
         if messages[-1].text == "fail":
@@ -93,25 +91,20 @@ class Counting(Executor):
 
     @response_handler
     async def answered(self, question: str, answer: bool, ctx: WorkflowContext[Never, Any]) -> None:
-        """Say the answer."""
         await ctx.yield_output(f"{question} {answer}")
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Keep the number."""
         return {"turns": self.turns}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take it."""
         self.turns = state["turns"]
 
 
 def counting() -> WorkflowAgent:
-    """Return an agent that counts its turns."""
     return WorkflowBuilder(name="Flow", start_executor=Counting("counting")).build().as_agent("Counter")
 
 
 async def run(http: httpx.AsyncClient, message: str, name: str = "Counter", **fields: Any) -> dict[str, Any]:
-    """Ask an agent."""
     answer = await http.post(f"/api/agents/{name}/run", json={"message": message, "thread_id": "t", **fields})
     return dict(answer.json())
 
@@ -129,7 +122,6 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 @pytest.mark.parametrize("streams", [False, True], ids=["waited", "streamed"])
 @pytest.mark.parametrize("kind", BUILDERS)
 async def test_its_models_are_sent_and_its_callers_told_what_they_are_plain(kind: str, *, streams: bool) -> None:
-    """In each of three turns on one thread, where a plain one keeps its session and its workflow."""
     plain: list[Any] = []
     agent = BUILDERS[kind](agents(plain)).as_agent("Plain")
     session = agent.create_session()
@@ -150,7 +142,6 @@ async def test_its_models_are_sent_and_its_callers_told_what_they_are_plain(kind
 
 @pytest.mark.behaviour("workflows.as-agent")
 async def test_it_is_an_agent_to_its_callers(http: httpx.AsyncClient) -> None:
-    """Listed and described among them, with an agent's routes and thread."""
     listed = (await http.get("/api/agents")).json()["agents"]
     flows = (await http.get("/api/workflows")).json()["workflows"]
     described = (await http.get("/api/agents/Counter")).json()
@@ -170,7 +161,6 @@ async def test_it_is_an_agent_to_its_callers(http: httpx.AsyncClient) -> None:
 
 @pytest.mark.behaviour("workflows.as-agent")
 async def test_its_state_is_the_threads_and_found_by_another_process(tmp_path: Path) -> None:
-    """Of each thread its own. A turn that fails leaves that of the turn before, and a reset none."""
     environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     async with served(app_of(counting(), environ=environ)) as (dead, http):
         await run(http, "a")
@@ -223,7 +213,6 @@ async def test_a_changed_graph_begins_anew_with_the_conversation(tmp_path: Path)
 
 @pytest.mark.behaviour("workflows.as-agent")
 async def test_a_state_that_is_too_large_ends_its_run(http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a sentence that says what to do, and the thread stays as it was."""
     monkeypatch.setattr(as_agent, "MOST_BYTES", 100)
 
     body = await run(http, "a")
@@ -235,13 +224,11 @@ async def test_a_state_that_is_too_large_ends_its_run(http: httpx.AsyncClient, m
 
 @step
 async def louder(text: str) -> str:
-    """Return it in capitals."""
     return text.upper()
 
 
 @workflow(name="Louder")
 async def calling(text: str) -> list[str]:
-    """Answer in capitals."""
     return [await louder(text)]
 
 
@@ -253,7 +240,6 @@ class Own(WorkflowAgent):
     """An agent that does more."""
 
     def run(self, *arguments: Any, **keywords: Any) -> Any:
-        """Do more."""
         return super().run(*arguments, **keywords)
 
 
@@ -261,12 +247,10 @@ class OwnFunction(FunctionalWorkflowAgent):
     """An agent that does more."""
 
     def run(self, *arguments: Any, **keywords: Any) -> Any:
-        """Do more."""
         return super().run(*arguments, **keywords)
 
 
 def flow(name: str | None = "Flow") -> Workflow:
-    """Return a workflow."""
     return WorkflowBuilder(name=name, start_executor=Counting("counting")).build()
 
 
@@ -284,7 +268,6 @@ def flow(name: str | None = "Flow") -> Workflow:
     ],
 )
 def test_what_would_be_left_out_is_refused(agent: Any, sentence: str) -> None:
-    """By name, with what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(agent)
 

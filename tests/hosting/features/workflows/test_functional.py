@@ -24,20 +24,17 @@ TWICE = {"attempts": 2, "first_pause_seconds": 0.001}
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of all of them."""
     DONE.clear()
     async with served(app_of(workflows=FUNCTIONS)) as (_, http):
         yield http
 
 
 async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
-    """Run a workflow."""
     headers = fields.pop("headers", {})
     return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
 
 
 async def answered(http: httpx.AsyncClient, name: str, waiting: Any, value: Any) -> httpx.Response:
-    """Answer what a workflow asks on the thread t."""
     return await http.post(f"/api/workflows/{name}/threads/t/approvals/{waiting['id']}", json={"value": value})
 
 
@@ -61,7 +58,6 @@ async def run_twice(workflow: Any, **environ: str) -> dict[str, Any]:
     ],
 )
 async def test_a_function_does_hosted_what_it_does_plain(http: httpx.AsyncClient, given: Any, input_: Any) -> None:
-    """The same result, and the same steps in the same order."""
     result = await given.build().run(input_)
     plain, DONE[:] = list(DONE), []
     sent = {"message": input_} if isinstance(input_, str) else {"input": plain_value(input_)}
@@ -80,7 +76,6 @@ async def test_a_function_does_hosted_what_it_does_plain(http: httpx.AsyncClient
 @pytest.mark.behaviour("workflows.functional")
 @pytest.mark.parametrize("given", [echo, echo.build(), lambda: echo, echo.build])
 async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
-    """Each run has one of its own, so two go on at once."""
     async with served(app_of(workflow=given)) as (_, http):
         listed = (await http.get("/api/workflows")).json()["workflows"][0]
         both = await asyncio.gather(*(run(http, "Echo", message=text) for text in ("abc", "def")))
@@ -150,8 +145,6 @@ KINDS: list[tuple[Any, Any, str]] = [
 @pytest.mark.behaviour("workflows.functional-asks")
 @pytest.mark.parametrize(("kind", "value", "shown"), KINDS, ids=str)
 async def test_an_answer_may_be_of_any_type_with_a_schema(kind: Any, value: Any, shown: str) -> None:
-    """The function gets a value of the type, in the run that goes on and in one behind a further question."""
-
     @workflow(name="Kind")
     async def asking(text: str, ctx: RunContext) -> str:
         first = await ctx.request_info(text, kind)
@@ -183,14 +176,12 @@ def failing_once(body: Callable[[], Any]) -> Any:
 
 @step
 async def breaking() -> str:
-    """Raise, and note it."""
     DONE.append("breaking")
     raise TillError("broken")
 
 
 @pytest.mark.behaviour("workflows.cut-off-steps")
 async def test_a_step_that_raised_raises_again_in_a_later_attempt() -> None:
-    """In its own class, and is not run again."""
     DONE.clear()
 
     async def body() -> str:
@@ -236,7 +227,6 @@ async def cut(text: str) -> str:
 @pytest.mark.behaviour("workflows.cut-off-steps")
 @pytest.mark.parametrize("setting", ["fail", "tell"])
 async def test_a_step_at_work_when_its_attempt_ended_was_cut_off(setting: str) -> None:
-    """The function is told, or the run ends, past all that the function catches."""
     DONE.clear()
     ATTEMPTS.clear()
     BEGAN[:] = [asyncio.Event()]
@@ -250,7 +240,6 @@ async def test_a_step_at_work_when_its_attempt_ended_was_cut_off(setting: str) -
 
 @step
 async def slow() -> str:
-    """Take too long."""
     DONE.append("slow")
     await asyncio.Event().wait()
     return "never"
@@ -262,13 +251,11 @@ class Unknown:
 
 @step
 async def odd() -> Any:
-    """Return one."""
     return Unknown()
 
 
 @workflow(name="Odd")
 async def keeping(text: str) -> str:
-    """Go on whatever the step raises."""
     try:
         await odd()
     except Exception:
@@ -290,7 +277,6 @@ async def test_a_result_that_cannot_be_stored_ends_the_run() -> None:
 
 @pytest.mark.behaviour("workflows.steps")
 async def test_a_step_knows_the_key_of_its_call() -> None:
-    """The same in every attempt, another for each call, and none outside of a step."""
     keys: list[str] = []
 
     @idempotent
@@ -323,7 +309,6 @@ async def test_a_step_knows_the_key_of_its_call() -> None:
 
 @pytest.mark.behaviour("workflows.steps")
 async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() -> None:
-    """Its model's answers and its tools' results are recorded, in a step and in the function."""
     notes: list[str] = []
     guide = Agent(planned_client(notes.append, ("all done",)), name="Guide")
 
@@ -342,18 +327,15 @@ async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() 
 
 @workflow
 async def without_input() -> str:
-    """Take nothing."""
     return ""
 
 
 @workflow
 async def closed(text: asyncio.Event) -> str:
-    """Take what no request can bring."""
     return ""
 
 
 def changing() -> Any:
-    """Return a workflow whose step uses what may change."""
     counts: list[int] = []
 
     @step
@@ -369,7 +351,6 @@ def changing() -> Any:
 
 
 async def undecorated(text: str) -> str:
-    """Be no workflow."""
     return text
 
 
@@ -386,7 +367,6 @@ async def undecorated(text: str) -> str:
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
-    """By name, with what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(*options.pop("agents", ()), **options)
 

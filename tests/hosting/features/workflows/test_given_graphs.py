@@ -32,7 +32,6 @@ class Letter:
 
 @executor(id="store")
 async def store(text: str, ctx: WorkflowContext[str]) -> None:
-    """Keep a letter where later executors find it."""
     ctx.set_state("letter", Letter(text))
     await ctx.send_message("stored")
 
@@ -47,7 +46,6 @@ class Counting(Executor):
 
     @handler
     async def answer(self, stored: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the letter with how many there were."""
         self.count += 1
         await asyncio.sleep(0)
         await ctx.yield_output(f"{ctx.get_state('letter').text} {self.count}")
@@ -83,7 +81,6 @@ async def test_runs_of_a_given_graph_do_not_meet() -> None:
 @pytest.mark.behaviour("workflows.given-graph")
 @pytest.mark.parametrize("build", FLOWS)
 async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) -> None:
-    """Whatever it is made of."""
     body = {"input": {"item": "tea"}} if build().name == "Orders" else {"message": "say hi"}
     answers = []
     for source in (build, build()):
@@ -117,7 +114,6 @@ async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) 
     ],
 )
 def test_a_graph_that_has_no_copies_is_refused(given: Workflow, sentence: str) -> None:
-    """With what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(workflow=given)
 

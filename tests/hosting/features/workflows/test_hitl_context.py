@@ -31,7 +31,6 @@ class Gate(Executor):
 
     @handler
     async def ask(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask whether it may go on."""
         await ctx.request_info(text, bool)
         request_id = await WorkflowHitlContext.pending_request_id(ctx)
         found = WorkflowHitlContext.from_context(ctx, base_url=self.base_url)
@@ -41,7 +40,6 @@ class Gate(Executor):
 
     @response_handler
     async def answered(self, text: str, may: bool, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield what was answered."""
         await ctx.yield_output(f"{text}: {may}")
 
 
@@ -50,7 +48,6 @@ class Said(Executor):
 
     @handler
     async def say(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
         await ctx.yield_output(f"said {text}")
 
 
@@ -61,12 +58,10 @@ class Deciding(Said):
     async def decide(
         self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
     ) -> None:
-        """Refuse it."""
         await ctx.send_message(request.create_response(False), target_id=request.executor_id)
 
 
 def gate(told: list[Any], base_url: str | None = ORIGIN, name: str = "Gate") -> Callable[[], Workflow]:
-    """Return what builds a workflow that asks."""
     return lambda: WorkflowBuilder(name=name, start_executor=Gate(told, base_url)).build()
 
 
@@ -84,7 +79,6 @@ def nested(told: list[Any], last: Executor) -> Callable[[], Workflow]:
 @pytest.mark.behaviour("workflows.tells-where")
 @pytest.mark.parametrize(("nests", "output"), [(False, "tea: True"), (True, "said tea: True")])
 async def test_an_executor_knows_where_its_request_is_answered(nests: bool, output: str) -> None:
-    """And where the workflow is asked for, whether it is the workflow that was run or one within."""
     told: list[Any] = []
     build = nested(told, Said("said")) if nests else gate(told)
     async with served(app_of(workflow=build)) as (_, http):
@@ -111,7 +105,6 @@ async def test_an_executor_knows_where_its_request_is_answered(nests: bool, outp
     ],
 )
 async def test_the_address_is_that_of_the_app(host_name: str, origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By WEBSITE_HOSTNAME, which Azure sets."""
     monkeypatch.setenv("WEBSITE_HOSTNAME", host_name)
     told: list[Any] = []
     async with served(app_of(workflow=gate(told, None))) as (_, http):

@@ -17,7 +17,6 @@ class Reader(Executor):
 
     @handler
     async def read(self, message: Message, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield what it has."""
         await ctx.yield_output(f"{type(message).__name__} of {message.role}: {message.text}")
 
 
@@ -26,12 +25,10 @@ class Listener(Reader):
 
     @handler
     async def listen(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
         await ctx.yield_output(f"text: {text}")
 
 
 def reading() -> Workflow:
-    """Return a workflow that takes a message."""
     return WorkflowBuilder(name="Reading", start_executor=Reader("reader")).build()
 
 
@@ -42,19 +39,16 @@ def listening() -> Workflow:
 
 @workflow(name="Noting")
 async def noting(message: Message) -> str:
-    """Answer what it has."""
     return f"{type(message).__name__} of {message.role}: {message.text}"
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of the three."""
     async with served(app_of(workflows=[reading, listening, noting])) as (_, http):
         yield http
 
 
 async def response(http: httpx.AsyncClient, name: str, **fields: Any) -> Any:
-    """Return the answer of a workflow."""
     answer = await http.post(f"/api/workflows/{name}/run", json={**fields, "thread_id": "t"})
     return answer.json().get("response", answer.text)
 
@@ -72,6 +66,5 @@ async def test_a_start_that_takes_a_message_gets_the_newest(http: httpx.AsyncCli
 
 @pytest.mark.behaviour("workflows.input")
 async def test_a_start_that_takes_a_text_too_gets_that(http: httpx.AsyncClient) -> None:
-    """And a message where there are contents."""
     assert await response(http, "Listening", message="hello") == "text: hello"
     assert await response(http, "Listening", message="look", contents=[TEXT]) == "Message of user: look and this"

@@ -45,23 +45,19 @@ class Teacher(Executor):
 
     @handler
     async def grade(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask."""
         await ctx.request_info(text, Grade)
 
     @response_handler
     async def graded(self, text: str, grade: Grade, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
         await ctx.yield_output(f"{text} has {grade.points}")
 
 
 def grading_flow() -> Workflow:
-    """Return a workflow that asks for a grade."""
     return WorkflowBuilder(name="Grading", start_executor=Teacher("teacher")).build()
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of it."""
     async with served(app_of(workflow=grading_flow)) as (_, http):
         yield http
 
@@ -109,18 +105,15 @@ class Postman(Executor):
 
     @handler
     async def ask(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask."""
         await ctx.request_info(Letter(Message("user", [text]), more=[Message("user", ["and more"])]), Letter)
 
     @response_handler
     async def post(self, shown: Letter, letter: Letter, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
         more = [one.text for one in letter.more]
         await ctx.yield_output(f"{letter.words.role} {letter.words.text} {letter.copies} {more}")
 
 
 def letter_flow() -> Workflow:
-    """Return a workflow that asks for a letter."""
     return WorkflowBuilder(name="Grading", start_executor=Postman("postman")).build()
 
 
@@ -135,7 +128,6 @@ def letter_flow() -> Workflow:
     ],
 )
 async def test_messages_among_the_members_of_a_type_are_texts(value: Any, said: str | None) -> None:
-    """In what is asked, in the schema, and in the answer."""
     async with served(app_of(workflow=letter_flow)) as (_, http):
         waiting = await asked(http)
         answer = await http.post(f"{THREAD}/approvals/{waiting['id']}", json={"value": value})
@@ -150,15 +142,12 @@ class Manager(MagenticManagerBase):
     """Plans by what was said, and lets everybody speak once."""
 
     async def plan(self, magentic_context: MagenticContext) -> Message:
-        """Return a plan of all that was said."""
         return Message("assistant", [f"Plan of {[message.text for message in magentic_context.chat_history]}"])
 
     async def replan(self, magentic_context: MagenticContext) -> Message:
-        """Plan again."""
         return await self.plan(magentic_context)
 
     async def create_progress_ledger(self, magentic_context: MagenticContext) -> MagenticProgressLedger:
-        """Choose the writer, until it has spoken."""
         is_done = any(message.author_name == "writer" for message in magentic_context.chat_history)
 
         def item(answer: bool | str) -> MagenticProgressLedgerItem:
@@ -167,12 +156,10 @@ class Manager(MagenticManagerBase):
         return MagenticProgressLedger(item(is_done), item(False), item(True), item("writer"), item("say written"))
 
     async def prepare_final_answer(self, magentic_context: MagenticContext) -> Message:
-        """Repeat what was said last."""
         return Message("assistant", [magentic_context.chat_history[-1].text])
 
 
 def reviewed_flow() -> Workflow:
-    """Return a workflow whose plan a person reviews."""
     agents = [scripted_agent("writer")]
     return MagenticBuilder(
         name="Reviewed", participants=agents, manager=Manager(), enable_plan_review=True, output_from="all"

@@ -23,20 +23,17 @@ YES = {"value": {"approved": True}}
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of a workflow that asks."""
     async with served(app_of(workflow=asking_flow)) as (_, http):
         yield http
 
 
 async def asked(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
-    """Run the workflow until it asks."""
     answer = await http.post("/api/workflows/Asking/run", json={"message": message, "thread_id": "t"})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 async def answered(http: httpx.AsyncClient, approval: dict[str, Any], body: Any) -> httpx.Response:
-    """Answer what is asked under that id."""
     return await http.post(f"{THREAD}/approvals/{approval['id']}", json=body)
 
 
@@ -79,7 +76,6 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
 
 @pytest.mark.behaviour("workflows.asks")
 async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient) -> None:
-    """The last answer continues, and each goes to its question."""
     one, two = (await asked(http, "tea+milk"))["pending_approvals"]
 
     first = await answered(http, two, {"value": {"approved": True, "note": "second"}})
@@ -122,7 +118,6 @@ def nested_flow() -> Workflow:
 
 @pytest.mark.behaviour("workflows.asks")
 async def test_a_workflow_within_a_workflow_asks() -> None:
-    """By the executor that it is, and its answer reaches the one that asked."""
     async with served(app_of(workflow=nested_flow)) as (_, http):
         (waiting,) = (await asked(http, "tea"))["pending_approvals"]
         answer = await answered(http, waiting, YES)
@@ -160,8 +155,6 @@ async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approve
 async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_caller(
     sent: dict[str, Any], result: str
 ) -> None:
-    """As one of an agent alone is."""
-
     def flow() -> Workflow:
         agent = clerk(lambda note: None)
         agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))

@@ -28,20 +28,17 @@ from tests.support.made_app import app_of, served
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of four workflows and an agent."""
     async with served(app_of(scripted_agent("Joker"), workflows=FLOWS, enable_mcp_tool_trigger=True)) as (_, http):
         yield http
 
 
 async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
-    """Run a workflow."""
     headers = fields.pop("headers", {})
     return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
 
 
 @pytest.mark.behaviour("workflows.run")
 async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClient) -> None:
-    """In the shape of an agent's answer, by the routes of its own kind."""
     answer = await run(http, "Text", message="abc", thread_id="t")
 
     body = answer.json()
@@ -61,7 +58,6 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
 
 @pytest.mark.behaviour("workflows.run")
 async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient) -> None:
-    """And agents without them."""
     listed = {one["name"]: one for one in (await http.get("/api/workflows")).json()["workflows"]}
     agents = (await http.get("/api/agents")).json()
     async with served(app_of(scripted_agent("Joker"))) as (_, other):
@@ -125,7 +121,6 @@ async def test_the_graph_of_a_workflow_is_listed() -> None:
 @pytest.mark.behaviour("workflows.input")
 @pytest.mark.parametrize("fields", [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}])
 async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient, fields: Any) -> None:
-    """As a value, or as its JSON text where no message is taken."""
     body = (await run(http, "Orders", **fields)).json()
 
     assert body["value"] == {"item": "tea", "total": 6}
@@ -148,7 +143,6 @@ async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.Async
 async def test_an_input_that_is_none_is_refused(
     http: httpx.AsyncClient, name: str, fields: Any, code: str, sentence: str
 ) -> None:
-    """Before a run begins, without what was sent."""
     answer = await run(http, name, **fields)
 
     body = answer.json()
@@ -191,7 +185,6 @@ async def test_an_executor_that_raises_fails_the_run(http: httpx.AsyncClient) ->
 
 @pytest.mark.behaviour("workflows.verbs")
 async def test_a_workflow_is_cancelled(http: httpx.AsyncClient) -> None:
-    """As an agent's run is."""
     begun = await run(http, "Text", message="wait", thread_id="w", headers={"prefer": "respond-async"})
     url = begun.headers["location"]
     assert (begun.status_code, "/workflows/Text/threads/w/runs/" in url) == (202, True)
@@ -205,7 +198,6 @@ async def test_a_workflow_is_cancelled(http: httpx.AsyncClient) -> None:
 
 @pytest.mark.behaviour("workflows.verbs")
 async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
-    """By the app's time limit."""
     environ = {"AGENT_LOG": "memory", "AGENT_RUN_TIMEOUT_SECONDS": "0.2"}
     async with served(app_of(workflow=text_flow, environ=environ)) as (_, http):
         answer = await run(http, "Text", message="wait")
@@ -228,7 +220,6 @@ async def test_a_key_begins_one_run(http: httpx.AsyncClient) -> None:
 
 @pytest.mark.behaviour("workflows.verbs")
 async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.AsyncClient) -> None:
-    """Their words are deltas of one text, which is the answer's."""
     answer = await http.post(
         "/api/workflows/Chat/run", json={"message": "say a b c"}, headers={"accept": "text/event-stream"}
     )
@@ -240,7 +231,6 @@ async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.Async
 
 @pytest.mark.behaviour("workflows.executors")
 async def test_what_each_executor_did_is_in_the_stream_and_in_the_timeline(http: httpx.AsyncClient) -> None:
-    """By superstep, with its times."""
     streamed = await http.post(
         "/api/workflows/Text/run", json={"message": "abc"}, headers={"accept": "text/event-stream"}
     )
@@ -265,7 +255,6 @@ def told(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.behaviour("workflows.at-work")
 async def test_executors_that_begin_end_and_fail_are_in_the_stream(http: httpx.AsyncClient) -> None:
-    """As it happens. The one that failed is in the timeline too, without what it raised."""
     headers = {"accept": "text/event-stream"}
     good = await http.post("/api/workflows/Text/run", json={"message": "abc"}, headers=headers)
     bad = await http.post("/api/workflows/Text/run", json={"message": "fail"}, headers=headers)
@@ -299,12 +288,10 @@ SHARED = Silent("silent")
 
 
 def no_workflow() -> Any:
-    """Return something else."""
     return scripted_agent("Joker")
 
 
 def unnamed() -> Workflow:
-    """Return a workflow without a name."""
     return WorkflowBuilder(start_executor=Silent("silent")).build()
 
 
@@ -314,7 +301,6 @@ def shared() -> Workflow:
 
 
 def closed() -> Workflow:
-    """Return a workflow that nobody can begin."""
     return WorkflowBuilder(name="Closed", start_executor=Silent("silent")).build()
 
 
@@ -331,7 +317,6 @@ def closed() -> Workflow:
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
-    """By name, with what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(*options.pop("agents", ()), **options)
 

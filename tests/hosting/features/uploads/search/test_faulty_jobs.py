@@ -29,7 +29,6 @@ class SpoiltWords(HashedWords):
         self._spoilt = spoilt
 
     async def get_embeddings(self, values: Sequence[str], *, options: Any = None) -> GeneratedEmbeddings[Any, Any]:
-        """Return vectors that are none."""
         answered = await super().get_embeddings(values, options=options)
         vectors = self._spoilt([embedding.vector for embedding in answered])
         return GeneratedEmbeddings([Embedding(vector, model=self.answering) for vector in vectors])
@@ -42,7 +41,6 @@ def begun(app: SearchedFiles, embeddings: Any, chunk_tokens: int = 100, **option
 
 
 async def indexes(process: Process, file_id: str) -> list[FileIndex]:
-    """Return how far the jobs of a file are."""
     return [*(await process.uploads.read(OWNERS, file_id)).indexes.values()]
 
 

@@ -93,7 +93,6 @@ async def test_a_run_searches_its_thread_its_agent_and_its_owner_and_nobody_else
 
 @pytest.mark.behaviour("file-search.found")
 async def test_a_guest_of_a_shared_thread_searches_no_file_of_its_owner() -> None:
-    """The thread's files are shared with it."""
     async with library(librarian()) as app:
         await app.say("ann", "hello")
         await app.upload("ann", TEA, "owner.md")
@@ -124,7 +123,6 @@ async def test_files_are_chosen_by_their_names() -> None:
 
 
 def results_of(messages: Any) -> list[dict[str, Any]]:
-    """Return what the tool gave in a thread."""
     return [
         json.loads(content["result"])
         for entry in messages["entries"]
@@ -152,7 +150,6 @@ async def test_a_search_gives_about_as_many_tokens_as_the_agent_says() -> None:
 
 @pytest.mark.behaviour("file-search.erased")
 async def test_a_deleted_file_is_found_no_more_and_the_receipt_counts_its_chunks() -> None:
-    """Alone, with its thread, and with its owner."""
     async with library(librarian()) as app:
         agents = await app.upload("root", TEA, "agent.md", AGENT_FILES)
         await app.ask("root", "DELETE", AGENT_FILES)
@@ -178,7 +175,6 @@ async def test_a_deleted_file_is_found_no_more_and_the_receipt_counts_its_chunks
 
 
 async def left_of(app: Library) -> list[str]:
-    """Return the names of what the search has stored."""
     stores = app.app._services.stores
     names: list[str] = []
     spaces: tuple[Literal["file-search", "file-index"], ...] = ("file-search", "file-index")

@@ -28,7 +28,6 @@ class App(SearchedFiles):
         self.embeddings = HashedWords()
 
     def begun(self) -> Process:
-        """Return a new process."""
         search = FileSearch(embeddings=self.embeddings, chunk_tokens=100, overlap_tokens=0)
         return self.process(searcher(search))
 
@@ -40,7 +39,6 @@ async def index_of(process: Process, file: UploadedFile) -> FileIndex:
 
 
 async def found(process: Process, query: str) -> list[FoundChunk]:
-    """Return what the index has of a query."""
     [search] = process.part.searches.searching(OWNERS).values()
     [(model, vector)] = await search.embedder.embedded([query])
     space = space_of(OWNERS, search.recipe, model, len(vector))
@@ -94,7 +92,6 @@ async def killed_at(app: App, number: int) -> tuple[Process, UploadedFile, int]:
 @pytest.mark.slow
 @pytest.mark.behaviour("file-search.once")
 async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_batch_never_again() -> None:
-    """Only the batch whose record had not been put yet is embedded once more."""
     plain = App()
     process, _, calls = await killed_at(plain, 0)
     expected = [hit.chunk for hit in await found(process, "subject1700")]
@@ -123,7 +120,6 @@ async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_ba
 @pytest.mark.behaviour("file-search.erased")
 @pytest.mark.parametrize("comes_back", [False, True])
 async def test_a_file_that_is_deleted_at_any_call_of_its_job_leaves_nothing(comes_back: bool) -> None:
-    """Whether the step goes on in its process, or that ends there and another one gets the step."""
     calls = (await killed_at(App(), 0))[2]
 
     for number in range(1, calls + 1):

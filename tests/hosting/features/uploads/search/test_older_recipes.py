@@ -28,11 +28,9 @@ class App(SearchedFiles):
         self.older, self.newer = HashedWords("older"), HashedWords("newer", size=64)
 
     def before(self) -> Process:
-        """Return a process of the app before the change."""
         return self.process(searcher(FileSearch(embeddings=self.older, chunk_tokens=100, overlap_tokens=0)))
 
     def after(self) -> Process:
-        """Return one of the app that it is now."""
         return self.process(searcher(FileSearch(embeddings=self.newer, chunk_tokens=100, overlap_tokens=0)))
 
 
@@ -56,13 +54,11 @@ async def changed(app: App) -> tuple[UploadedFile, str]:
 
 
 async def recipes_of(process: Process, file: UploadedFile) -> list[str]:
-    """Return the recipes in the record of a file."""
     return [*(await process.uploads.read(OWNERS, file.id)).indexes]
 
 
 @pytest.mark.behaviour("file-search.replaced")
 async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_there() -> None:
-    """Until then a process of the older app still finds them, and embeds nothing again."""
     app = App()
     file, older = await changed(app)
     process = app.after()
@@ -129,7 +125,6 @@ async def test_a_process_that_dies_at_any_call_leaves_the_newer_vectors_alone(de
 
 @pytest.mark.behaviour("file-search.replaced")
 async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() -> None:
-    """Its step finds at its end that the recipe is replaced, and takes back what it has just made."""
     app = App()
     process = app.before()
     file = await process.upload(LONG)

@@ -31,12 +31,10 @@ DESK = "/api/agents/Desk"
 
 
 def librarian(**options: Any) -> Agent[Any]:
-    """Return the agent that searches."""
     return searcher(FileSearch(embeddings=HashedWords(), **options))
 
 
 def desk(inner: Agent[Any]) -> Agent[Any]:
-    """Return the agent that asks it."""
     return searcher(name="Desk", tools=[inner.as_tool()])
 
 
@@ -55,7 +53,6 @@ async def said(app: Library, path: str, message: str, thread_id: str = "t") -> A
 @pytest.mark.behaviour("file-search.within")
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_an_agent_that_is_a_tool_searches_for_its_caller_and_the_answer_cites(accept: str) -> None:
-    """The files of the caller's thread, agent and owner, and those that it has itself as an agent of the app."""
     inner = librarian()
     async with library(inner, desk(inner), searcher(FileSearch(embeddings=HashedWords()), name="Other")) as app:
         await said(app, DESK, "hello")
@@ -83,7 +80,6 @@ class Teller(Executor):
 
     @handler
     async def tell(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield what the agent says, as a text."""
         await ctx.yield_output(f"It says: {(await self.agent.run(text)).text}")
 
 
@@ -93,7 +89,6 @@ def telling() -> Workflow:
 
 
 def executing() -> Workflow:
-    """Return the workflow of an agent alone."""
     return WorkflowBuilder(name="Flow", start_executor=AgentExecutor(librarian(), id="librarian")).build()
 
 

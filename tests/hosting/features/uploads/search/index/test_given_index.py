@@ -27,29 +27,24 @@ class Away:
         self.is_away = self.refuses = False
 
     async def add(self, space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> None:
-        """Keep a file."""
         self._go()
         if self.refuses:
             raise ValueError("a secret of the index")
         self.files[space, file_id] = chunks
 
     async def remove(self, space: IndexSpace, file_id: str) -> int:
-        """Remove a file."""
         self._go()
         return sum(len(self.files.pop(key)) for key in [*self.files] if key[1] == file_id)
 
     async def search(self, spaces: Sequence[IndexSpace], query: ChunkQuery) -> Sequence[FoundChunk]:
-        """Find all."""
         self._go()
         return [FoundChunk(key[1], each.chunk, 0.5) for key, chunks in self.files.items() for each in chunks]
 
     async def erase(self, space: IndexSpace) -> int:
-        """Remove nothing."""
         self._go()
         return 0
 
     async def close(self) -> None:
-        """Do nothing."""
         self._go()
 
     def _go(self) -> None:
@@ -59,7 +54,6 @@ class Away:
 
 @pytest.mark.behaviour("file-index.given")
 async def test_a_job_goes_on_when_the_index_is_there_again_and_fails_where_it_takes_no_more() -> None:
-    """Nothing is embedded again."""
     app, given, embeddings = SearchedFiles(), Away(), HashedWords()
     process = app.process(searcher(FileSearch(embeddings=embeddings, index=given)))
     given.is_away = True

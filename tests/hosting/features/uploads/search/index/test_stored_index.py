@@ -50,16 +50,13 @@ class Place:
         return StoredChunkIndex(Cells(store, ThreadLog(store, objects, HUB)), objects, HUB)
 
     async def names(self) -> set[str]:
-        """Return the names of all objects."""
         keys = [StoreKey(INDEX, name) for _, name in await self.objects.put_between(INDEX, 0, ALWAYS)]
         return {name for key in keys for name in await self.objects.names(key)}
 
     async def segments(self) -> list[int]:
-        """Return how many chunks each segment has."""
         return [segment.chunks for segment in (await self.catalog()).segments]
 
     async def catalog(self) -> Catalog:
-        """Return the catalog of the only scope."""
         [thread] = [thread for thread in self.threads.threads.values() if thread.head is not None] or [None]
         return CATALOGS.decode(None if thread is None or thread.head is None else thread.head.payload)
 
@@ -170,7 +167,6 @@ async def test_a_search_that_finds_a_segment_gone_reads_the_catalog_again() -> N
 
 
 async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
-    """It does not look for ever, and does not answer as if all were there."""
     place = await filled()
     key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
     await place.objects.erase(key, [name for name in await place.names() if name.endswith("vectors")][:1])
@@ -183,7 +179,6 @@ async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
 
 @pytest.mark.behaviour("file-index.bounds")
 async def test_small_files_share_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 files of one chunk lie in a few, and a chunk is written again only when what it lies with doubles."""
     place, written = Place(), list[int]()
     index = place.index()
     put = place.objects.put
@@ -215,7 +210,6 @@ async def test_a_catalog_that_is_full_refuses_a_file_and_keeps_what_there_is(mon
 
 
 async def test_a_newer_versions_catalog_is_left_alone() -> None:
-    """By a sentence, whatever is asked."""
     place = await filled()
     [thread] = [thread for thread in place.threads.threads.values() if thread.head is not None]
     assert thread.head is not None
@@ -231,7 +225,6 @@ async def test_a_newer_versions_catalog_is_left_alone() -> None:
 
 @pytest.mark.behaviour("file-index.erased")
 async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_the_next_sweep() -> None:
-    """A sweep takes what no catalog names, and nothing else."""
     place = await filled()
     key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
     await place.objects.put(key, {"0123456789abcdef-vectors": b"late"})

@@ -40,7 +40,6 @@ def recall(rows: NDArray[np.float32], queries: NDArray[np.float32]) -> float:
 def test_nearly_all_that_an_exact_search_finds_is_found(
     monkeypatch: pytest.MonkeyPatch, numbers: int, least: float
 ) -> None:
-    """Of rows around centres, as texts of a few subjects are, with one candidate in twenty rows."""
     monkeypatch.setattr(vectors, "LEAST_CANDIDATES", 1)
     dice = np.random.default_rng(7)
     centres = dice.standard_normal((40, numbers), dtype=np.float32)
@@ -51,7 +50,6 @@ def test_nearly_all_that_an_exact_search_finds_is_found(
 
 
 def test_a_row_that_may_not_be_found_is_not_found() -> None:
-    """However near it is, and also if fewer rows are left than are asked for."""
     dice = np.random.default_rng(7)
     segment = decode_vectors(encode_vectors(stored_numbers(dice.standard_normal((5, 70)).tolist())), 70)
     direction = direction_of(segment.numbers[2].tolist())

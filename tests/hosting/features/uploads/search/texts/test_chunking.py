@@ -17,7 +17,6 @@ PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
 
 
 def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
-    """Each begins and ends with one, has at most its tokens, and repeats up to the half."""
     chunks = list(chunked([TextPiece(PARAGRAPHS)]))
 
     assert len(chunks) > 5
@@ -32,7 +31,6 @@ def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
 
 
 def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
-    """And a page's end is the best place to cut."""
     pages = [TextPiece(SENTENCE * 7 + "\n\n", number, f"Part {number}") for number in (1, 2, 3)]
     chunks = list(chunked(pages, 150, 0))
 
@@ -41,7 +39,6 @@ def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
 
 @pytest.mark.parametrize(("size", "overlap"), [(99, 0), (800, 401), (800, -1)])
 def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
-    """With both values."""
     with pytest.raises(ValueError, match=f"chunk_tokens={size}, overlap_tokens={overlap}"):
         list(chunked([], size, overlap))
 
@@ -52,7 +49,6 @@ def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
     st.floats(0, 0.5),
 )
 def test_chunks_hold_all_of_the_text_in_order(texts: list[str], size: int, share: float) -> None:
-    """Each is the text between its offsets, each begins behind the last one's begin, and only blanks are left out."""
     whole = "".join(texts)
     chunks = list(chunked(map(TextPiece, texts), size, int(size * share)))
 

@@ -66,13 +66,11 @@ def test_a_confined_process_opens_nothing(attempt: str) -> None:
     ],
 )
 def test_a_confined_process_ends_itself_at_its_time(then: str, limits: str, end: int) -> None:
-    """Nobody has to watch it."""
     assert confined(then, limits).returncode == -end
 
 
 @linux
 def test_a_confined_process_gets_no_more_memory() -> None:
-    """So the machine's other processes keep theirs."""
     tried = confined("try: bytearray(400 << 20)\nexcept MemoryError: print('refused')", "memory_bytes=300 << 20")
 
     assert tried.stdout.strip() == "refused"
@@ -88,7 +86,6 @@ async def test_a_process_is_watched_where_the_kernel_does_not_hold_it() -> None:
 
 
 async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may hold keys."""
     monkeypatch.setenv("MODEL_KEY", "secret")
     others = psutil.Process().children()
     reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
@@ -102,7 +99,6 @@ async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.Monkey
 
 
 async def test_a_reading_that_is_left_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And its file never had a name."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     others = psutil.Process().children()
     reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
@@ -135,7 +131,6 @@ asyncio.run(main())
 
 @posix
 def test_nothing_is_left_when_the_app_is_killed(tmp_path: Path) -> None:
-    """The child finds nobody who reads, and the system frees the file."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", READS], env=environment, stdout=subprocess.PIPE, text=True) as app:
         assert app.stdout is not None

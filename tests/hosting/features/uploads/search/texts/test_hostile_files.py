@@ -25,12 +25,10 @@ async def end_of(hostile: HostileFile) -> str:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: repr(hostile.name[:20]))
 async def test_a_hostile_file_ends_within_the_limits(hostile: HostileFile) -> None:
-    """With the code for what is wrong with it, and not with that of a reader that crashed."""
     assert await end_of(hostile) in hostile.ends
 
 
 async def test_what_an_entity_names_is_not_read() -> None:
-    """Neither where it is refused, nor where a library leaves it out."""
     hostile = next(file for file in HOSTILE if file.name == "fetching.docx")
 
     with pytest.raises(UnreadableFileError, match="declares XML entities"):
@@ -38,7 +36,6 @@ async def test_what_an_entity_names_is_not_read() -> None:
 
 
 async def test_a_good_file_is_read_among_hostile_ones() -> None:
-    """At once, in one app."""
     small = [file for file in HOSTILE if file.name in ("noise.pdf", "corners.xlsx", "laughs.docx", "deep.html")]
     *ends, text = await asyncio.gather(*map(end_of, small), read_text(pdf(["It is fine."])))
 

@@ -32,11 +32,9 @@ RECORDED = {
 
 @pytest.mark.parametrize(("text", "tokens"), RECORDED.items())
 def test_tokens_are_estimated_within_a_quarter(text: str, tokens: int) -> None:
-    """In prose of several scripts, in code and in a table."""
     assert abs(estimated(text) - tokens) <= MOST_WRONG * tokens
 
 
 def test_a_missing_package_is_named() -> None:
-    """With the file that has its line."""
     with pytest.raises(ConfigurationError, match=r"needs lxml\. Add the lines of requirements-file-search\.txt"):
         check_packages(lambda module: None if module == "lxml" else module)
