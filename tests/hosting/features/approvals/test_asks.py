@@ -207,20 +207,3 @@ async def test_no_standing_approval_answers_a_question() -> None:
         end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
 
     assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
-
-
-@pytest.mark.behaviour("http.timeline")
-async def test_the_timeline_has_the_steps_of_a_tool_under_its_call(http: httpx.AsyncClient) -> None:
-    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
-    after = (await give(http, asked, "Elm"))["run_id"]
-
-    steps, later = [
-        (await http.get(f"{THREAD}/runs/{run_id}/timeline")).json()["steps"] for run_id in (asked["run_id"], after)
-    ]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (step,) = (step for step in steps if step["kind"] == "tool_step")
-    assert (step["call"], step["name"], step["result"]) == (call["id"], "reserve", '"shelf of 5"')
-    assert call["at"] <= step["at"] <= step["ended_at"] <= call["ended_at"]
-    assert steps.index(step) == steps.index(call) + 1
-    assert [step["kind"] for step in later if step["kind"] == "tool_step"] == []

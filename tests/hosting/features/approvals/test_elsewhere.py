@@ -16,7 +16,6 @@ from hosting.core.entity.called_run import (
 )
 from hosting.errors import HostingError
 from tests.support.desk import Desk
-from tests.support.signer import LINK, signer
 
 
 @pytest.mark.behaviour("approvals.mcp")
@@ -71,19 +70,6 @@ async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: D
     assert [request.id for request in paused.user_input_requests] == listed
     assert resumed.text == "told: refunded 5 | This call was not made: it was refused. Reason: no"
     assert await desk.waiting() == []
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_an_orchestration_says_that_its_user_has_signed_in(desk: Desk) -> None:
-    """As it brings a decision; the link is in the request."""
-    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    paused = await called(desk, "call push 5", "r-1")
-    (request,) = paused.user_input_requests
-
-    resumed = await called(desk, answers(paused, True), "r-2")
-
-    assert request.additional_properties["durable_question"]["authorization"]["url"] == LINK
-    assert (resumed.text, desk.notes) == ("told: branch 5 pushed by the app", ["reserve 5", "push 5"])
 
 
 @pytest.mark.behaviour("approvals.orchestrations")

@@ -86,19 +86,6 @@ async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> N
     assert await asks(desk, "call refund 5")
 
 
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_reset_ends_standing_approvals_and_a_deletion_leaves_none(desk: Desk) -> None:
-    await give(desk, "call refund 5")
-    await desk.http.post(f"{THREADS}/t/reset")
-
-    assert await standing(desk) == []
-    assert "refund" not in str((await desk.stored())["data"]["extensionData"])
-
-    await give(desk, "call refund 5")
-    await desk.http.delete(f"{THREADS}/t")
-    assert (await desk.http.get(STANDING)).json()["code"] == "unknown_thread"
-
-
 @pytest.mark.behaviour("approvals.withdrawn")
 @pytest.mark.parametrize("end", ["", "/5"])
 async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> None:

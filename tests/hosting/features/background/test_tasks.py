@@ -204,25 +204,6 @@ async def test_a_cancelled_run_cancels_its_tasks() -> None:
 
 
 @pytest.mark.behaviour("background.is-plain")
-async def test_a_wait_ends_by_the_framework_s_timeout_and_the_task_goes_on() -> None:
-    held = Held()
-    app = OwnedApp(agent=planner(held.find, wait_seconds=1))
-    async with app.http:
-        first = await app.say("ann", f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist")
-        held.release()
-        second = await app.say("ann", f"{wait(1)}\n{result(1)}")
-
-    assert first["response"].splitlines()[1:] == [
-        "No background task completed within 1 seconds. The tasks are still running; call this tool again if you wish "
-        "to continue waiting.",
-        "Task 1 is still running.",
-        "Tasks:",
-        "- Task 1 [running] (Researcher): About tea",
-    ]
-    assert second["response"].splitlines()[-1] == "Found tea (1)."
-
-
-@pytest.mark.behaviour("background.is-plain")
 async def test_a_task_without_an_input_is_refused_to_the_model(app: OwnedApp) -> None:
     """A thread has no blank message; the next task has the number that it would have had."""
     said = await app.say("ann", f"{start(' ')}\nlist\n{start('tea')}")
@@ -294,23 +275,6 @@ async def test_a_task_begins_no_model_call_once_its_parent_has_used_up_the_budge
 
     assert [run["error"]["code"] for run in (ended, parent)] == ["budget_exceeded"] * 2
     assert ended["budget"] == parent["budget"] == {"per": "run", "tokens": 30, "used_tokens": 30, "left_tokens": 0}
-
-
-@pytest.mark.behaviour("background.budgets")
-async def test_a_thread_s_budget_is_for_its_tasks_too() -> None:
-    """Of all its turns; the thread of a task shows the same."""
-    app = OwnedApp(agent=planner(), budget=Budget(tokens=45, per="thread"))
-    async with app.http:
-        first = await app.say("ann", f"{start('tea')}\n{wait(1)}")
-        [task] = await tasks_of(app)
-        shown = [
-            (await app.ask("ann", "GET", place)).json()["budget"] for place in (THREAD, f"{TASKS}/{task['thread_id']}")
-        ]
-        refused = await app.ask("ann", "POST", RUN, json={"message": "list", "thread_id": "t"})
-
-    assert shown == [first["budget"]] * 2
-    assert first["budget"] == {"per": "thread", "tokens": 45, "used_tokens": 40, "left_tokens": 5}
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 50)
 
 
 @pytest.mark.behaviour("background.budgets")

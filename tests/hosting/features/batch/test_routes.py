@@ -162,16 +162,6 @@ async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx
 
 
 @pytest.mark.behaviour("batch.order")
-async def test_a_request_waits_for_the_one_before_it_on_its_thread(http: httpx.AsyncClient) -> None:
-    """So a busy thread rejects none for the sake of another of the batch."""
-    batch = await send(
-        http, {"message": "sleep 0.1", "thread_id": "t"}, {"message": "count", "thread_id": "t", "busy": "reject"}
-    )
-
-    assert answers(batch) == ["echo: sleep 0.1", "3"]
-
-
-@pytest.mark.behaviour("batch.order")
 async def test_a_stream_has_each_result_when_its_run_ends(http: httpx.AsyncClient) -> None:
     """The first waits until the second came, which comes first; at the end it says how many there were."""
     streamed = await send(http, "sleep 0.3", "hi", {"message": ""}, headers={"accept": "text/event-stream"})

@@ -101,24 +101,6 @@ async def test_a_callback_gets_a_failure_in_our_words() -> None:
     assert after[:2] == ("response", "next")
 
 
-@pytest.mark.behaviour("callbacks.failure")
-async def test_a_run_that_was_cancelled_while_it_waited_is_a_failure() -> None:
-    listening = OnlyEnds()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
-        first = asyncio.ensure_future(ask(http, "meet 2", thread_id="t"))
-        while not (await http.get("/api/agents/Joker/threads/t/runs")).json().get("runs"):  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        waiting = await ask(http, "say hello", thread_id="t", wait_for_response=False)
-        await http.post(waiting.headers["location"] + "/cancel")
-        last = await ask(http, "meet 2")
-
-        calls = {await listening.next() for _ in range(3)}
-        ids = [(await first).json()["run_id"], last.json()["run_id"]]
-
-    answers = {("response", "2 have met", run_id) for run_id in ids}
-    assert calls == {*answers, ("failure", "run_cancelled", waiting.json()["run_id"])}
-
-
 @pytest.mark.behaviour("callbacks.updates")
 def test_an_update_that_comes_while_the_one_before_is_just_passed_on_is_passed_on_too() -> None:
     """It was kept until one more came, and lost where none did."""

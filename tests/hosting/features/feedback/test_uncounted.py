@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,16 +10,7 @@ from hosting.core.retention import DAY_SECONDS
 from hosting.names import Address
 from tests.support.ag_ui import Wired, wanted
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.owned_app import THREADS, OwnedApp, owner
-from tests.support.rated import GOOD, kept, path_of, records
-
-
-@pytest.fixture
-async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app; Ada has the thread "t" of one turn."""
-    app = OwnedApp()
-    async with app.http:
-        yield app
+from tests.support.rated import GOOD, kept, records
 
 
 @pytest.mark.behaviour("feedback.erased")
@@ -45,26 +35,3 @@ async def test_feedback_on_a_replaced_run_goes_before_the_log_forgets_that(monke
     assert trimmed > 0
     assert left == []
     assert (shown, exported) == ([], [])
-
-
-@pytest.mark.behaviour("feedback.once")
-async def test_feedback_on_a_run_that_the_log_forgot_can_be_taken_back(
-    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is listed as long as its thread is there, and goes when its author wishes so; again changes nothing."""
-    path, address = await path_of(owned), Address.of("Clerk", "t", owner("ada"))
-    await owned.ask("ada", "POST", path, json=GOOD)
-    await owned.say("ada", "hello")
-    await owned.stored()
-    unknown = (await owned.ask("ada", "DELETE", f"{THREADS}/t/runs/none/feedback")).status_code
-    clocks = owned.app._services.log.clocks
-    later = clocks.wall() + 40 * DAY_SECONDS
-    monkeypatch.setattr(type(clocks), "wall", property(lambda self: lambda: later))
-    await owned.host.entities.deliver(*address.entity, "trim", {})
-    run = await owned.ask("ada", "GET", path.removesuffix("/feedback"))
-    before = (await owned.ask("ada", "GET", f"{THREADS}/t/feedback")).json()["feedback"]
-    taken = [(await owned.ask("ada", "DELETE", path)).status_code for _ in range(2)]
-    await owned.stored()
-
-    assert (unknown, run.status_code, len(before), taken) == (404, 404, 1, [204, 204])
-    assert (await kept(owned.app), await records(owned.app, address)) == ([], [])

@@ -12,13 +12,11 @@ from agent_framework import (
     Agent,
     ContextProvider,
     FileAccessProvider,
-    FileMemoryProvider,
     FileSystemAgentFileStore,
     Workflow,
     WorkflowBuilder,
     workflow,
 )
-from agent_framework.orchestrations import SequentialBuilder
 
 from hosting.offline.model import OfflineChatClient
 from tests.support.owned_app import OwnedApp
@@ -87,15 +85,3 @@ async def test_shared_files_of_a_workflow_s_agent_are_its_owner_s(flow: Callable
     assert (LONG in read, LONG in other, "About us" in deployed, LONG in left) == (True, False, True, False)
     assert exported == {"Flow": {"file_access": {"a.md": LONG}}}
     assert [path.name for path in tmp_path.iterdir()] == ["about.md"]
-
-
-async def test_a_memory_of_files_is_in_the_state_of_a_workflow_that_is_an_agent(tmp_path: Path) -> None:
-    """As all state of its agents: in its next turn, of no other owner, and nothing of it is on the disk."""
-    agent = writer(FileMemoryProvider(FileSystemAgentFileStore(tmp_path / "files")))
-    app = OwnedApp(agent=SequentialBuilder(participants=[agent]).build().as_agent("Clerk"))
-    async with app.http:
-        await app.say("ada", call("file_memory_write", file_name="a.md", content=LONG))
-        ada, bob = [(await app.say(user, call("file_memory_read", file_name="a.md"))) for user in ("ada", "bob")]
-
-    assert (LONG in ada["response"], LONG in bob["response"]) == (True, False)
-    assert not (tmp_path / "files").exists()

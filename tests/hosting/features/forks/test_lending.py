@@ -69,10 +69,6 @@ async def delete_fork(process: MortalProcess) -> None:
     await process.delete(FORK)
 
 
-async def reset_fork(process: MortalProcess) -> None:
-    await process.reset(FORK)
-
-
 async def assert_whole(process: MortalProcess, address: Address, before: Entries) -> None:
     assert await process.entries(address) == before
     export = await process.services.threads.export(address, process.engine)
@@ -102,22 +98,6 @@ async def test_a_fork_keeps_what_its_origin_loses(world: World, act: Act) -> Non
     assert (await process.entries(FORK))[: len(before)] == before
     await process.delete(FORK)
     assert (await world.kept(FORK))[:2] == NOTHING
-
-
-@pytest.mark.behaviour("fork.alone")
-@pytest.mark.parametrize("first", [delete_fork, reset_fork])
-@pytest.mark.parametrize("then", [delete_origin, reset_origin])
-async def test_what_a_fork_has_lost_does_not_come_back_with_its_origins_end(
-    world: World, first: Act, then: Act
-) -> None:
-    process, _ = await forked(world)
-    await first(process)
-    assert await world.loans(ORIGIN) == 0
-
-    await then(process)
-
-    assert (await world.kept(FORK))[:2] == NOTHING
-    assert (await world.kept(ORIGIN))[:2] == NOTHING
 
 
 @pytest.mark.slow

@@ -144,15 +144,6 @@ async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) 
         await store.close()
 
 
-async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault(hub: Hub) -> None:
-    hub.runs = before = Instance(hub, MemoryThreadStore("hub"))
-    assert await before.is_ready()
-
-    hub.runs = after = Instance(hub, MemoryThreadStore("hub"))
-
-    assert [await after.is_ready() for _ in range(100)] == [True] * 100
-
-
 @pytest.mark.parametrize("is_at_work", [True, False])
 async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
     right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))

@@ -79,24 +79,6 @@ async def test_who_waits_gets_the_end(
 
 
 @pytest.mark.behaviour("workflows.upstream")
-async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: httpx.AsyncClient) -> None:
-    started = await http.post("/api/workflow/Text/run", content=b"wait")
-    thread_id = started.json()["instanceId"]
-    asynchronous = {"prefer": "respond-async"}
-    next_run = {"message": "abc", "thread_id": thread_id}
-    queued = await http.post("/api/workflows/Text/run", json=next_run, headers=asynchronous)
-    runs = f"/api/workflows/Text/threads/{thread_id}/runs"
-
-    await http.post(f"{runs}/{queued.headers['x-ms-run-id']}/cancel")
-    shown = (await http.get(started.json()["statusQueryGetUri"])).json()
-    (listed, _) = (await http.get(runs)).json()["runs"]
-    await http.post(f"{runs}/{started.headers['x-ms-run-id']}/cancel")
-
-    assert (shown["runtimeStatus"], shown["createdTime"] < shown["lastUpdatedTime"]) == ("Terminated", True)
-    assert shown["lastUpdatedTime"] == listed["ended_at"]
-
-
-@pytest.mark.behaviour("workflows.upstream")
 @pytest.mark.parametrize(
     ("method", "path", "content", "code"),
     [

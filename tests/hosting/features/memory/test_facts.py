@@ -10,7 +10,6 @@ from hosting.core.cells import Cells
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog
-from hosting.embeddings import packed
 from hosting.errors import NewerVersionError
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact, fact_id_of
@@ -51,25 +50,6 @@ async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(st
     assert texts(await two.facts(AGENT, OWNER)) == ["first", "second", "third"]
 
 
-@pytest.mark.behaviour("memory.owners")
-async def test_a_memory_that_others_change_at_each_moment_is_erased(store: ArmedStore) -> None:
-    one, other = memories_of(store), memories_of(store)
-    await one.remember(AGENT, OWNER, fact("first"))
-    left = 12
-
-    async def other_comes_first() -> None:
-        nonlocal left
-        if left:
-            left -= 1
-            await other.remember(AGENT, OWNER, fact(str(left)))
-            store.before_forget = other_comes_first
-
-    store.before_forget = other_comes_first
-    await one.erase([AGENT], OWNER)
-
-    assert (left, await store.head(ADDRESS)) == (0, None)
-
-
 @pytest.mark.behaviour("memory.once")
 async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(store: ArmedStore) -> None:
     memories, call = memories_of(store, PATIENCE_SECONDS), fact_id_of("run-1.call-1")
@@ -104,29 +84,6 @@ async def test_what_another_version_added_stays(store: ArmedStore) -> None:
 
     stored = await _read(store)
     assert (stored["locale"], stored["facts"][0]["mood"], len(stored["facts"])) == ("de", "glad", 2)
-
-
-def embedded(one: Fact, size: int = 2000) -> Fact:
-    """Return a fact with a vector of that many numbers."""
-    return one.model_copy(update={"vector": packed("model", [1.0] * size)})
-
-
-@pytest.mark.behaviour("memory.meaning")
-async def test_a_vector_is_kept_with_the_text_that_it_was_made_of_alone(store: ArmedStore) -> None:
-    """Not with another that came instead meanwhile; and it is gone with its fact."""
-    one, two = memories_of(store), memories_of(store)
-    changed, gone = fact("Has a dog."), fact("Has a cat.")
-    for each in (changed, gone):
-        await one.remember(AGENT, OWNER, each)
-    instead = changed.model_copy(update={"text": "Has a horse."})
-    store.before_append = lambda: two.replace(AGENT, OWNER, instead)
-
-    await one.keep_vectors(AGENT, OWNER, [embedded(changed), embedded(gone)])
-    known = await two.facts(AGENT, OWNER)
-    await two.forget(AGENT, OWNER, gone.id)
-
-    assert known == (instead, embedded(gone))
-    assert "vector" not in json.dumps(await _read(store))
 
 
 @pytest.mark.behaviour("memory.cost")

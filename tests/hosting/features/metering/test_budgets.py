@@ -12,13 +12,10 @@ import httpx
 import pytest
 from agent_framework import (
     Agent,
-    AgentExecutor,
     ChatResponse,
     Content,
     ContextProvider,
     Message,
-    Workflow,
-    WorkflowBuilder,
 )
 
 from hosting.app import Budget, Price, Principal
@@ -252,34 +249,6 @@ async def test_an_answer_says_what_is_left(per: Any) -> None:
     assert queued["budget"]["used_tokens"] == (40 if per == "run" else 120)
     assert shown["budget"] == (first if per == "run" else queued)["budget"]
     assert "budget" not in free
-
-
-@pytest.mark.behaviour("http.budget-left")
-async def test_what_has_no_budget_of_its_own_says_so() -> None:
-    """An agent, a workflow and a run; a thread shows a budget while a run works, too."""
-
-    def build() -> Workflow:
-        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
-
-    model = Held(free=1)
-    app = app_of(spender("Free"), workflows=[build])
-    app.add_agent(spender(client=model), budget=Budget(tokens=100, per="thread"))
-    async with served(app) as (_, http):
-        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        thread = (await http.get(f"{THREADS}/t")).json()
-        model.goes_on.set()
-        run_id = (await asking).json()["run_id"]
-        run = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
-        free, joker = (await http.get("/api/agents")).json()["agents"]
-        nothing = [(await http.get(f"/api/{path}/budget")).json() for path in ("agents/Free", "workflows/Write")]
-        of_thread = (await http.get(joker["budget_url"])).json()
-
-    budget = {"per": "thread", "tokens": 100}
-    assert thread["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
-    assert ("budget" in run, free["budget_url"]) == (False, None)
-    assert nothing == [{"agent": "Free", "budget": None}, {"agent": "Write", "budget": None}]
-    assert of_thread == {"agent": "Joker", "budget": budget}
 
 
 def _calling_inner(model: str | None = None) -> Spender:

@@ -47,20 +47,6 @@ async def test_a_run_that_cost_its_budget_makes_no_model_call_more(streamed: boo
 
 
 @pytest.mark.behaviour("http.cost")
-async def test_all_runs_of_a_thread_share_what_they_may_cost() -> None:
-    """Also the answers that end them; a model is priced by its own name before the one that was asked for."""
-    prices = {**A_CALL, "dear": Price(input=1_000_000, output=0)}
-    agent = spender(client=priced("small", answers_as="dear"))
-    async with served(app_of(agent, budget=Budget(cost="60", per="thread", prices=prices))) as (_, http):
-        answers = [await ask(http, "0", thread_id="t") for _ in range(3)]
-        shown = (await http.get(f"{THREADS}/t")).json()
-
-    assert [answer.status_code for answer in answers] == [200, 200, 402]
-    assert answers[2].json()["detail"] == ("The thread has cost 60 of its 60, and nothing is left. Start a new thread.")
-    assert shown["budget"] == {"per": "thread", "cost": "60", "used_cost": "60", "left_cost": "0"}
-
-
-@pytest.mark.behaviour("http.cost")
 @pytest.mark.parametrize(
     ("price", "used", "cost"),
     [

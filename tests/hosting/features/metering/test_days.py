@@ -99,19 +99,6 @@ async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk:
     assert (await desk.others.used("ada"))[1] == CALL
 
 
-@pytest.mark.behaviour("log.owner-days")
-async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Desk) -> None:
-    for _ in range(100):
-        await desk.others.add("ada", CALL)
-        desk.now += 24 * HOUR
-        await desk.days.add("ada", CALL)
-    head = await desk.store.head(Address.of("Joker.budget", "day", "ada"))
-
-    assert (await desk.others.used("ada"))[1] == Used(4000, 500)
-    assert head is not None
-    assert len(head.payload) < 2000
-
-
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
     minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))

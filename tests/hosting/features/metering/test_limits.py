@@ -151,34 +151,6 @@ async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
     assert {answer.json()["limit"]["of"] for answer in answers if answer.status_code == 429} == {"runs"}
 
 
-@pytest.mark.behaviour("http.limit-wires")
-async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
-    app = app_of(
-        scripted_agent("Joker"),
-        limit=Limit(requests_per_minute=1),
-        wires=["responses", "a2a", "ag-ui"],
-        enable_mcp_tool_trigger=True,
-    )
-    host = DirectHost(app)
-    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
-        assert (await http.post("agents/Joker/run", json={"message": "hi"})).status_code == 200
-        response = await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"})
-        event = await http.post("ag-ui/Joker", json=wanted("hi"))
-        task = await http.post("a2a/Joker", json=RPC)
-        tool = await host.call_tool("Joker", {"query": "hi"})
-
-    error, metadata = response.json()["error"], task.json()["error"]["data"][0]["metadata"]
-    assert (response.status_code, error["type"], error["code"]) == (429, "rate_limit_error", "limit_exceeded")
-    assert (event.status_code, event.json()["type"], event.json()["code"]) == (429, "RUN_ERROR", "limit_exceeded")
-    assert (task.status_code, task.json()["error"]["code"], metadata["code"]) == (200, -32603, "limit_exceeded")
-    assert metadata["retryAfterSeconds"] == task.headers["retry-after"]
-    for answer in (response, event, task):
-        assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
-    assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
-    assert tool["content"][0]["text"].startswith("You may send 1 of these requests in a minute, and have.")
-
-
 @pytest.mark.behaviour("http.limit-standing")
 async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     """Also before a stream's first event, and with a run that nobody waits for; what begins no run says nothing."""

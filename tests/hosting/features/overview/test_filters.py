@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -61,30 +60,6 @@ async def test_threads_are_listed_by_their_metadata_the_newest_first(owned: Owne
     assert await listed(owned, "metadata.team=red", "bob") == []
     shown = (await owned.ask("ada", "GET", f"{THREADS}?metadata.n=1")).json()["threads"]
     assert shown[0]["metadata"] == {"team": "red", "n": 1, "vip": False}
-
-
-async def test_a_change_and_a_deletion_are_seen_by_the_next_list(owned: OwnedApp) -> None:
-    await until_listed(owned, "metadata.team=red", "t5", "t3", "t1")
-    await owned.ask("ada", "PATCH", f"{THREADS}/t1/metadata", json={"metadata": {"team": None}})
-    await owned.ask("ada", "PATCH", f"{THREADS}/t0/metadata", json={"metadata": {"team": "red"}})
-    await owned.ask("ada", "DELETE", f"{THREADS}/t3")
-
-    await until_listed(owned, "metadata.team=red", "t0", "t5")
-
-
-async def test_a_filter_reads_no_thread_that_it_does_not_show(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    await until_listed(owned, "metadata.n=2", "t2")
-    log, read = owned.app._services.log, list[str]()
-    head = log.head
-
-    async def noted(address: Any) -> Any:
-        read.append(address.thread_id)
-        return await head(address)
-
-    monkeypatch.setattr(log, "head", noted)
-    await until_listed(owned, "metadata.n=2", "t2")
-
-    assert set(read) == {"t2"}
 
 
 async def test_threads_are_listed_by_their_state_and_time(owned: OwnedApp) -> None:

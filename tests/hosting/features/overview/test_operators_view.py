@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -85,28 +84,6 @@ async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_ch
         (2, queued.run_id, 0),
     ]
     assert [address for address, _ in there.threads] == [ADDRESS]
-
-
-async def test_a_run_that_was_taken_over_from_a_dead_process_says_so(
-    processes: Processes, engine: ListedEngine
-) -> None:
-    """By its attempts, and how many of them began because a holder was lost."""
-    one, other = processes
-    one.agent.gate.clear()
-    other.agent.gate.clear()
-    run = await one.start(call())
-    one.store.is_away = True
-    taking_over = asyncio.ensure_future(other.deliver(run.run_id))
-    committed(engine, "t1")
-    end = asyncio.get_running_loop().time() + 5.0
-    while not (found := (await survey(other)).open_runs)[0].lost:
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.01)
-    other.agent.gate.set()
-    await taking_over
-
-    assert [(run.attempts, run.lost) for run in found] == [(2, 1)]
-    assert (await survey(other)).open_runs == []
 
 
 async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine: ListedEngine) -> None:

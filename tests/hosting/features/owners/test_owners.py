@@ -120,20 +120,6 @@ async def test_what_the_app_says_wrongly_is_a_defect_and_what_it_refuses_is_read
     assert "returned a str" in caplog.text
 
 
-@pytest.mark.behaviour("owners.by-construction")
-async def test_one_id_is_another_thread_for_each_owner(owned: OwnedApp) -> None:
-    """Each goes on with their own conversation; what callers see and send is the id alone."""
-    for user in ("ada", "bob"):
-        answer = await owned.say(user, f"I am {user}", "same")
-        assert answer["thread_id"] == "same"
-
-    shown = [(await owned.ask(user, "GET", f"{THREADS}/same/messages")).text for user in ("ada", "bob")]
-
-    assert ["I am ada" in text for text in shown] == [True, False]
-    assert ["I am bob" in text for text in shown] == [False, True]
-    assert sorted(await owned.stored()) == sorted(f"{owner(user)}!same" for user in ("ada", "bob"))
-
-
 @pytest.mark.behaviour("owners.one-404")
 @pytest.mark.parametrize("route", OF_THREADS, ids=str)
 async def test_anothers_thread_is_answered_as_one_that_never_was(

@@ -146,23 +146,6 @@ async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> No
     assert overdue == [False] * 6 + [True]
 
 
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_a_paused_run_that_is_cancelled_ends_and_those_behind_it_go_on(stage: Stage) -> None:
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    behind = await stage.here.start(call("and then", waits=False))
-    await stage.there.deliver(behind.run_id)
-    stage.engine.signals.clear()
-    cancelled = await stage.there.runs.cancel(ADDRESS, run.run_id, stage.engine)
-    for _, order in list(stage.engine.signals):
-        await stage.there.deliver(order["run_id"])
-
-    assert cancelled.end is not None
-    assert cancelled.end.kind == "cancelled"
-    assert await stage.there.end_of(behind.run_id) is not None
-
-
 @pytest.mark.behaviour("runs.pause-survives-kill")
 async def test_a_sweep_goes_on_with_a_run_whose_process_died_between_its_resume_and_the_signal(stage: Stage) -> None:
     """The pause left a mark before; while it stands, the sweep lets the run be."""

@@ -87,14 +87,6 @@ async def test_a_run_has_its_progress_while_it_is_open(reported: Reported) -> No
     assert [{name: frame[name] for name in PROGRESS} for frame in frames] == [PROGRESS]
 
 
-async def test_an_executor_of_a_workflow_reports_too(reported: Reported) -> None:
-    body = {"input": "hi", "thread_id": "t"}
-    answer = await reported.http.post("workflows/Flow/run", json=body, headers={"accept": "text/event-stream"})
-    events = [line.partition(": ")[2] for line in answer.text.splitlines() if line.startswith("event: ")]
-
-    assert "progress" in events
-
-
 async def test_ag_ui_has_a_custom_event(reported: Reported) -> None:
     reported.reporting.gate.set()
     answer = await reported.http.post("ag-ui/Joker", json=wanted("hi"))

@@ -15,7 +15,6 @@ from hosting.core.hooks import AgentHooks
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.thread_log import MOST_READS
 from hosting.errors import (
     EngineUnavailableError,
     IdempotencyKeyReusedError,
@@ -31,7 +30,7 @@ from hosting.features.schedules.routes import TooManySchedulesError, UnknownSche
 from hosting.features.schedules.schedule import Schedule, ScheduleClock, ScheduleName, decode
 from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
-from hosting.names import APP, new_id
+from hosting.names import new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
 from hosting.principal import Caller, Principal
@@ -266,14 +265,6 @@ async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None
     assert len(await one.runs()) == len(runs) + 1
 
 
-async def test_a_schedule_at_a_time_runs_once_and_has_ended(one: Scheduling) -> None:
-    name = await one.made(ONE_TIME)
-    one.time.now = NOW + 61
-
-    assert [await one.wake(name), await one.wake(name)] == [None, None]
-    assert len(await one.runs()) == 1
-
-
 @pytest.mark.behaviour("schedules.paused")
 async def test_a_paused_schedule_begins_nothing_and_makes_up_for_nothing(one: Scheduling) -> None:
     """Its clock goes, and a new one comes when it is resumed; an old one that wakes late ends."""
@@ -338,15 +329,6 @@ async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling, after_seco
     for ask in (one.all.find, one.all.pause, one.all.resume):
         with pytest.raises(UnknownScheduleError):
             await ask(name)
-
-
-async def test_a_clock_waits_for_a_schedule_that_is_not_stored_yet(one: Scheduling) -> None:
-    """It is started first; where none is stored for two minutes, its maker died, and it ends."""
-    clock = ScheduleName(AGENT.lower(), APP, new_id()).clock(int(NOW), NOW)
-
-    assert await one.all.wake(clock) == NOW + 30
-    one.time.now = NOW + 121
-    assert await one.all.wake(clock) is None
 
 
 @pytest.mark.behaviour("schedules.made-once")
@@ -442,21 +424,6 @@ async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[
         await both[0].made()
 
 
-async def test_a_run_that_the_thread_refuses_is_recorded_and_the_schedule_goes_on(one: Scheduling) -> None:
-    """A busy thread that rejects is one; its code stands where the run would."""
-    name = await one.made(busy="reject")
-    one.process.agent.gate.clear()
-    busy = await one.process.start(call("busy", "t1"))
-    one.time.now = NEXT
-
-    following = await one.wake(name)
-
-    last = (await one.stored(name)).last
-    one.process.agent.gate.set()
-    assert (last and last.code, following) == ("thread_busy", NEXT + 3600)
-    assert await one.runs() == [busy.run_id]
-
-
 @pytest.mark.behaviour("schedules.new-agent")
 @pytest.mark.parametrize("policy", ["run_once", "skip"])
 async def test_a_tick_that_an_older_process_was_handed_is_looked_at_again_within_a_minute(
@@ -511,17 +478,6 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     one.time.now = NEXT + 3600
     await one.wake(name)
     assert len(await one.runs()) == 2
-
-
-async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
-    """A clock goes on whatever fails; its tick comes a moment later."""
-    name = await one.made()
-    one.time.now = NEXT
-    one.process.store.failing_reads = MOST_READS
-
-    assert await one.wake(name, int(NOW)) == NEXT + 30
-    assert await one.wake(name) == NEXT + 3600
-    assert len(await one.runs()) == 1
 
 
 @pytest.mark.behaviour("service.late-answers")

@@ -9,8 +9,6 @@ from urllib.parse import quote
 
 import pytest
 
-from hosting.principal import Principal, owner_of
-from tests.support.ag_ui import Wired, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import THREADS, OwnedApp, owner
 
@@ -131,25 +129,6 @@ async def test_nothing_is_found_of_what_was_forgotten_and_no_word_of_it_stays(ow
     assert (at_once, again) == ([], (["two"], []))
     assert (b"hello" in kept, b"about" in kept, b"invoice" in kept) == (True, False, False)
     assert await cells(owned, "ada") == []
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_the_words_of_a_replaced_run_go_although_nobody_searches_again() -> None:
-    ada = Principal("https://login.example", "ada")
-    wired = Wired(principal=lambda _: ada)
-    stores = wired.app._services.stores
-    question = {"id": "m", "role": "user", "content": "say bananas"}
-    async with wired.http:
-        await wired.run(wanted(question, run="r-1"))
-        found_before = (await wired.http.get("agents/Joker/threads?search=bananas")).json()["threads"]
-        before = await stores.threads.heads("joker.search", owner_of(ada), "", 99)
-        await wired.run(wanted({**question, "content": "say cherries"}, run="r-2"))
-        await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
-        after = await stores.threads.heads("joker.search", owner_of(ada), "", 99)
-
-    assert len(found_before) == 1
-    assert [b"bananas" in head.payload for _, head in before] == [True]
-    assert not any(b"bananas" in head.payload for _, head in after)
 
 
 async def heads(owned: OwnedApp) -> list[Any]:

@@ -82,23 +82,6 @@ async def test_messages_begin_a_thread_and_the_next_run_has_them(owned: OwnedApp
     assert (thread["title"], thread["message_count"]) == ("Where is Paris?", 5)
 
 
-@pytest.mark.behaviour("thread.put")
-async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: OwnedApp) -> None:
-    await put(owned, TALK)
-    (stored,) = (await owned.stored()).values()
-    fork = await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "fork", "at": 2})
-    export = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
-
-    of_fork = await entries(owned, f"{THREADS}/fork/messages")
-
-    assert fork.status_code == 201, fork.text
-    assert [said(entry) for entry in of_fork] == [("request", ["Where is Paris?"]), ("response", ["In France."])]
-    assert [entry["put"]["by"] for entry in of_fork] == [BY_ADA] * 2
-    assert len({entry["correlationId"] for entry in stored["data"]["conversationHistory"]}) == 2
-    assert export["conversation"]["data"]["conversationHistory"] == stored["data"]["conversationHistory"]
-    assert export["runs"] == []
-
-
 @pytest.mark.behaviour("thread.put-once")
 async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
     key = {"idempotency-key": "k"}

@@ -62,16 +62,6 @@ async def test_the_next_run_begins_with_the_state_that_was_written(owned: OwnedA
 
 
 @pytest.mark.behaviour("thread.state")
-async def test_a_null_removes_a_member_and_a_state_without_members_is_none(owned: OwnedApp) -> None:
-    removed = await patch(owned, {"notes": None})
-    (stored,) = (await owned.stored()).values()
-
-    assert removed.json()["state"] == {}
-    assert "agentSession" not in stored["data"]["extensionData"]
-    assert "runs: 1" in (await owned.say("ada", "two"))["response"]
-
-
-@pytest.mark.behaviour("thread.state")
 async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(owned: OwnedApp) -> None:
     version = (await state(owned))["version"]
 

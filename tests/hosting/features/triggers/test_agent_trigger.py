@@ -16,7 +16,7 @@ import httpx
 import pytest
 from agent_framework import WorkflowContext, executor
 
-from hosting.app import SKIP, AgentRequest, AgentRun, Limit, Principal
+from hosting.app import SKIP, AgentRequest, AgentRun, Limit
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
     ConfigurationError,
@@ -35,7 +35,6 @@ from tests.support.made_app import app_of
 
 GUARD_SECONDS = 5.0
 Trigger = Callable[[Any], Any]
-ANNA = Principal("https://issuer.example", "anna")
 
 
 def queue(app: Any) -> Trigger:
@@ -292,17 +291,6 @@ async def test_a_body_that_names_no_thread_fails_its_delivery(body: str, refusal
     assert await function.messages() == []
 
 
-@pytest.mark.behaviour("triggers.threads")
-async def test_a_request_has_an_owner() -> None:
-    options = {"principal": lambda request: ANNA}
-    function = Function(makes=lambda message: AgentRequest(owner=ANNA, thread_id="t1"), app=options)
-
-    await function.get(queued("hello"))
-
-    assert [*(await function.threads()).values()] == [["hello"]]
-    assert (await function.http.get("/api/agents/Joker/threads/t1")).status_code == 200
-
-
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_run_that_fails_is_a_failed_delivery_each_time() -> None:
     """Until the platform gives it up: the run is one, and its end is found."""
@@ -447,19 +435,6 @@ async def test_each_event_of_a_batch_has_its_run() -> None:
 
     assert [answer.partition(" ")[2] for answer in answers] == ["echo: one", "echo: two"]
     assert [message for message in await function.messages() if message != "fail"] == ["one", "two"]
-
-
-@pytest.mark.behaviour("triggers.batches")
-async def test_an_event_that_the_function_refuses_keeps_no_other_from_its_run() -> None:
-    def say(event: Any) -> str:
-        return str(json.loads(event.get_body())["say"])
-
-    function = Function(hub, say, outputs=["answers"], on_end=ids)
-
-    with pytest.raises(KeyError):
-        await function.get(hub_events('{"say": "one"}', '{"poison": 1}', '{"say": "two"}'))
-
-    assert await function.messages() == ["one", "two"]
 
 
 @pytest.mark.behaviour("triggers.batches")

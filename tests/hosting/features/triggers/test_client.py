@@ -215,19 +215,3 @@ async def test_a_function_declares_nothing_for_it() -> None:
     assert list(inspect.signature(host.functions["ticks"].get_user_function()).parameters) == [
         *("timer", "context", CLIENT)
     ]
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_a_route_of_the_users_own_starts_a_run() -> None:
-    app = app_of(scripted_agent("Joker"))
-
-    @app.function_name("orders")
-    @app.route(route="orders", methods=["POST"])
-    async def orders(req: func.HttpRequest) -> func.HttpResponse:
-        run = await app.client.run("Joker", req.get_body().decode(), wait=True)
-        return func.HttpResponse(run.response)
-
-    async with served(app) as (_, http):
-        answer = await http.post("/api/orders", content="hello")
-
-    assert answer.text == "echo: hello"

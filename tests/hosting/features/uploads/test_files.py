@@ -56,18 +56,6 @@ async def test_a_file_is_read_as_it_was_sent(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("uploads.whole")
-async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
-    form = {"file": ("Übersicht.pdf", LARGE, "application/pdf")}
-    created = await owned.ask("ada", "POST", "/api/files", files=form)
-    file = created.json()
-    content = await owned.ask("ada", "GET", file["content_url"])
-
-    assert created.status_code == 201, created.text
-    assert (file["name"], file["media_type"], file["bytes"]) == ("Übersicht.pdf", "application/pdf", len(LARGE))
-    assert content.content == LARGE
-
-
-@pytest.mark.behaviour("uploads.whole")
 @pytest.mark.parametrize(
     ("wanted", "start", "end"),
     [

@@ -118,15 +118,3 @@ def test_a_graph_that_has_no_copies_is_refused(given: Workflow, sentence: str) -
         app_of(workflow=given)
 
     assert refused.value.detail == sentence
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_a_workflow_has_its_routes_where_agents_have_none() -> None:
-    """The option is about agents, as upstream's is: an app of orchestrations hosts a workflow beside them."""
-    app = app_of(scripted_agent("Joker"), workflow=letters(), enable_http_endpoints=False)
-    async with served(app) as (_, http):
-        asked = await http.post("/api/agents/Joker/run", json={"message": "hi"})
-        run = await http.post("/api/workflow/Letters/run?waitForResponse=true", content="a letter")
-
-    assert asked.status_code == 404
-    assert run.json()["output"] == ["a letter 1"]

@@ -62,9 +62,3 @@ async def test_a_start_that_takes_a_message_gets_the_newest(http: httpx.AsyncCli
     assert await response(http, name, message="look", contents=[TEXT]) == "Message of user: look and this"
     listed = (await http.get("/api/workflows")).json()["workflows"]
     assert next(each for each in listed if each["name"] == name)["input_schema"] == {"type": "string"}
-
-
-@pytest.mark.behaviour("workflows.input")
-async def test_a_start_that_takes_a_text_too_gets_that(http: httpx.AsyncClient) -> None:
-    assert await response(http, "Listening", message="hello") == "text: hello"
-    assert await response(http, "Listening", message="look", contents=[TEXT]) == "Message of user: look and this"

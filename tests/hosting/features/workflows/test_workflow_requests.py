@@ -10,7 +10,6 @@ from agent_framework import (
     FunctionTool,
     Workflow,
     WorkflowBuilder,
-    WorkflowExecutor,
 )
 
 from tests.support.clerk import clerk
@@ -18,7 +17,6 @@ from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, served
 
 THREAD = "/api/workflows/Asking/threads/t"
-YES = {"value": {"approved": True}}
 
 
 @pytest.fixture
@@ -75,17 +73,6 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.behaviour("workflows.asks")
-async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient) -> None:
-    one, two = (await asked(http, "tea+milk"))["pending_approvals"]
-
-    first = await answered(http, two, {"value": {"approved": True, "note": "second"}})
-    last = await answered(http, one, {"value": {"approved": True, "note": "first"}})
-
-    assert (first.json()["status"], first.json()["pending_approvals"]) == ("answered", [one])
-    assert sorted(last.json()["response"].split("\n\n")) == ["milk: True second", "tea: True first"]
-
-
-@pytest.mark.behaviour("workflows.asks")
 @pytest.mark.parametrize(
     ("body", "code", "sentence"),
     [
@@ -108,22 +95,6 @@ async def test_an_answer_that_does_not_fit_is_refused(
     assert sentence in answer.json()["detail"]
     assert "secret" not in answer.text
     assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-
-
-def nested_flow() -> Workflow:
-    """Return a workflow whose only executor is a workflow that asks."""
-    inner = WorkflowExecutor(asking_flow(), id="inner", propagate_request=True, allow_direct_output=True)
-    return WorkflowBuilder(name="Asking", start_executor=inner).build()
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_workflow_within_a_workflow_asks() -> None:
-    async with served(app_of(workflow=nested_flow)) as (_, http):
-        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-        answer = await answered(http, waiting, YES)
-
-    assert (waiting["tool"], answer.json()["status"]) == ("inner", "success"), answer.text
-    assert "tea: True" in answer.json()["response"]
 
 
 @pytest.mark.behaviour("workflows.asks")

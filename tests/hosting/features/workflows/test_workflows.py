@@ -206,19 +206,6 @@ async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
 
 
 @pytest.mark.behaviour("workflows.verbs")
-async def test_a_key_begins_one_run(http: httpx.AsyncClient) -> None:
-    """Sent again it finds the same; with another input it is refused."""
-    key = {"idempotency-key": "k-1"}
-    first = await run(http, "Orders", input={"item": "tea"}, headers=key)
-    again = await run(http, "Orders", input={"item": "tea"}, headers=key)
-    other = await run(http, "Orders", input={"item": "milk"}, headers=key)
-
-    assert first.json() == again.json()
-    assert again.headers["idempotency-replayed"] == "true"
-    assert other.json()["code"] == "idempotency_key_reused"
-
-
-@pytest.mark.behaviour("workflows.verbs")
 async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.AsyncClient) -> None:
     answer = await http.post(
         "/api/workflows/Chat/run", json={"message": "say a b c"}, headers={"accept": "text/event-stream"}

@@ -17,7 +17,6 @@ from tests.support.event_stream import parse
 from tests.support.hashed_words import HashedWords
 from tests.support.library import AGENT, FILES, Library, library
 from tests.support.memory_store import MemoryStore
-from tests.support.owned_app import ISSUER
 from tests.support.searcher import NOTHING, searcher
 from tests.support.strictly import response
 
@@ -89,20 +88,6 @@ async def test_a_run_searches_its_thread_its_agent_and_its_owner_and_nobody_else
     assert sorted(cited(elsewhere)) == ["agent.md", "owner.md"]
     assert cited(bob) == ["agent.md"]
     assert cited(with_other) == ["owner.md"]
-
-
-@pytest.mark.behaviour("file-search.found")
-async def test_a_guest_of_a_shared_thread_searches_no_file_of_its_owner() -> None:
-    async with library(librarian()) as app:
-        await app.say("ann", "hello")
-        await app.upload("ann", TEA, "owner.md")
-        await app.upload("ann", TRAIN, "thread.md", THREAD_FILES)
-        guest = {"issuer": ISSUER, "id": "bob", "access": "run"}
-        granted = await app.ask("ann", "POST", f"{AGENT}/threads/t/grants", json=guest)
-        asked = {"message": "search oolong train"}
-        answer = await app.ask("bob", "POST", f"/api/shared/{granted.json()['grant']}/run", json=asked)
-
-    assert cited(answer.json()) == ["thread.md"], answer.text
 
 
 @pytest.mark.behaviour("file-search.found")
