@@ -1,11 +1,22 @@
-"""Approvals that an MCP client meets, and those that an orchestration brings: the same thread, the same rules."""
+"""Approvals with other arguments, of MCP clients and orchestrations, of other agents, and in two processes."""
 
+from __future__ import annotations
+
+import asyncio
 import json
 from typing import Any
 
 import pytest
-from agent_framework import AgentResponse, Content
+from agent_framework import (
+    Agent,
+    AgentResponse,
+    Content,
+    Message,
+    ToolApprovalMiddleware,
+    tool,
+)
 
+from hosting.app import AgentFunctionApp
 from hosting.core.entity.called_run import (
     AgentCall,
     AgentRunError,
@@ -14,8 +25,118 @@ from hosting.core.entity.called_run import (
     read_answer,
     result_format,
 )
-from hosting.errors import HostingError
-from tests.support.desk import Desk
+from hosting.core.request.fields import read_decisions
+from hosting.core.thread.events import Completed
+from hosting.core.thread.run_request import Answering, Decision
+from hosting.errors import (
+    EngineUnavailableError,
+    HostingError,
+    InvalidFieldError,
+)
+from hosting.features.approvals.approvals import Answered
+from hosting.names import Address
+from hosting.tools import destructive
+from tests.support.bench import Bench, CountingAgent
+from tests.support.clerk import ClerksClient
+from tests.support.desk import THREADS, Desk
+from tests.support.made_app import served
+from tests.support.process import AGENT, Process, call
+
+NOTE = 'A person changed the arguments of this call before it was made: {"n": "7"}'
+
+
+async def asked(desk: Desk, message: str = "call refund 5", **fields: Any) -> dict[str, Any]:
+    """Have the clerk ask for one approval; return it."""
+    (approval,) = (await desk.say(message, **fields)).json()["pending_approvals"]
+    return dict(approval)
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_the_call_is_made_with_the_arguments_of_the_person(desk: Desk) -> None:
+    approval = await asked(desk)
+
+    answer = await desk.answer(approval["id"], arguments={"n": "7"})
+
+    assert answer.json()["response"] == f"told: {NOTE}\nrefunded 7"
+    assert [note[:8] for note in desk.notes] == ["refund 7"]
+
+
+@pytest.mark.behaviour("approvals.edited")
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"approved": True, "arguments": {"n": 7}}, "at $.n the rule 'type' is broken"),
+        ({"approved": True, "arguments": {}}, "at $ the rule 'required' is broken"),
+        ({"approved": True, "arguments": {"n": "7", "m": 1}}, "at $ the rule 'additionalProperties' is broken"),
+        ({"approved": True, "arguments": "7"}, "The field 'arguments' is a JSON string. Send an object"),
+        ({"approved": False, "arguments": {"n": "7"}}, "The field 'arguments' is there with approved false."),
+    ],
+)
+async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing(
+    desk: Desk, body: dict[str, Any], why: str
+) -> None:
+    approval = await asked(desk)
+
+    refused = await desk.http.post(f"{THREADS}/t/approvals/{approval['id']}", json=body)
+
+    assert refused.status_code == 400
+    assert why in refused.json()["detail"]
+    assert (await desk.waiting(), desk.notes) == ([approval["id"]], [])
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_the_same_arguments_again_find_the_run_and_others_are_refused(desk: Desk) -> None:
+    approval = await asked(desk)
+    first = await desk.answer(approval["id"], arguments={"n": "7"})
+
+    again = await desk.answer(approval["id"], arguments={"n": "7"})
+    others = [await desk.answer(approval["id"], arguments={"n": "6"}), await desk.answer(approval["id"])]
+
+    assert again.json()["run_id"] == first.json()["run_id"]
+    assert [other.json()["code"] for other in others] == ["approval_answered", "approval_answered"]
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_what_stands_for_the_same_arguments_stands_for_those_of_the_person() -> None:
+    desk = Desk(ToolApprovalMiddleware())
+    approval = await asked(desk)
+    await desk.answer(approval["id"], arguments={"n": "7"}, always="tool_with_arguments")
+
+    (standing,) = (await desk.http.get(f"{THREADS}/t/approvals/standing")).json()["standing_approvals"]
+    silent, asks = await desk.say("call refund 7"), await desk.say("call refund 5")
+
+    assert (standing["arguments"], standing["given_at"] is None) == ({"n": "7"}, False)
+    assert silent.json()["response"] == "told: refunded 7"
+    assert len(asks.json()["pending_approvals"]) == 1
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_an_orchestration_cannot_change_arguments() -> None:
+    """A person does: over its entity's call, and in the place where an answer of the framework has a reason."""
+    call = Content.from_function_call("c", "refund", arguments={"n": "5"})
+    properties = {"arguments": {"n": "7"}}
+    answer = Content.from_function_approval_response(True, "a", call, additional_properties=properties)
+
+    with pytest.raises(InvalidFieldError, match="A person changes them"):
+        read_decisions([{"id": "a", "approved": True, "arguments": {"n": "7"}}])
+    with pytest.raises(InvalidFieldError, match="A person changes them"):
+        message_fields([answer])
+
+
+@pytest.mark.behaviour("approvals.destructive")
+async def test_a_destructive_tool_says_so_where_it_waits() -> None:
+    @destructive
+    @tool(approval_mode="always_require")
+    def wipe(n: str) -> str:
+        return n
+
+    agent = Agent(ClerksClient(), name="Clerk", tools=[wipe])
+    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
+        body = {"message": "call wipe 5", "thread_id": "t"}
+        (approval,) = (await http.post("/api/agents/Clerk/run", json=body)).json()["pending_approvals"]
+        (described,) = (await http.get("/api/agents/Clerk")).json()["tools"]
+
+    assert (approval["tool"], approval["destructive"], described["destructive"]) == ("wipe", True, True)
 
 
 @pytest.mark.behaviour("approvals.mcp")
@@ -100,3 +221,75 @@ async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) ->
         message_fields([wrong])
     with pytest.raises(HostingError, match="two runs"):
         message_fields([answer, "and hello"])
+
+
+class AskingAgent(CountingAgent):
+    """An agent of no framework class, which requests an approval and answers with the decisions."""
+
+    async def run(self, messages: list[Message], *, session: Any, **options: Any) -> AgentResponse[Any]:
+        """Request what the newest message names, or return the decisions."""
+        newest = messages[-1]
+        if newest.text:
+            call = Content.from_function_call("c-1", "pay", arguments={"n": 1}, id="f-1")
+            request = Content.from_function_approval_request("f-1", call)
+            return AgentResponse(messages=[Message("assistant", [call, request])])
+        decisions = [(content.approved, content.additional_properties.get("reason")) for content in newest.contents]
+        return AgentResponse(messages=[Message("assistant", [str(decisions)])])
+
+
+@pytest.mark.behaviour("approvals.goes-on")
+async def test_an_agent_of_no_framework_class_may_ask_too() -> None:
+    bench = Bench(AskingAgent())
+    run_id = await bench.run("pay")
+    (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]
+    decisions = [{"id": approval.id, "approved": False, "reason": "no"}]
+
+    answered = await bench.deliver({"decisions": decisions, "correlationId": "r-2"}, signal=False)
+
+    assert (approval.tool, approval.arguments, answered["response"]) == ("pay", {"n": 1}, "[(False, 'no')]")
+
+
+Processes = tuple[Process, Process]
+
+
+async def paused(process: Process, *calls: str) -> list[str]:
+    """Have a run ask for approval of these calls; return the ids under which they are answered."""
+    process.agent.asks = list(calls)
+    run = await process.start(call())
+    ended = await process.runs.wait(run, process.engine, 5.0)
+    assert isinstance(ended.end, Completed)
+    return [approval.id for approval in ended.end.approvals]
+
+
+async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
+    decision = Decision(id=approval_id, approved=approved)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller, waits=waits))
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes) -> None:
+    """Each decides on another call; the later one brings both decisions."""
+    one, other = processes
+    first, second = await paused(one, "c1", "c2")
+
+    both = await asyncio.gather(answer(one, first), answer(other, second))
+
+    resumed = [found.resumed for found in both if found.resumed is not None]
+    assert len(resumed) == 1
+    assert {decision.id for decision in resumed[0].accepted.request.decisions} == {first, second}
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(process: Process) -> None:
+    (approval,) = await paused(process, "c1")
+    process.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await answer(process, approval, waits=False)
+    process.engine.is_away = False
+
+    again = await answer(process, approval)
+    assert again.resumed is not None
+    ended = await process.runs.wait(again.resumed, process.engine, 5.0)
+
+    assert isinstance(ended.end, Completed)
+    assert process.engine.signals[-1] == ("run", {"run_id": ended.run_id, "logged": True})

@@ -1,30 +1,39 @@
-"""What an operator sees of all agents, over two processes and several owners."""
+"""What an operator sees of all agents, over two processes and several owners, and over HTTP."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from azure.durable_functions import DurableOrchestrationClient
 
+from hosting.app import AgentFunctionApp
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
+from hosting.functions.timers import RETENTION_FUNCTION
 from hosting.http.verbs import FeedbackDay
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import Api
+from tests.support.direct import DirectHost
+from tests.support.owned_app import OwnedApp, owner, with_roles
 from tests.support.process import ADDRESS, AGENT, ListedEngine, Process, call
 from tests.support.threads import accepted, terms
 
 ADA = Principal("https://login.example", "ada")
 HOUR = 3600.0
 Processes = tuple[Process, Process]
-
-pytestmark = pytest.mark.behaviour("overview.operations")
 
 
 @pytest.fixture
@@ -66,6 +75,7 @@ async def turn(process: Process, thread_id: str, principal: Principal | None = N
     committed(process.engine, thread_id, caller.owner)
 
 
+@pytest.mark.behaviour("overview.operations")
 async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(
     processes: Processes, engine: ListedEngine
 ) -> None:
@@ -86,6 +96,7 @@ async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_ch
     assert [address for address, _ in there.threads] == [ADDRESS]
 
 
+@pytest.mark.behaviour("overview.operations")
 async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine: ListedEngine) -> None:
     """Their threads of one id are two; today's figures are of all of them together."""
     one, other = processes
@@ -101,6 +112,7 @@ async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine:
     assert (ada.today.runs, ada.today.failed) == (1, {})
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_survey_of_one_person_finds_what_the_engine_was_never_told(processes: Processes) -> None:
     """Runs on new threads, whose process died before their signal; however many threads there are, and says if more."""
@@ -122,6 +134,7 @@ async def test_a_survey_of_one_person_finds_what_the_engine_was_never_told(proce
     assert (hers.is_complete, bounded.is_complete, len(bounded.threads)) == (True, False, 199)
 
 
+@pytest.mark.behaviour("overview.operations")
 async def test_a_survey_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
     """The newest changes come first; what changed before the time asked for is not there."""
     one, _ = processes
@@ -144,6 +157,7 @@ async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]
     return [(one.code, one.run_id) for one in (await survey(process)).stuck]
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_held_to_nobody(
     processes: Processes, engine: ListedEngine
@@ -164,6 +178,7 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
     assert set(await stuck(other, 7)) == {("out_of_time", run.run_id), ("silent", "r1")}
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_stuck(
     processes: Processes, engine: ListedEngine
@@ -181,6 +196,7 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
     assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("service.promised")
 async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
     processes: Processes,
@@ -195,3 +211,96 @@ async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_cal
 
     assert [one.id for one in first.queued] == [run.run_id]
     assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])
+
+
+URL = "/api/operations"
+GUARD_SECONDS = 30.0
+"""The figures follow the engine's list, which a busy machine brings up to date late."""
+
+
+async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any]:
+    answer = await api.http.get(URL, params=query)
+    assert answer.status_code == 200, answer.text
+    return next(dict(one) for one in answer.json()["agents"] if one["agent"] == name)
+
+
+async def around_a_failure(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the agent is at before and after a run that fails, both of one day: at midnight it is asked again."""
+    before = await agent_of(api)
+    await api.ask("fail", thread_id="operated")
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while (after := await agent_of(api))["today"] == before["today"]:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    return (before, after) if after["today"]["day"] == before["today"]["day"] else await around_a_failure(api)
+
+
+@pytest.mark.behaviour("overview.operations")
+@pytest.mark.slow
+async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_today(socket: Api) -> None:
+    """Over the engine's own list of what changed; and the calls of the store, by this process, for each agent."""
+    called = (await socket.http.get(URL)).json()["store_calls_here"]
+    before, after = await around_a_failure(socket)
+    await socket.entries("operated", turns=1)
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    runs = [await socket.ask(message, thread_id="operated", wait_for_response=False) for message in ("sleep 30", "hi")]
+    while (busy := await agent_of(socket))["running"] == 0:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    for run in reversed(runs):
+        await socket.http.post(f"{run.headers['location']}/cancel")
+    refused = await socket.http.get(URL, params={"hours": 721})
+    while (stopped := await agent_of(socket))["today"]["cancelled"] < after["today"]["cancelled"] + 2:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    last = (await socket.http.get(URL)).json()
+    calls, every = last["store_calls_here"], last["agents"]
+
+    assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
+    assert stopped["today"]["failures"] == after["today"]["failures"]
+    assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
+    assert busy["oldest_queued_at"] is not None
+    assert busy["store_calls_here"]["append"] >= before["store_calls_here"]["append"] + 4
+    assert sum(one["store_calls_here"]["append"] for one in every) == calls["append"]
+    assert calls["read"] > called["read"]
+    assert (calls["append"] >= called["append"] + 4, calls["failed"]) == (True, called["failed"])
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+
+
+@pytest.mark.behaviour("overview.operations")
+async def test_an_app_that_knows_its_callers_shows_it_to_administrators_alone() -> None:
+    """Of all owners, or of one; what the engine has not been asked for is not there."""
+    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
+    async with owned.http:
+        told = [(await owned.ask(user, "GET", "/api/agents")).json()["operations_url"] for user in ("ada", "root")]
+        refused = [await owned.ask("ada", "GET", path) for path in (URL, f"{URL}?owner={owner('ada')}")]
+        unsigned = await owned.ask(None, "GET", URL)
+
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [(403, "forbidden")] * 2
+    assert unsigned.status_code == 401
+    assert told == [None, f"http://app.example{URL}"]
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_the_timer_of_twice_a_day_asks_what_changed_of_each_agent() -> None:
+    """The first time for all threads: the events of a run go by their age, and are counted before."""
+    asked = list[str]()
+
+    async def listed(request: web.Request) -> web.Response:
+        asked.extend([request.match_info["name"]] if "lastOperationTimeTo" not in request.query else [])
+        return web.json_response([])
+
+    routes = web.Application()
+    routes.router.add_get("/entities/{name}", listed)
+    app = AgentFunctionApp(agents=[scripted_agent("one"), scripted_agent("two")], environ={"AGENT_LOG": "memory"})
+    timer: Any = DirectHost(app).functions[RETENTION_FUNCTION].get_user_function().client_function
+    async with TestServer(routes) as engine:
+        bindings = {
+            "taskHubName": "hub",
+            "creationUrls": {},
+            "managementUrls": {},
+            "rpcBaseUrl": f"{engine.make_url('/')}",
+        }
+        await timer(timer=None, client=DurableOrchestrationClient(json.dumps(bindings)))
+
+    assert sorted(asked) == ["dafx-one", "dafx-two"]

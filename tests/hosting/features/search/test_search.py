@@ -1,15 +1,22 @@
-"""Threads over HTTP found by the words of their titles and messages."""
+"""Threads found by words and phrases, in each script: what an answer has, and what it says of the rest."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from hosting.features.search.index import WordIndex
+from hosting.features.search.phrases import searched_text, snippet_with
+from hosting.features.search.search import ThreadSearch
+from hosting.http.verbs import ChangedThreads, FoundWords, ThreadChange, ThreadQuery
+from hosting.names import Address
+from hosting.principal import Caller
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.mortal import AGENT, Life, MortalProcess, World
 from tests.support.owned_app import THREADS, OwnedApp, owner
 
 
@@ -143,3 +150,174 @@ async def test_nothing_is_kept_for_who_does_not_search(owned: OwnedApp) -> None:
     await found(owned, "hello")
 
     assert (before, await cells(owned, "ada")) == ([], ["one", "three", "two"])
+
+
+@pytest.fixture
+async def empty() -> AsyncIterator[OwnedApp]:
+    app = OwnedApp()
+    async with app.http:
+        yield app
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.loop.close()
+
+
+async def shown(empty: OwnedApp, search: str) -> list[tuple[str, Any]]:
+    """Return the ids of the threads that Ada's search finds, with the hits that are shown."""
+    answer = (await empty.ask("ada", "GET", f"{THREADS}?search={quote(search)}")).json()
+    return [(thread["thread_id"], thread.get("snippet", {}).get("hit")) for thread in answer["threads"]]
+
+
+@pytest.mark.behaviour("search.phrases")
+async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_words(empty: OwnedApp) -> None:
+    await empty.say("ada", "the red house", "old")
+    for message in ("house red", "red and house", "a house that is red"):
+        await empty.say("ada", message, "old")
+
+    assert await shown(empty, '"red house"') == [("old", "red house")]
+    assert await shown(empty, '"red house" "that is"') == [("old", "that is")]
+    assert await shown(empty, '"red house" "that was"') == []
+
+
+@pytest.mark.behaviour("search.phrases")
+@pytest.mark.parametrize(
+    ("text", "search", "hit"),
+    [
+        ("has Two, words yes", '"two words"', "Two, words"),
+        ("has two words yes", '"two wor', "two words"),
+        ("has two words yes", '"two wor"', None),
+        ("has two words", '"words two"', None),
+        ("a b a a", '"a a"', "a a"),
+        ("a b a", '"a a"', None),
+        ("東京都の天気", '"京都の天"', "京都の天"),
+        ("東京と京都", '"東京都"', None),
+        ("my iPhoneの手机 is", '"iPhoneの手"', "iPhoneの手"),
+        ("a STRASSE to go", "“Straße to”", "STRASSE to"),
+        (f"{'x' * 70}y end", f'"{"x" * 70}y"', f"{'x' * 70}y"),
+        (f"{'x' * 70}z end", f'"{"x" * 70}y"', None),
+    ],
+)
+def test_a_phrase_is_exact_in_each_script(text: str, search: str, hit: str | None) -> None:
+    searched = searched_text(search)
+    snippet = snippet_with(text, searched) if searched.fits(text) else None
+
+    assert (None if snippet is None else snippet.hit) == hit
+
+
+@pytest.mark.behaviour("search.phrases")
+async def test_a_page_reads_so_many_texts_and_the_next_one_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a phrase of words that all threads have costs no more at once, and none is missed."""
+    monkeypatch.setattr("hosting.features.search.search.MOST_READ", 16)
+    for number in range(20):
+        text = "red house" if number == 0 else "house red"
+        await world.process().say(text, Address.of(AGENT, f"t{number:02}"))
+    life = Life()
+    process = world.process(life)
+    parts = process.services
+    search = ThreadSearch(WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads)
+    threads = {f"t{number:02}": ThreadChange(float(number), "1") for number in range(20)}
+    changed = {AGENT.lower(): ChangedThreads(threads, 99.0)}
+
+    async def page(cursor: str | None) -> FoundWords:
+        query = ThreadQuery(50, cursor)
+        return await search.find('"red house"', changed, query, Caller(process.engine))
+
+    pages, cursor = list[list[str]](), None
+    while not pages or cursor is not None:
+        found = await page(cursor)
+        pages.append([thread.address.thread_id for thread in found.threads])
+        cursor = found.cursor
+        assert len(pages) < 9
+
+    assert pages == [[], [], ["t00"]]
+
+
+SEEN = 1000.0
+
+
+class HeldEngine:
+    """An engine that holds the documents of some threads back."""
+
+    def __init__(self, engine: Any, *held: str) -> None:
+        self._engine, self.held, self.let_go = engine, held, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def read(self, entity: str, key: str) -> Any:
+        if key in self.held:
+            await self.let_go.wait()
+        return await self._engine.read(entity, key)
+
+
+class Searcher:
+    """A search in a process, which knows of these changes of the thread."""
+
+    def __init__(self, process: MortalProcess, **more: Any) -> None:
+        parts = process.services
+        self.process = process
+        self.search = ThreadSearch(
+            WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads, **more
+        )
+
+    async def find(self, text: str, **marks: str) -> FoundWords:
+        """Return what is found of the threads with these marks of their last changes, the oldest first."""
+        threads = {id_: ThreadChange(float(at), mark) for at, (id_, mark) in enumerate(marks.items(), start=1)}
+        changed = {AGENT.lower(): ChangedThreads(threads, SEEN)}
+        return await self.search.find(text, changed, ThreadQuery(50), Caller(self.process.engine))
+
+
+def ids(found: FoundWords) -> list[str]:
+    return [thread.address.thread_id for thread in found.threads]
+
+
+@pytest.mark.behaviour("search.exact")
+async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(world: World) -> None:
+    await world.process().say("hello first")
+    await world.process().say("hello", Address.of(AGENT, "other"))
+    searcher = Searcher(world.process(), waited_seconds=0.01)
+    searcher.process.engine = engine = HeldEngine(world.engine, "origin", "other")
+    early = await searcher.find("hello", origin="1", other="1")
+    engine.let_go.set()
+    late = await until_complete(searcher, origin="1", other="1")
+    engine.held, engine.let_go = ("other",), asyncio.Event()
+    changed = await searcher.find("hello first", origin="1", other="2")
+    await searcher.search.close()
+
+    assert (ids(early), early.behind, early.indexed_through) == ([], 2, 1.0)
+    assert (ids(late), late.behind, late.indexed_through) == (["other", "origin"], 0, SEEN)
+    assert (ids(changed), changed.behind, changed.indexed_through) == (["origin"], 1, 2.0)
+    assert searcher.search._updates == {}
+
+
+async def until_complete(searcher: Searcher, **marks: str) -> FoundWords:
+    while (found := await searcher.find("hello", **marks)).behind:
+        continue
+    return found
+
+
+@pytest.mark.behaviour("search.bounds")
+async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world: World) -> None:
+    for number in range(20):
+        await world.process().say(
+            f"hello {number} {'needle' if number == 7 else 'hay'}", Address.of(AGENT, f"t{number}")
+        )
+    life = Life()
+    searcher = Searcher(world.process(life))
+    marks = {f"t{number}": "1" for number in range(20)}
+    await searcher.find("hello", **marks)
+    calls = list[int]()
+    for search, changes in (("nowhere", {}), ("needle", {}), ("nowhere", {"t3": "2"})):
+        before = life.calls
+        await searcher.find(search, **{**marks, **changes})
+        calls.append(life.calls - before)
+
+    assert calls[0] == 0
+    assert 0 < calls[1] <= 6
+    assert 0 < calls[2] <= 8

@@ -1,11 +1,10 @@
-"""`app.client` in functions of the user's own: runs begun, read, followed and cancelled as over HTTP."""
+"""app.client in functions of the user's own, and the options of an agent_trigger."""
 
-# mypy: disable-error-code="untyped-decorator"
-# (the decorators of the SDK carry no types)
 from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Never
 
@@ -14,9 +13,10 @@ import httpx
 import pytest
 from agent_framework import Agent, WorkflowContext, executor
 
-from hosting.app import AgentRun, Limit, Principal
+from hosting.app import AgentFunctionApp, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
+    ConfigurationError,
     HostingError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
@@ -28,8 +28,10 @@ from hosting.errors import (
 )
 from hosting.functions.lent_client import CLIENT
 from tests.support.app.scripted import ScriptedClient, scripted_agent
+from tests.support.deliveries import queued
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, served
+from tests.support.obedient import obedient
 
 ANNA = Principal("https://issuer.example", "anna")
 BERT = Principal("https://issuer.example", "bert")
@@ -215,3 +217,42 @@ async def test_a_function_declares_nothing_for_it() -> None:
     assert list(inspect.signature(host.functions["ticks"].get_user_function()).parameters) == [
         *("timer", "context", CLIENT)
     ]
+
+
+def app_with(ends: list[AgentRun], options: Any) -> AgentFunctionApp:
+    """Return an app with a function whose deliveries have these options."""
+    app = app_of()
+    app.add_agent(obedient(), options={"temperature": (0, 1)})
+
+    @app.agent_trigger("Joker", options=options, on_end=ends.append)
+    @app.function_name("inbox")
+    @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
+    async def inbox(message: func.QueueMessage) -> None:
+        """Have the body be the message."""
+
+    return app
+
+
+@pytest.mark.behaviour("options.doors")
+async def test_each_delivery_has_the_options_of_its_trigger() -> None:
+    ends: list[AgentRun] = []
+    host = DirectHost(app_with(ends, {"temperature": 0.5, "seed": 3}))
+
+    await host.trigger("inbox", message=queued("hello"))
+
+    assert [(json.loads(run.response), run.ignored) for run in ends] == [({"temperature": 0.5}, ["options.seed"])]
+
+
+@pytest.mark.behaviour("options.doors")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"temperature": 2}, "The field 'options.temperature' is '2' and must be a number from 0 to 1."),
+        ({"tool_choice": "required"}, "The field 'options.tool_choice' is 'required'"),
+        ({"temprature": 1}, "The field 'options' has 'temprature'."),
+        ("low", "The field 'options' is 'low'. Send an object of options."),
+    ],
+)
+def test_options_that_no_delivery_could_have_are_refused_at_the_start(options: Any, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"The function 'inbox' is an agent_trigger. {sentence}"):
+        app_with([], options).get_functions()

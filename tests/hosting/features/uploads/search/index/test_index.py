@@ -1,4 +1,4 @@
-"""The app's own index of chunks: whichever process dies at which call, and whatever others do between any two calls."""
+"""The app's own index of chunks, one that its author gives, and vectors with a byte for each number."""
 
 from __future__ import annotations
 
@@ -6,20 +6,42 @@ import copy
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import NewerVersionError
 from hosting.features.uploads.refusals import ChunkIndexUnavailableError
+from hosting.features.uploads.search.index import vectors
 from hosting.features.uploads.search.index.catalog import Catalog
-from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkQuery
+from hosting.features.uploads.search.index.contract import (
+    ChunkIndexFullError,
+    ChunkQuery,
+    FoundChunk,
+    IndexedChunk,
+    IndexSpace,
+)
 from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
+from hosting.features.uploads.search.index.vectors import (
+    decode_vectors,
+    direction_of,
+    encode_vectors,
+    nearest,
+    signs_of,
+    stored_numbers,
+)
+from hosting.features.uploads.search.provider import FileSearch
 from hosting.names import StoreKey, store_space
 from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, numbered
+from tests.support.hashed_words import HashedWords
+from tests.support.library import FILES, library
 from tests.support.mortal import DiedError, Interrupted, Life, Mortal
+from tests.support.searched_files import OWNERS, SearchedFiles
+from tests.support.searcher import NOTHING, searcher
 
 HUB = "hub"
 INDEX = store_space(HUB, "file-index")
@@ -233,3 +255,125 @@ async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_t
 
     assert not await of_everybody(place)
     assert await everything(place.index()) == numbered(a=9, canary=3, b=1)
+
+
+class Away:
+    """Keeps files, unless it `is_away`, or `refuses` them."""
+
+    def __init__(self) -> None:
+        self.files: dict[tuple[IndexSpace, str], Sequence[IndexedChunk]] = {}
+        self.is_away = self.refuses = False
+
+    async def add(self, space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> None:
+        self._go()
+        if self.refuses:
+            raise ValueError("a secret of the index")
+        self.files[space, file_id] = chunks
+
+    async def remove(self, space: IndexSpace, file_id: str) -> int:
+        self._go()
+        return sum(len(self.files.pop(key)) for key in [*self.files] if key[1] == file_id)
+
+    async def search(self, spaces: Sequence[IndexSpace], query: ChunkQuery) -> Sequence[FoundChunk]:
+        self._go()
+        return [FoundChunk(key[1], each.chunk, 0.5) for key, chunks in self.files.items() for each in chunks]
+
+    async def erase(self, space: IndexSpace) -> int:
+        self._go()
+        return 0
+
+    async def close(self) -> None:
+        self._go()
+
+    def _go(self) -> None:
+        if self.is_away:
+            raise ConnectionError("a secret of the index")
+
+
+@pytest.mark.behaviour("file-index.given")
+async def test_a_job_goes_on_when_the_index_is_there_again_and_fails_where_it_takes_no_more() -> None:
+    app, given, embeddings = SearchedFiles(), Away(), HashedWords()
+    process = app.process(searcher(FileSearch(embeddings=embeddings, index=given)))
+    given.is_away = True
+    file = await process.upload("One tea, please.")
+    [instance] = app.engine.waiting
+    pauses = [await process.take(instance) for _ in range(4)]
+    given.is_away = False
+    await process.work()
+    given.refuses = True
+    refused = await process.upload("One coffee, please.")
+    await process.work()
+
+    assert pauses[-2:] == [15.0, 30.0]
+    assert [len(chunks) for chunks in given.files.values()] == [1]
+    assert len(embeddings.asked) == 2
+    [ready] = (await process.uploads.read(OWNERS, file.id)).indexes.values()
+    [failed] = (await process.uploads.read(OWNERS, refused.id)).indexes.values()
+    assert (ready.state, failed.state, failed.code) == ("ready", "failed", "index_refused")
+    assert "secret" not in failed.error
+
+
+@pytest.mark.behaviour("file-index.given")
+async def test_a_search_and_a_deletion_say_that_the_index_is_away() -> None:
+    """Neither shows its words; the deletion is due, and the file is gone already."""
+    given = Away()
+    async with library(searcher(FileSearch(embeddings=HashedWords(), index=given))) as app:
+        file = await app.upload("ann", "One oolong, please.")
+        found = await app.say("ann", "search oolong")
+        given.is_away = True
+        away = await app.say("ann", "search oolong", "u")
+        deleted = await app.ask("ann", "DELETE", f"{FILES}/{file['file_id']}")
+        listed = (await app.ask("ann", "GET", FILES)).json()["files"]
+
+    assert [citation["name"] for citation in found["citations"]] == ["a.txt"]
+    assert away["response"] == f"{NOTHING} The index of files cannot be reached. Try again."
+    assert (deleted.status_code, deleted.json()["code"]) == (503, "chunk_index_unavailable")
+    assert listed == []
+
+
+MOST = 10
+SEGMENT = 1000
+
+
+def recall(rows: NDArray[np.float32], queries: NDArray[np.float32]) -> float:
+    """Return which part of the ten nearest rows by all digits is found."""
+    stored = [stored_numbers(rows[first : first + SEGMENT].tolist()) for first in range(0, len(rows), SEGMENT)]
+    segments = [decode_vectors(encode_vectors(numbers), rows.shape[1]) for numbers in stored]
+    lengths = np.linalg.norm(rows, axis=1)
+    hits = 0
+    for query in queries:
+        direction = direction_of(query.tolist())
+        signs = signs_of(direction)
+        best = nearest(segments, [segment.differing(signs) for segment in segments], direction, MOST)
+        exact = np.argsort(-(rows @ query) / lengths)[:MOST]
+        hits += len({SEGMENT * number + row for number, row, _ in best} & set(exact.tolist()))
+    return hits / MOST / len(queries)
+
+
+@pytest.mark.behaviour("file-index.recall")
+@pytest.mark.parametrize(("numbers", "least"), [(64, 0.9), (100, 0.9), (1536, 0.97)])
+def test_nearly_all_that_an_exact_search_finds_is_found(
+    monkeypatch: pytest.MonkeyPatch, numbers: int, least: float
+) -> None:
+    monkeypatch.setattr(vectors, "LEAST_CANDIDATES", 1)
+    dice = np.random.default_rng(7)
+    centres = dice.standard_normal((40, numbers), dtype=np.float32)
+    rows = centres[dice.integers(0, 40, 12_000)] + dice.standard_normal((12_000, numbers), dtype=np.float32)
+    queries = centres[:20] + dice.standard_normal((20, numbers), dtype=np.float32)
+
+    assert recall(rows, queries) >= least
+
+
+def test_a_row_that_may_not_be_found_is_not_found() -> None:
+    dice = np.random.default_rng(7)
+    segment = decode_vectors(encode_vectors(stored_numbers(dice.standard_normal((5, 70)).tolist())), 70)
+    direction = direction_of(segment.numbers[2].tolist())
+    counts = segment.differing(signs_of(direction))
+
+    [first, *_] = nearest([segment], [counts], direction, 5)
+    counts[[0, 2]] = 65535
+    allowed = {row for _, row, _ in nearest([segment], [counts], direction, 5)}
+
+    assert first[:2] == (0, 2)
+    assert first[2] == pytest.approx(1.0, abs=1e-4)
+    assert allowed == {1, 3, 4}

@@ -1,23 +1,125 @@
-"""What callers send and use in a minute: counts of two processes over one store that loses answers, as time goes by."""
+"""What owners use in a day and in a minute: two processes' counts over one store that loses answers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
+from hosting.amounts import UNUSED, Used
+from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import LimitExceededError, LogUnavailableError
+from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
+from hosting.names import Address, new_id
 from hosting.ports import Clocks
 from tests.support.thread_stores import ArmedStore
+
+TEN_AT_NIGHT = 1_767_304_800.0
+"""2026-01-01T22:00:00Z."""
+HOUR = 3600.0
+CALL = Used(40, 5)
+
+
+class Desk:
+    """Two processes' days over one store; the first one's is armed. The clock of each is moved by hand."""
+
+    def __init__(self) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.now = self.others_now = TEN_AT_NIGHT
+        clocks = Clocks(wall=lambda: self.now)
+        self.log = log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=clocks, patience_seconds=1.0)
+        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.others_now))
+        self.days, self.others = OwnerDays("Joker", log, self.store), OwnerDays("joker", other, shared)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(desk: Desk) -> None:
+    await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
+    await desk.days.add("bob", CALL)
+
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-02T00:00:00Z", Used(1600, 200))
+    assert (await desk.others.used("bob"))[1] == CALL
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) -> None:
+    """Also where another process counted in between, so that the store knows nothing of the append any more."""
+
+    async def first() -> None:
+        desk.store.before_append = lambda: desk.others.add("ada", CALL)  # before it is tried again
+
+    await desk.others.add("ada", CALL)
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.days.add("ada", CALL)
+    desk.store.fails, desk.store.before_append = ["answer lost"], first
+    await desk.days.add("ada", CALL)
+
+    assert (await desk.others.used("ada"))[1] == Used(160, 20)
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
+    await desk.days.add("ada", CALL)
+    desk.others_now += 2 * HOUR
+    renewed = await desk.others.used("ada")
+    await desk.others.add("ada", CALL)
+    await desk.days.add("ada", CALL)
+    before = await desk.days.used("ada")
+    desk.now += 2 * HOUR
+
+    assert (before, renewed) == (("2026-01-02T00:00:00Z", Used(80, 10)), ("2026-01-03T00:00:00Z", UNUSED))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", CALL)
+
+
+@pytest.mark.behaviour("log.owner-days")
+@pytest.mark.parametrize("days", [5, -5, 1, 40_000], ids=["ahead", "behind", "a day", "a century"])
+async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk: Desk, days: int) -> None:
+    """Whatever it counts, and wherever it dies; a day that it has spent is spent once that day comes."""
+    await desk.others.add("ada", CALL)
+    desk.now += days * 24 * HOUR
+    counting = asyncio.ensure_future(desk.days.add("ada", CALL))
+    async with desk.store.holding("append"):
+        counting.cancel()  # it dies here, and does not know that its call counts
+    of_others = await desk.others.used("ada")
+    await desk.others.add("ada", CALL)
+    still = await desk.others.used("ada")
+    desk.others_now = desk.now
+
+    assert (of_others, still) == (("2026-01-02T00:00:00Z", CALL), ("2026-01-02T00:00:00Z", Used(80, 10)))
+    assert (await desk.others.used("ada"))[1] == CALL
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
+    minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
+    for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
+        await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))
+
+    await desk.days.add("ada", CALL)
+    await minutes.count("ada")
+
+    assert (await desk.others.used("ada"))[1] == CALL
+    for log, key in (("budget", "day"), ("limit", "minute")):
+        stored = await desk.store.head(Address.of(f"joker.{log}", key, "ada"))
+        assert stored is not None
+        assert json.loads(stored.payload)["mood"] == "good"
+
 
 NOON = 1_767_268_800.0
 
 
-class Desk:
+class MinuteDesk:
     """Two processes' minutes over one store, with this limit; the first one's is armed. Time is moved by hand."""
 
     def __init__(self, requests: int | None = None, tokens: int | None = None) -> None:
@@ -43,7 +145,7 @@ async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_requests_to_all_processes_are_counted_together_and_each_caller_apart() -> None:
     """Also where they come at once: no more are taken than the limit says."""
-    desk = Desk(25)
+    desk = MinuteDesk(25)
     answers = await asyncio.gather(*(taken(minutes) for _ in range(20) for minutes in (desk.minutes, desk.others)))
 
     assert sum(answers) == 25
@@ -52,7 +154,7 @@ async def test_requests_to_all_processes_are_counted_together_and_each_caller_ap
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_no_minute_has_more_whenever_it_begins() -> None:
-    desk, times = Desk(7), list[float]()
+    desk, times = MinuteDesk(7), list[float]()
     for step in range(2000):
         desk.now = NOON + step * 0.37
         if await taken((desk.minutes, desk.others)[step % 2]):
@@ -64,7 +166,7 @@ async def test_no_minute_has_more_whenever_it_begins() -> None:
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None:
-    desk = Desk(2)
+    desk = MinuteDesk(2)
     desk.now = NOON + 0.9
     assert await taken(desk.minutes)
     desk.now = NOON + 30
@@ -84,7 +186,7 @@ async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None:
     """Also where another process counted in between, so that the store knows nothing of the append any more."""
-    desk = Desk(4)
+    desk = MinuteDesk(4)
 
     async def first() -> None:
         desk.store.before_append = lambda: desk.others.count("ada")  # before it is tried again
@@ -100,7 +202,7 @@ async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None
 
 @pytest.mark.behaviour("log.owner-minutes")
 async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_counted() -> None:
-    desk = Desk(5)
+    desk = MinuteDesk(5)
     await desk.minutes.count("ada")
     desk.store.calls.clear()
     await desk.minutes.count("ada")
@@ -114,7 +216,7 @@ async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_count
 @pytest.mark.behaviour("log.owner-minutes")
 @pytest.mark.parametrize("ahead", [600.0, -600.0, 90.0], ids=["ahead", "behind", "a little"])
 async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead: float) -> None:
-    desk = Desk(requests=7, tokens=40)
+    desk = MinuteDesk(requests=7, tokens=40)
     desk.ahead = ahead
     times: dict[bool, list[float]] = {False: [], True: []}
     for step in range(600):
@@ -135,7 +237,7 @@ async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead
 @pytest.mark.behaviour("log.owner-tokens")
 async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apart() -> None:
     """Also where they come at once; a request is taken while any are left, and counts none itself."""
-    desk = Desk(tokens=1601)
+    desk = MinuteDesk(tokens=1601)
     adding = [minutes.add("ada", 40) for _ in range(20) for minutes in (desk.minutes, desk.others)]
     await asyncio.gather(*adding, taken(desk.minutes))
     before = [await taken(desk.minutes), await taken(desk.others)]
@@ -152,7 +254,7 @@ async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apar
 @pytest.mark.behaviour("log.owner-tokens")
 async def test_a_refusal_for_tokens_says_when_some_are_left_and_asks_no_store_again() -> None:
     """Enough of them have left the minute then; what a call used beyond the limit counts with it."""
-    desk = Desk(tokens=100)
+    desk = MinuteDesk(tokens=100)
     await desk.others.add("ada", 30)
     desk.now += 20
     await desk.others.add("ada", 90)
