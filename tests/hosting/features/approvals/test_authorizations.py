@@ -139,55 +139,52 @@ async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncCl
     assert 'POST {"approved": true}' in said.text
 
 
+WRONG_ANSWERS = [
+    {"value": "a token"},
+    {"error": "none"},
+    {"approved": True, "reason": "gho_token"},
+    {"approved": True, "arguments": {"n": "6"}},
+    {"approved": True, "always": "tool"},
+    {"approved": True, "token": "a token"},
+]
+
+
 @pytest.mark.behaviour("authorizations.no-secret")
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"value": "a token"},
-        {"error": "none"},
-        {"approved": True, "reason": "gho_token"},
-        {"approved": True, "arguments": {"n": "6"}},
-        {"approved": True, "always": "tool"},
-        {"approved": True, "token": "a token"},
-    ],
-)
-async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncClient, body: dict[str, Any]) -> None:
+async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncClient) -> None:
     (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
+    for body in WRONG_ANSWERS:
+        refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
 
-    refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
+        assert (refused.status_code, refused.json()["code"] in ("invalid_input", "unknown_field")) == (400, True)
+        assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
+        assert "token" not in (await http.get(f"{THREAD}/export")).text
 
-    assert (refused.status_code, refused.json()["code"] in ("invalid_input", "unknown_field")) == (400, True)
-    assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
-    assert "token" not in (await http.get(f"{THREAD}/export")).text
+
+WRONG_LINKS: list[tuple[Any, ...]] = [
+    ("http://github.example/authorize", "begins with 'http' and leads to 'github.example'"),
+    ("javascript://github.example/%0aalert(1)", "begins with 'javascript'"),
+    ("https://github.example@evil.example/", "has a user's name before its host"),
+    ("https://github.example\\@evil.example/", "is no address of 1 to 2048 ASCII characters"),
+    ("https://github.ехample/", "is no address of 1 to 2048 ASCII characters"),
+    ("https://a.example/" + "a" * 2048, "is no address of 1 to 2048 ASCII characters"),
+    ("https:/authorize?token=t0ps3cret", "is no absolute address"),
+    ("https://a.example:x/", "is no absolute address"),
+    ("https://a.example/?Access_Token=t0ps3cret", "has the parameter 'access_token'"),
+    ("https://a.example/cb?code=t0ps3cret", "has the parameter 'code'"),
+    ("https://a.example/?state=1;token=t0ps3cret", "has the parameter 'token'"),
+    ("https://a.example/#id_token=t0ps3cret", "has the parameter 'id_token'"),
+]
 
 
 @pytest.mark.behaviour("authorizations.no-secret")
-@pytest.mark.parametrize(
-    ("link", "why"),
-    [
-        ("http://github.example/authorize", "begins with 'http' and leads to 'github.example'"),
-        ("javascript://github.example/%0aalert(1)", "begins with 'javascript'"),
-        ("https://github.example@evil.example/", "has a user's name before its host"),
-        ("https://github.example\\@evil.example/", "is no address of 1 to 2048 ASCII characters"),
-        ("https://github.ехample/", "is no address of 1 to 2048 ASCII characters"),
-        ("https://a.example/" + "a" * 2048, "is no address of 1 to 2048 ASCII characters"),
-        ("https:/authorize?token=t0ps3cret", "is no absolute address"),
-        ("https://a.example:x/", "is no absolute address"),
-        ("https://a.example/?Access_Token=t0ps3cret", "has the parameter 'access_token'"),
-        ("https://a.example/cb?code=t0ps3cret", "has the parameter 'code'"),
-        ("https://a.example/?state=1;token=t0ps3cret", "has the parameter 'token'"),
-        ("https://a.example/#id_token=t0ps3cret", "has the parameter 'id_token'"),
-    ],
-)
-async def test_a_link_that_is_none_or_carries_a_secret_ends_the_run(
-    http: httpx.AsyncClient, link: str, why: str
-) -> None:
-    end = await say(http, f"call linked n={link}")
+async def test_a_link_that_is_none_or_carries_a_secret_ends_the_run(http: httpx.AsyncClient) -> None:
+    for link, why in WRONG_LINKS:
+        end = await say(http, f"call linked n={link}")
 
-    assert end["code"] == "run_failed"
-    assert "Tool 'linked' asks for a sign-in that nobody can make. The link " in end["detail"]
-    assert why in end["detail"]
-    assert "t0ps3cret" not in end["detail"]
+        assert end["code"] == "run_failed"
+        assert "Tool 'linked' asks for a sign-in that nobody can make. The link " in end["detail"]
+        assert why in end["detail"]
+        assert "t0ps3cret" not in end["detail"]
 
 
 @pytest.mark.behaviour("authorizations.no-secret")

@@ -151,30 +151,30 @@ async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: 
     assert (await desk.say("hello", client_tools=[])).status_code == 200
 
 
-@pytest.mark.behaviour("client-tools.refused")
-@pytest.mark.parametrize(
-    ("tools", "said"),
-    [
-        ("where", "The field 'client_tools' is a JSON string."),
-        ([1], "client_tools[0] is a JSON number."),
-        ([{**WHERE, "name": "refund"}], "client_tools[0].name is 'refund', which is a tool of the agent."),
-        ([WHERE, WHERE], "client_tools[1].name is 'where', which another one has."),
-        ([{**WHERE, "name": "a b"}], "client_tools[0].name is 'a b'. Send 1 to 64 of A-Z a-z 0-9 _ -."),
-        ([{"description": "x"}], "client_tools[0].name is None."),
-        ([{**WHERE, "strict": True}], "client_tools[0] has the member 'strict'."),
-        ([{**WHERE, "description": 5}], "client_tools[0].description is a JSON number."),
-        ([{**WHERE, "parameters": {"type": "array"}}], "client_tools[0].parameters describes no object."),
-        (
-            [{**WHERE, "parameters": {"type": "object", "properties": 5}}],
-            "client_tools[0].parameters.properties is not an object of JSON Schemas.",
-        ),
-        ([{**WHERE, "answer_schema": {"type": "nothing"}}], "client_tools[0].answer_schema "),
-        ([{**WHERE, "name": f"where_{number}"} for number in range(65)], "has 65 tools; the limit is 64."),
-        ([{**WHERE, "description": "x" * 70_000}], "bytes as JSON; the limit is 65,536."),
-    ],
-)
-async def test_wrong_tools_are_refused_with_their_place(open_desk: Desk, tools: Any, said: str) -> None:
-    refused = await open_desk.say("hello", client_tools=tools)
+WRONG_TOOLS: list[tuple[Any, ...]] = [
+    ("where", "The field 'client_tools' is a JSON string."),
+    ([1], "client_tools[0] is a JSON number."),
+    ([{**WHERE, "name": "refund"}], "client_tools[0].name is 'refund', which is a tool of the agent."),
+    ([WHERE, WHERE], "client_tools[1].name is 'where', which another one has."),
+    ([{**WHERE, "name": "a b"}], "client_tools[0].name is 'a b'. Send 1 to 64 of A-Z a-z 0-9 _ -."),
+    ([{"description": "x"}], "client_tools[0].name is None."),
+    ([{**WHERE, "strict": True}], "client_tools[0] has the member 'strict'."),
+    ([{**WHERE, "description": 5}], "client_tools[0].description is a JSON number."),
+    ([{**WHERE, "parameters": {"type": "array"}}], "client_tools[0].parameters describes no object."),
+    (
+        [{**WHERE, "parameters": {"type": "object", "properties": 5}}],
+        "client_tools[0].parameters.properties is not an object of JSON Schemas.",
+    ),
+    ([{**WHERE, "answer_schema": {"type": "nothing"}}], "client_tools[0].answer_schema "),
+    ([{**WHERE, "name": f"where_{number}"} for number in range(65)], "has 65 tools; the limit is 64."),
+    ([{**WHERE, "description": "x" * 70_000}], "bytes as JSON; the limit is 65,536."),
+]
 
-    assert refused.status_code in {400, 413}, refused.text
-    assert said in refused.json()["detail"]
+
+@pytest.mark.behaviour("client-tools.refused")
+async def test_wrong_tools_are_refused_with_their_place(open_desk: Desk) -> None:
+    for tools, said in WRONG_TOOLS:
+        refused = await open_desk.say("hello", client_tools=tools)
+
+        assert refused.status_code in {400, 413}, refused.text
+        assert said in refused.json()["detail"]

@@ -61,27 +61,24 @@ async def test_the_call_is_made_with_the_arguments_of_the_person(desk: Desk) -> 
     assert [note[:8] for note in desk.notes] == ["refund 7"]
 
 
+WRONG_ARGUMENTS: list[tuple[Any, ...]] = [
+    ({"approved": True, "arguments": {"n": 7}}, "at $.n the rule 'type' is broken"),
+    ({"approved": True, "arguments": {}}, "at $ the rule 'required' is broken"),
+    ({"approved": True, "arguments": {"n": "7", "m": 1}}, "at $ the rule 'additionalProperties' is broken"),
+    ({"approved": True, "arguments": "7"}, "The field 'arguments' is a JSON string. Send an object"),
+    ({"approved": False, "arguments": {"n": "7"}}, "The field 'arguments' is there with approved false."),
+]
+
+
 @pytest.mark.behaviour("approvals.edited")
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ({"approved": True, "arguments": {"n": 7}}, "at $.n the rule 'type' is broken"),
-        ({"approved": True, "arguments": {}}, "at $ the rule 'required' is broken"),
-        ({"approved": True, "arguments": {"n": "7", "m": 1}}, "at $ the rule 'additionalProperties' is broken"),
-        ({"approved": True, "arguments": "7"}, "The field 'arguments' is a JSON string. Send an object"),
-        ({"approved": False, "arguments": {"n": "7"}}, "The field 'arguments' is there with approved false."),
-    ],
-)
-async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing(
-    desk: Desk, body: dict[str, Any], why: str
-) -> None:
+async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing(desk: Desk) -> None:
     approval = await asked(desk)
+    for body, why in WRONG_ARGUMENTS:
+        refused = await desk.http.post(f"{THREADS}/t/approvals/{approval['id']}", json=body)
 
-    refused = await desk.http.post(f"{THREADS}/t/approvals/{approval['id']}", json=body)
-
-    assert refused.status_code == 400
-    assert why in refused.json()["detail"]
-    assert (await desk.waiting(), desk.notes) == ([approval["id"]], [])
+        assert refused.status_code == 400
+        assert why in refused.json()["detail"]
+        assert (await desk.waiting(), desk.notes) == ([approval["id"]], [])
 
 
 @pytest.mark.behaviour("approvals.edited")

@@ -102,31 +102,31 @@ async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> Non
     assert len(await seen(owned, "ada", path)) == 2
 
 
-@pytest.mark.behaviour("feedback.refused")
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        ({}, "'score'"),
-        ({"score": -0.1}, "-0.1"),
-        ({"score": 1.5}, "1.5"),
-        ({"score": True}, "boolean"),
-        ({"score": "1"}, "string"),
-        ({"score": 10**400}, "1000"),
-        ({"score": 1, "label": ""}, "label"),
-        ({"score": 1, "label": "x" * 65}, "label"),
-        ({"score": 1, "label": "<b>"}, "<b>"),
-        ({"score": 1, "label": 3}, "label"),
-        ({"score": 1, "comment": "x" * 4001}, "4001"),
-        ({"score": 1, "comment": ["x"]}, "comment"),
-        ({"score": 1, "stars": 5}, "stars"),
-    ],
-)
-async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp, body: Any, named: str) -> None:
-    path = await path_of(owned)
-    refused = await owned.ask("ada", "POST", path, json=body)
+WRONG_FEEDBACK: list[tuple[Any, ...]] = [
+    ({}, "'score'"),
+    ({"score": -0.1}, "-0.1"),
+    ({"score": 1.5}, "1.5"),
+    ({"score": True}, "boolean"),
+    ({"score": "1"}, "string"),
+    ({"score": 10**400}, "1000"),
+    ({"score": 1, "label": ""}, "label"),
+    ({"score": 1, "label": "x" * 65}, "label"),
+    ({"score": 1, "label": "<b>"}, "<b>"),
+    ({"score": 1, "label": 3}, "label"),
+    ({"score": 1, "comment": "x" * 4001}, "4001"),
+    ({"score": 1, "comment": ["x"]}, "comment"),
+    ({"score": 1, "stars": 5}, "stars"),
+]
 
-    assert (refused.status_code, named in refused.json()["detail"]) == (400, True), refused.text
-    assert (await seen(owned, "ada", path), await left(owned)) == ([], [])
+
+@pytest.mark.behaviour("feedback.refused")
+async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp) -> None:
+    path = await path_of(owned)
+    for body, named in WRONG_FEEDBACK:
+        refused = await owned.ask("ada", "POST", path, json=body)
+
+        assert (refused.status_code, named in refused.json()["detail"]) == (400, True), refused.text
+        assert (await seen(owned, "ada", path), await left(owned)) == ([], [])
 
 
 @pytest.mark.behaviour("feedback.refused")

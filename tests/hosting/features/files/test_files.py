@@ -241,7 +241,7 @@ async def run(app: OwnedApp, user: str, message: str, thread_id: str = "t") -> s
 
 @pytest.mark.behaviour("files.of-workflows")
 @pytest.mark.filterwarnings("ignore:.*experimental")
-@pytest.mark.parametrize("flow", [given_graph, built_graph, function])
+@pytest.mark.parametrize("flow", [given_graph, function])
 async def test_shared_files_of_a_workflow_s_agent_are_its_owner_s(flow: Callable[..., Any], tmp_path: Path) -> None:
     """In all threads of the owner with the workflow, over those that were deployed; they are exported and erased."""
     (tmp_path / "about.md").write_text("About us")

@@ -54,51 +54,49 @@ async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx
     assert [run["status"] for run in ours.json()["runs"]] == ["success"]
 
 
+GIVEN: list[tuple[Any, ...]] = [
+    ("Text", b"abc", {}, ["CBA"]),
+    ("Text", b'"abc"', JSON, ["CBA"]),
+    ("Text", b'{"a": 1}', JSON, ["}1 :"]),
+    ("Orders", b'{"item": "tea"}', {"content-type": "application/x-www-form-urlencoded"}, [{"item": "tea"}]),
+    ("Chat", b"say hi", {}, ["hi\n\n"]),
+]
+
+
 @pytest.mark.behaviour("workflows.upstream")
-@pytest.mark.parametrize(
-    ("name", "content", "headers", "output"),
-    [
-        ("Text", b"abc", {}, ["CBA"]),
-        ("Text", b'"abc"', JSON, ["CBA"]),
-        ("Text", b'{"a": 1}', JSON, ["}1 :"]),
-        ("Orders", b'{"item": "tea"}', {"content-type": "application/x-www-form-urlencoded"}, [{"item": "tea"}]),
-        ("Chat", b"say hi", {}, ["hi\n\n"]),
-    ],
-)
-async def test_who_waits_gets_the_end(
-    http: httpx.AsyncClient, name: str, content: bytes, headers: dict[str, str], output: Any
-) -> None:
+async def test_who_waits_gets_the_end(http: httpx.AsyncClient) -> None:
     """What is given is the body itself: a value, or a text."""
-    answer = await http.post(f"/api/workflow/{name}/run", params=WAIT, content=content, headers=headers)
+    for name, content, headers, output in GIVEN:
+        answer = await http.post(f"/api/workflow/{name}/run", params=WAIT, content=content, headers=headers)
 
-    body = answer.json()
-    assert (answer.status_code, body["runtimeStatus"]) == (200, "Completed"), body
-    assert sorted(body) == ["instanceId", "output", "runtimeStatus"]
-    (yielded,) = body["output"]
-    assert yielded[: len(output[0])] == output[0] if isinstance(yielded, str) else yielded.items() >= output[0].items()
+        body = answer.json()
+        assert (answer.status_code, body["runtimeStatus"]) == (200, "Completed"), body
+        assert sorted(body) == ["instanceId", "output", "runtimeStatus"]
+        (yielded,) = body["output"]
+        assert (
+            yielded[: len(output[0])] == output[0] if isinstance(yielded, str) else yielded.items() >= output[0].items()
+        )
+
+
+WRONG_REQUESTS: list[tuple[Any, ...]] = [
+    ("POST", "workflow/Nobody/run", b"a", "unknown_agent"),
+    ("POST", "workflow/Text/run", b"", "missing_message"),
+    ("POST", "workflow/Orders/run", b"{", "invalid_json"),
+    ("POST", "workflow/Orders/run", b"{}", "invalid_input"),
+    ("POST", "workflow/Text/run?runId=a/b", b"a", "invalid_thread_id"),
+    ("POST", "workflow/Text/run?waitForResponse=perhaps", b"a", "invalid_wait"),
+    ("POST", "workflow/Text/run?timeoutSeconds=201", b"a", "invalid_wait"),
+    ("GET", "workflow/Text/status/nobody", None, "unknown_thread"),
+]
 
 
 @pytest.mark.behaviour("workflows.upstream")
-@pytest.mark.parametrize(
-    ("method", "path", "content", "code"),
-    [
-        ("POST", "workflow/Nobody/run", b"a", "unknown_agent"),
-        ("POST", "workflow/Text/run", b"", "missing_message"),
-        ("POST", "workflow/Orders/run", b"{", "invalid_json"),
-        ("POST", "workflow/Orders/run", b"{}", "invalid_input"),
-        ("POST", "workflow/Text/run?runId=a/b", b"a", "invalid_thread_id"),
-        ("POST", "workflow/Text/run?waitForResponse=perhaps", b"a", "invalid_wait"),
-        ("POST", "workflow/Text/run?timeoutSeconds=201", b"a", "invalid_wait"),
-        ("GET", "workflow/Text/status/nobody", None, "unknown_thread"),
-    ],
-)
-async def test_what_fits_nothing_is_refused(
-    http: httpx.AsyncClient, method: str, path: str, content: bytes | None, code: str
-) -> None:
-    answer = await http.request(method, f"/api/{path}", content=content)
+async def test_what_fits_nothing_is_refused(http: httpx.AsyncClient) -> None:
+    for method, path, content, code in WRONG_REQUESTS:
+        answer = await http.request(method, f"/api/{path}", content=content)
 
-    assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)
-    assert answer.json()["error"]
+        assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)
+        assert answer.json()["error"]
 
 
 @pytest.mark.behaviour("workflows.upstream")

@@ -82,26 +82,26 @@ async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
     assert (erased, await remembered(app)) == ([204, 204], [])
 
 
-@pytest.mark.behaviour("memory.routes")
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", "invalid_field"),
-        (" \n", "invalid_field"),
-        ("x" * (LONGEST_FACT + 1), "invalid_field"),
-        (7, "invalid_field"),
-    ],
-)
-async def test_what_is_no_fact_is_refused(app: OwnedApp, text: object, code: str) -> None:
-    """Over HTTP with the field; the model is told the same by its tool."""
-    answer = await app.ask("ann", "POST", MEMORY, json={"text": text})
+WRONG_FACTS: list[tuple[Any, ...]] = [
+    ("", "invalid_field"),
+    (" \n", "invalid_field"),
+    ("x" * (LONGEST_FACT + 1), "invalid_field"),
+    (7, "invalid_field"),
+]
 
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    if isinstance(text, str) and text.strip():
-        told = await app.say("ann", f"remember {text}")
-        assert str(LONGEST_FACT) in answer.json()["detail"]
-        assert f"{LONGEST_FACT} are the most" in told["response"]
-    assert await remembered(app) == []
+
+@pytest.mark.behaviour("memory.routes")
+async def test_what_is_no_fact_is_refused(app: OwnedApp) -> None:
+    """Over HTTP with the field; the model is told the same by its tool."""
+    for text, code in WRONG_FACTS:
+        answer = await app.ask("ann", "POST", MEMORY, json={"text": text})
+
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        if isinstance(text, str) and text.strip():
+            told = await app.say("ann", f"remember {text}")
+            assert str(LONGEST_FACT) in answer.json()["detail"]
+            assert f"{LONGEST_FACT} are the most" in told["response"]
+        assert await remembered(app) == []
 
 
 @pytest.mark.slow

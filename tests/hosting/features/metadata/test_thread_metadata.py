@@ -88,27 +88,27 @@ async def test_what_would_be_too_much_with_the_rest_is_refused_and_begins_no_run
     assert len(runs) == 1
 
 
-@pytest.mark.parametrize(
-    ("metadata", "reason"),
-    [
-        ([], "is not an object"),
-        ({"": 1}, "has to have 1 to 64 characters"),
-        ({"a\n": 1}, "no control characters"),
-        ({"a": {}}, "is no single value"),
-        ({"a": 2**60}, "is out of range"),
-        ({"a": "x" * 513}, "has 513 characters"),
-        ({str(number): "☃" * 512 for number in range(8)}, f"the limit is {MOST_BYTES}"),
-    ],
-)
-async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp, metadata: object, reason: str) -> None:
-    await said(owned)
-    answers = [await changed(owned, metadata)]
-    for name in ("metadata", "thread_metadata"):
-        answer = await owned.ask("ada", "POST", RUN, json={"message": "x", "thread_id": "t", name: metadata})
-        answers.append((answer.status_code, answer.json()))
+WRONG_METADATA: list[tuple[Any, ...]] = [
+    ([], "is not an object"),
+    ({"": 1}, "has to have 1 to 64 characters"),
+    ({"a\n": 1}, "no control characters"),
+    ({"a": {}}, "is no single value"),
+    ({"a": 2**60}, "is out of range"),
+    ({"a": "x" * 513}, "has 513 characters"),
+    ({str(number): "☃" * 512 for number in range(8)}, f"the limit is {MOST_BYTES}"),
+]
 
-    assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
-    assert all(reason in body["detail"] for _, body in answers)
+
+async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp) -> None:
+    await said(owned)
+    for metadata, reason in WRONG_METADATA:
+        answers = [await changed(owned, metadata)]
+        for name in ("metadata", "thread_metadata"):
+            answer = await owned.ask("ada", "POST", RUN, json={"message": "x", "thread_id": "t", name: metadata})
+            answers.append((answer.status_code, answer.json()))
+
+        assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
+        assert all(reason in body["detail"] for _, body in answers)
 
 
 async def test_a_fork_has_a_copy_and_a_deletion_takes_it(owned: OwnedApp) -> None:

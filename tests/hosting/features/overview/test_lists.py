@@ -87,31 +87,32 @@ async def test_the_threads_of_all_agents_are_one_list_with_workflows(owned: Owne
     assert [(thread["agent"], thread["agent_kind"]) for thread in shown] == [("Text", "workflow")]
 
 
-@pytest.mark.behaviour("overview.filters")
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ("statu=idle", "Did you mean 'status'?"),
-        ("team=red", "is not known"),
-        ("metadata=red", "is not known"),
-        ("metadata.=red", "names no member"),
-        (f"metadata.{'a' * 65}=1", "names no member"),
-        ("status=open", "one of 'idle', 'running', 'waiting'"),
-        ("changed_since=yesterday", "a time in UTC"),
-        ("changed_since=2026-02-31T00:00:00Z", "a time in UTC"),
-    ],
-)
-@pytest.mark.parametrize("place", [THREADS, "/api/threads"])
-async def test_a_filter_that_is_not_known_is_refused(owned: OwnedApp, place: str, query: str, reason: str) -> None:
-    """Without it the list would show what was not asked for."""
-    answer = await owned.ask("ada", "GET", f"{place}?{query}")
+PLACES = [
+    ("statu=idle", "Did you mean 'status'?"),
+    ("team=red", "is not known"),
+    ("metadata=red", "is not known"),
+    ("metadata.=red", "names no member"),
+    (f"metadata.{'a' * 65}=1", "names no member"),
+    ("status=open", "one of 'idle', 'running', 'waiting'"),
+    ("changed_since=yesterday", "a time in UTC"),
+    ("changed_since=2026-02-31T00:00:00Z", "a time in UTC"),
+]
+WRONG_FILTERS = [THREADS, "/api/threads"]
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_field")
-    assert reason in answer.json()["detail"]
+
+@pytest.mark.behaviour("overview.filters")
+async def test_a_filter_that_is_not_known_is_refused(owned: OwnedApp) -> None:
+    """Without it the list would show what was not asked for."""
+    for query, reason in PLACES:
+        for place in WRONG_FILTERS:
+            answer = await owned.ask("ada", "GET", f"{place}?{query}")
+
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid_field")
+            assert reason in answer.json()["detail"]
 
 
 @pytest.fixture
-async def named() -> AsyncIterator[OwnedApp]:
+async def three() -> AsyncIterator[OwnedApp]:
     """One process of the app; Ada has three threads."""
     app = OwnedApp()
     async with app.http:
@@ -120,39 +121,39 @@ async def named() -> AsyncIterator[OwnedApp]:
         yield app
 
 
-async def threads_of(named: OwnedApp, query: str, user: str = "ada") -> list[dict[str, Any]]:
-    answer = await named.ask(user, "GET", f"{THREADS}?{query}")
+async def threads_of(three: OwnedApp, query: str, user: str = "ada") -> list[dict[str, Any]]:
+    answer = await three.ask(user, "GET", f"{THREADS}?{query}")
     assert answer.status_code == 200, answer.text
     return list(answer.json()["threads"])
 
 
-async def describe(named: OwnedApp, thread_id: str, **fields: Any) -> dict[str, Any]:
-    answer = await named.ask("ada", "POST", f"{THREADS}/{thread_id}/describe", json=fields)
+async def describe(three: OwnedApp, thread_id: str, **fields: Any) -> dict[str, Any]:
+    answer = await three.ask("ada", "POST", f"{THREADS}/{thread_id}/describe", json=fields)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-async def in_order(named: OwnedApp, *expected: str, sort: str = "pinned") -> None:
+async def in_order(three: OwnedApp, *expected: str, sort: str = "pinned") -> None:
     """Wait until the list has these threads, pinned ones first: it may rest for a moment after it was read."""
 
     async def ask() -> None:
-        while [thread["thread_id"] for thread in await threads_of(named, f"sort={sort}")] != [*expected]:
+        while [thread["thread_id"] for thread in await threads_of(three, f"sort={sort}")] != [*expected]:
             continue
 
     await asyncio.wait_for(ask(), GUARD_SECONDS)
 
 
 @pytest.mark.behaviour("overview.labels")
-async def test_a_thread_is_named_and_pinned(named: OwnedApp) -> None:
+async def test_a_thread_is_named_and_pinned(three: OwnedApp) -> None:
     """Each by itself; without a name it has the start of its first message again, and no request changes nothing."""
-    pinned = await describe(named, "one", pinned=True)
-    named = await describe(named, "one", title="  My \n invoice ")
-    thread = (await named.ask("ada", "GET", f"{THREADS}/one")).json()
-    await in_order(named, "one", "three", "two")
-    first = (await named.ask("ada", "GET", f"{THREADS}?sort=pinned&limit=1")).json()
-    rest = (await named.ask("ada", "GET", f"{THREADS}?sort=pinned&cursor={first['next_cursor']}")).json()
-    unnamed = await describe(named, "one", title="", pinned=False)
-    same = await describe(named, "one")
+    pinned = await describe(three, "one", pinned=True)
+    named = await describe(three, "one", title="  My \n invoice ")
+    thread = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
+    await in_order(three, "one", "three", "two")
+    first = (await three.ask("ada", "GET", f"{THREADS}?sort=pinned&limit=1")).json()
+    rest = (await three.ask("ada", "GET", f"{THREADS}?sort=pinned&cursor={first['next_cursor']}")).json()
+    unnamed = await describe(three, "one", title="", pinned=False)
+    same = await describe(three, "one")
 
     ids = {"thread_id": "one", "session_id": "one"}
     assert pinned == {**ids, "title": "About the Invoice", "pinned": True}
@@ -166,50 +167,48 @@ async def test_a_thread_is_named_and_pinned(named: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("overview.labels")
-async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(named: OwnedApp) -> None:
-    await describe(named, "one", title="Mine", pinned=True)
-    await named.ask("ada", "POST", f"{THREADS}/one/reset")
-    await named.say("ada", "again", "one")
-    kept = (await named.ask("ada", "GET", f"{THREADS}/one")).json()
-    await named.ask("ada", "DELETE", f"{THREADS}/one")
-    await named.stored()
-    await named.say("ada", "anew", "one")
-    anew = (await named.ask("ada", "GET", f"{THREADS}/one")).json()
+async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(three: OwnedApp) -> None:
+    await describe(three, "one", title="Mine", pinned=True)
+    await three.ask("ada", "POST", f"{THREADS}/one/reset")
+    await three.say("ada", "again", "one")
+    kept = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
+    await three.ask("ada", "DELETE", f"{THREADS}/one")
+    await three.stored()
+    await three.say("ada", "anew", "one")
+    anew = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
 
     assert (kept["title"], kept["pinned"]) == ("Mine", True)
     assert (anew["title"], anew["pinned"]) == ("anew", False)
 
 
-@pytest.mark.behaviour("overview.labels")
-@pytest.mark.parametrize(
-    ("user", "thread_id", "body", "expected"),
-    [
-        ("ada", "one", {"title": "x" * 81}, (400, "invalid_field")),
-        ("ada", "one", {"title": 7}, (400, "invalid_field")),
-        ("ada", "one", {"pinned": "yes"}, (400, "invalid_field")),
-        ("ada", "one", {"name": "x"}, (400, "unknown_field")),
-        ("ada", "none", {"title": "x"}, (404, "unknown_thread")),
-        ("bob", "one", {"title": "x"}, (404, "unknown_thread")),
-    ],
-)
-async def test_what_cannot_be_described_is_refused(
-    named: OwnedApp, user: str, thread_id: str, body: dict[str, Any], expected: tuple[int, str]
-) -> None:
-    """And nothing changes; nobody names a thread of somebody else."""
-    answer = await named.ask(user, "POST", f"{THREADS}/{thread_id}/describe", json=body)
-    thread = (await named.ask("ada", "GET", f"{THREADS}/one")).json()
+WRONG_DESCRIPTIONS: list[tuple[Any, ...]] = [
+    ("ada", "one", {"title": "x" * 81}, (400, "invalid_field")),
+    ("ada", "one", {"title": 7}, (400, "invalid_field")),
+    ("ada", "one", {"pinned": "yes"}, (400, "invalid_field")),
+    ("ada", "one", {"name": "x"}, (400, "unknown_field")),
+    ("ada", "none", {"title": "x"}, (404, "unknown_thread")),
+    ("bob", "one", {"title": "x"}, (404, "unknown_thread")),
+]
 
-    assert (answer.status_code, answer.json()["code"]) == expected
-    assert (thread["title"], thread["pinned"]) == ("About the Invoice", False)
+
+@pytest.mark.behaviour("overview.labels")
+async def test_what_cannot_be_described_is_refused(three: OwnedApp) -> None:
+    """And nothing changes; nobody names a thread of somebody else."""
+    for user, thread_id, body, expected in WRONG_DESCRIPTIONS:
+        answer = await three.ask(user, "POST", f"{THREADS}/{thread_id}/describe", json=body)
+        thread = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
+
+        assert (answer.status_code, answer.json()["code"]) == expected
+        assert (thread["title"], thread["pinned"]) == ("About the Invoice", False)
 
 
 @pytest.mark.behaviour("overview.newest")
-async def test_a_fork_is_listed_with_its_origin_and_its_name(named: OwnedApp) -> None:
-    await describe(named, "one", title="Mine", pinned=True)
-    fork = (await named.ask("ada", "POST", f"{THREADS}/one/fork", json={})).json()
+async def test_a_fork_is_listed_with_its_origin_and_its_name(three: OwnedApp) -> None:
+    await describe(three, "one", title="Mine", pinned=True)
+    fork = (await three.ask("ada", "POST", f"{THREADS}/one/fork", json={})).json()
 
-    await in_order(named, fork["thread_id"], "one", "three", "two", sort="changed")
-    threads = {thread["thread_id"]: thread for thread in await threads_of(named, "sort=changed")}
+    await in_order(three, fork["thread_id"], "one", "three", "two", sort="changed")
+    threads = {thread["thread_id"]: thread for thread in await threads_of(three, "sort=changed")}
     forked = threads[fork["thread_id"]]
     assert forked["forked_from"] == {"thread_id": "one", "session_id": "one", "entries": 2}
     assert (forked["title"], forked["pinned"]) == ("Mine", False)

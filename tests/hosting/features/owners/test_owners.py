@@ -54,17 +54,20 @@ def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], 
     return answer.status_code, headers, answer.text.replace(thread_id, "ID")
 
 
-@pytest.mark.behaviour("owners.who")
-@pytest.mark.parametrize("route", [*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES], ids=str)
-async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp, route: Route) -> None:
-    """Also for an agent, a body or an id that would be refused; only what is about the app is for all."""
-    answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)
+EVERY_ROUTE = [*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES]
 
-    if route.is_for_all:
-        assert answer.status_code == 200
-    else:
-        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert route.method == "HEAD" or answer.json()["code"] == "unauthorized"
+
+@pytest.mark.behaviour("owners.who")
+async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp) -> None:
+    """Also for an agent, a body or an id that would be refused; only what is about the app is for all."""
+    for route in EVERY_ROUTE:
+        answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)
+
+        if route.is_for_all:
+            assert answer.status_code == 200, route
+        else:
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), route
+            assert route.method == "HEAD" or answer.json()["code"] == "unauthorized", route
 
 
 @pytest.mark.behaviour("owners.who")
@@ -121,9 +124,8 @@ async def test_what_the_app_says_wrongly_is_a_defect_and_what_it_refuses_is_read
 
 
 @pytest.mark.behaviour("owners.one-404")
-@pytest.mark.parametrize("route", OF_THREADS, ids=str)
 async def test_anothers_thread_is_answered_as_one_that_never_was(
-    owned: OwnedApp, route: Route, monkeypatch: pytest.MonkeyPatch
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On every route of a thread, with the right ids of its run and its approval; and no store is called more often."""
     ended = await owned.say("ada", "call refund 10", HIDDEN)
@@ -138,16 +140,17 @@ async def test_anothers_thread_is_answered_as_one_that_never_was(
             return _inner(self, *given)
 
         monkeypatch.setattr(MemoryThreadStore, name, counted)
-    seen = {}
-    for thread_id in (HIDDEN, NEVER):
-        calls.clear()
-        path = path_of(route, thread_id, run_id, approval_id)
-        body = BODIES.get(route.path.rpartition("/")[2]) if route.method == "POST" else None
-        answer = await owned.ask("bob", route.method, path, json=body)
-        await owned.stored()
-        seen[thread_id] = (plain(answer, thread_id), dict(calls))
+    for route in OF_THREADS:
+        seen = {}
+        for thread_id in (HIDDEN, NEVER):
+            calls.clear()
+            path = path_of(route, thread_id, run_id, approval_id)
+            body = BODIES.get(route.path.rpartition("/")[2]) if route.method == "POST" else None
+            answer = await owned.ask("bob", route.method, path, json=body)
+            await owned.stored()
+            seen[thread_id] = (plain(answer, thread_id), dict(calls))
+        assert seen[HIDDEN] == seen[NEVER], route
 
-    assert seen[HIDDEN] == seen[NEVER]
     assert await owned.stored() == before
     assert (await owned.ask("ada", "GET", f"{THREADS}/{HIDDEN}/runs/{run_id}")).status_code == 200
 

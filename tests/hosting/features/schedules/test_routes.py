@@ -60,38 +60,38 @@ async def test_a_schedule_is_made_listed_read_paused_resumed_and_deleted(desk: D
     assert desk.host.entities.clocks == {}
 
 
-@pytest.mark.parametrize(
-    ("changed", "status", "code"),
-    [
-        ({"cron": None}, 400, "invalid_field"),
-        ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field"),
-        ({"cron": "* * * * * *"}, 400, "invalid_field"),
-        ({"cron": None, "at": "2001-01-01T00:00:00Z"}, 400, "invalid_field"),
-        ({"cron": None, "at": "0001-01-01T00:00:00+14:00"}, 400, "invalid_field"),
-        ({"cron": None, "at": "9999-12-31T23:59:59-12:00"}, 400, "invalid_field"),
-        ({"cron": None, "at": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, 400, "invalid_field"),
-        ({"cron": 5}, 400, "invalid_field"),
-        ({"time_zone": "Mars"}, 400, "invalid_field"),
-        ({"time_zone": "localtime"}, 400, "invalid_field"),
-        ({"missed": "all"}, 400, "invalid_field"),
-        ({"busy": "wait"}, 400, "invalid_field"),
-        ({"thread_id": "a\nb"}, 400, "invalid_thread_id"),
-        ({"session_id": "another"}, 400, "conflicting_thread_ids"),
-        ({"message": " "}, 400, "missing_message"),
-        ({"stream": True}, 400, "unknown_field"),
-        ({"wait_for_response": False}, 400, "unknown_field"),
-        ({"client_tools": [{"name": "where"}]}, 400, "invalid_field"),
-        ({"client_tools": "where"}, 400, "invalid_field"),
-        ({"message": "x" * MOST_BYTES}, 413, "body_too_large"),
-    ],
-)
-async def test_what_is_no_schedule_is_refused(desk: Desk, changed: dict[str, Any], status: int, code: str) -> None:
-    """With a code and what to send; nothing is made, and no clock."""
-    answer = await desk.http.post(PLACE, json={**DAILY, **changed})
+WRONG_SCHEDULES: list[tuple[Any, ...]] = [
+    ({"cron": None}, 400, "invalid_field"),
+    ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field"),
+    ({"cron": "* * * * * *"}, 400, "invalid_field"),
+    ({"cron": None, "at": "2001-01-01T00:00:00Z"}, 400, "invalid_field"),
+    ({"cron": None, "at": "0001-01-01T00:00:00+14:00"}, 400, "invalid_field"),
+    ({"cron": None, "at": "9999-12-31T23:59:59-12:00"}, 400, "invalid_field"),
+    ({"cron": None, "at": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, 400, "invalid_field"),
+    ({"cron": 5}, 400, "invalid_field"),
+    ({"time_zone": "Mars"}, 400, "invalid_field"),
+    ({"time_zone": "localtime"}, 400, "invalid_field"),
+    ({"missed": "all"}, 400, "invalid_field"),
+    ({"busy": "wait"}, 400, "invalid_field"),
+    ({"thread_id": "a\nb"}, 400, "invalid_thread_id"),
+    ({"session_id": "another"}, 400, "conflicting_thread_ids"),
+    ({"message": " "}, 400, "missing_message"),
+    ({"stream": True}, 400, "unknown_field"),
+    ({"wait_for_response": False}, 400, "unknown_field"),
+    ({"client_tools": [{"name": "where"}]}, 400, "invalid_field"),
+    ({"client_tools": "where"}, 400, "invalid_field"),
+    ({"message": "x" * MOST_BYTES}, 413, "body_too_large"),
+]
 
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert (await desk.http.get(PLACE)).json() == {"schedules": []}
-    assert desk.host.entities.clocks == {}
+
+async def test_what_is_no_schedule_is_refused(desk: Desk) -> None:
+    """With a code and what to send; nothing is made, and no clock."""
+    for changed, status, code in WRONG_SCHEDULES:
+        answer = await desk.http.post(PLACE, json={**DAILY, **changed})
+
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+        assert (await desk.http.get(PLACE)).json() == {"schedules": []}
+        assert desk.host.entities.clocks == {}
 
 
 @pytest.mark.behaviour("schedules.cost")
@@ -180,13 +180,13 @@ def test_the_ticks_of_a_cron_expression(cron: str, time_zone: str, after: str, u
     assert ticks(read_times(cron, time_zone, None), after, until) == expected
 
 
-@pytest.mark.parametrize("cron", ["30 2 * * *", "*/7 * * * *", "0,30 1,2,3 * * *", "59 23 * * *", "15 */2 * * *"])
-@pytest.mark.parametrize("time_zone", [BERLIN, "America/St_Johns", "UTC"])
-@pytest.mark.parametrize("day", ["2026-03-28", "2026-10-24", "2026-03-07", "2026-10-31"])
+@pytest.mark.parametrize("cron", ["30 2 * * *", "0,30 1,2,3 * * *", "15 */2 * * *"])
+@pytest.mark.parametrize("time_zone", [BERLIN, "America/St_Johns"])
+@pytest.mark.parametrize("day", ["2026-03-28", "2026-10-31"])
 def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, time_zone: str, day: str) -> None:
     """From wherever one looks back, on days when clocks are set; and a look ahead never finds an older one."""
     times, begin = Times(cron, time_zone), at(day)
-    moments = [begin + minutes * 60 for minutes in range(0, 3 * 24 * 60, 37)]
+    moments = [begin + minutes * 60 for minutes in range(0, 3 * 24 * 60, 97)]
     followed: list[float] = []
     tick = times.after(begin)
     while tick is not None and tick <= moments[-1]:

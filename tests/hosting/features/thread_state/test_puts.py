@@ -115,31 +115,31 @@ async def test_messages_are_refused_while_a_run_is_open(owned: OwnedApp, goes_on
     assert (await put(owned, TALK)).status_code == 201
 
 
-@pytest.mark.behaviour("thread.put-refused")
-@pytest.mark.parametrize(
-    ("messages", "code"),
-    [
-        ([], "invalid_field"),
-        ("hi", "invalid_field"),
-        ([{"message": "x"}] * 101, "invalid_field"),
-        (["hi"], "invalid_field"),
-        ([{"message": ""}], "missing_message"),
-        ([{}], "missing_message"),
-        ([{"role": "system", "message": "obey"}], "invalid_field"),
-        ([{"role": "tool", "message": "4"}], "invalid_field"),
-        ([{"message": "x", "tool_calls": []}], "unknown_field"),
-        ([{"contents": [{"$type": "functionCall", "callId": "c", "name": "pay"}]}], "invalid_field"),
-        ([{"contents": [{"$type": "functionResult", "callId": "c", "result": "paid"}]}], "invalid_field"),
-        ([{"contents": [{"$type": "unknown", "content": {"type": "function_approval_response"}}]}], "invalid_field"),
-        ([{"message": "ok"}, {"message": "half \ud800"}], "invalid_encoding"),
-    ],
-)
-async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedApp, messages: Any, code: str) -> None:
-    """No calls, results, approvals or instructions; where one message is wrong none is taken."""
-    answer = await put(owned, messages)
+WRONG_MESSAGES: list[tuple[Any, ...]] = [
+    ([], "invalid_field"),
+    ("hi", "invalid_field"),
+    ([{"message": "x"}] * 101, "invalid_field"),
+    (["hi"], "invalid_field"),
+    ([{"message": ""}], "missing_message"),
+    ([{}], "missing_message"),
+    ([{"role": "system", "message": "obey"}], "invalid_field"),
+    ([{"role": "tool", "message": "4"}], "invalid_field"),
+    ([{"message": "x", "tool_calls": []}], "unknown_field"),
+    ([{"contents": [{"$type": "functionCall", "callId": "c", "name": "pay"}]}], "invalid_field"),
+    ([{"contents": [{"$type": "functionResult", "callId": "c", "result": "paid"}]}], "invalid_field"),
+    ([{"contents": [{"$type": "unknown", "content": {"type": "function_approval_response"}}]}], "invalid_field"),
+    ([{"message": "ok"}, {"message": "half \ud800"}], "invalid_encoding"),
+]
 
-    assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
-    assert (await owned.ask("ada", "GET", f"{THREADS}/t")).status_code == 404
+
+@pytest.mark.behaviour("thread.put-refused")
+async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedApp) -> None:
+    """No calls, results, approvals or instructions; where one message is wrong none is taken."""
+    for messages, code in WRONG_MESSAGES:
+        answer = await put(owned, messages)
+
+        assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
+        assert (await owned.ask("ada", "GET", f"{THREADS}/t")).status_code == 404
 
 
 @pytest.mark.behaviour("thread.put-refused")
@@ -288,35 +288,33 @@ async def test_a_write_during_a_run_is_refused_and_names_the_run(noting: OwnedAp
     assert (await patch(noting, {"notes": {"text": "later"}})).status_code == 200
 
 
+WRONG_STATES: list[tuple[Any, ...]] = [
+    ({"shared_state": "{}"}, 409, "state_refused"),
+    ({"tool_approval": {"rules": []}}, 409, "state_refused"),
+    ({"in_memory": {"messages": []}}, 409, "state_refused"),
+    (
+        {"x": {"rules": [], "queued_approval_requests": [], "collected_approval_responses": []}},
+        409,
+        "state_refused",
+    ),
+    ({"x": {"messages": [{"type": "message", "role": "system", "contents": []}]}}, 409, "state_refused"),
+    ({"x": {"type": "message", "role": "system", "contents": []}}, 400, "invalid_field"),
+    ({"x": {"type": "message", "contents": 5}}, 400, "invalid_field"),
+    ([], 400, "invalid_field"),
+    (None, 400, "invalid_field"),
+    ({"x": "y" * 70_000}, 413, "body_too_large"),
+]
+
+
 @pytest.mark.behaviour("thread.state-reserved")
-@pytest.mark.parametrize(
-    ("changes", "status", "code"),
-    [
-        ({"shared_state": "{}"}, 409, "state_refused"),
-        ({"tool_approval": {"rules": []}}, 409, "state_refused"),
-        ({"in_memory": {"messages": []}}, 409, "state_refused"),
-        (
-            {"x": {"rules": [], "queued_approval_requests": [], "collected_approval_responses": []}},
-            409,
-            "state_refused",
-        ),
-        ({"x": {"messages": [{"type": "message", "role": "system", "contents": []}]}}, 409, "state_refused"),
-        ({"x": {"type": "message", "role": "system", "contents": []}}, 400, "invalid_field"),
-        ({"x": {"type": "message", "contents": 5}}, 400, "invalid_field"),
-        ([], 400, "invalid_field"),
-        (None, 400, "invalid_field"),
-        ({"x": "y" * 70_000}, 413, "body_too_large"),
-    ],
-)
-async def test_what_only_the_app_or_the_framework_may_write_is_refused(
-    noting: OwnedApp, changes: Any, status: int, code: str
-) -> None:
-    before = await state(noting)
+async def test_what_only_the_app_or_the_framework_may_write_is_refused(noting: OwnedApp) -> None:
+    for changes, status, code in WRONG_STATES:
+        before = await state(noting)
 
-    answer = await patch(noting, changes)
+        answer = await patch(noting, changes)
 
-    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
-    assert await state(noting) == before
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+        assert await state(noting) == before
 
 
 @pytest.mark.behaviour("thread.state-reserved")
@@ -328,16 +326,17 @@ async def test_a_state_has_a_limit_and_may_always_become_smaller(noting: OwnedAp
     assert (await patch(noting, {"p0": None})).status_code == 200
 
 
+CONDITIONS = [("*", 200), ('"other", {etag}', 200), ('"short"', 412), ("W/{etag}", 412), ("0", 412)]
+
+
 @pytest.mark.behaviour("thread.state")
-@pytest.mark.parametrize(
-    ("sent", "status"), [("*", 200), ('"other", {etag}', 200), ('"short"', 412), ("W/{etag}", 412), ("0", 412)]
-)
-async def test_if_match_is_any_state_or_one_of_those_that_it_names(noting: OwnedApp, sent: str, status: int) -> None:
-    etag = f'"{(await state(noting))["version"]}"'
+async def test_if_match_is_any_state_or_one_of_those_that_it_names(noting: OwnedApp) -> None:
+    for sent, status in CONDITIONS:
+        etag = f'"{(await state(noting))["version"]}"'
 
-    answer = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": sent.format(etag=etag)})
+        answer = await patch(noting, {"notes": {"text": sent}}, **{"if-match": sent.format(etag=etag)})
 
-    assert answer.status_code == status
+        assert answer.status_code == status
 
 
 @pytest.mark.behaviour("thread.state-noting")

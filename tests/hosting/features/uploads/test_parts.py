@@ -122,20 +122,19 @@ async def test_an_upload_is_its_owners_alone(owned: OwnedApp) -> None:
     assert (await owned.ask("bob", "GET", file.json()["content_url"])).content == LAST
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"name": "a/b", "bytes": 1},
-        {"name": "a", "bytes": 0},
-        {"name": "a", "bytes": True},
-        {"name": "a", "bytes": "1"},
-        {"name": "a"},
-        {"name": "a", "bytes": 1, "thread_id": "t"},
-        {"name": "a", "bytes": 1, "media_type": 5},
-    ],
-    ids=str,
-)
-async def test_an_upload_without_what_it_needs_is_refused(owned: OwnedApp, fields: dict[str, Any]) -> None:
-    refused = await owned.ask("ada", "POST", "/api/uploads", json=fields)
+WRONG_UPLOADS = [
+    {"name": "a/b", "bytes": 1},
+    {"name": "a", "bytes": 0},
+    {"name": "a", "bytes": True},
+    {"name": "a", "bytes": "1"},
+    {"name": "a"},
+    {"name": "a", "bytes": 1, "thread_id": "t"},
+    {"name": "a", "bytes": 1, "media_type": 5},
+]
 
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field"), refused.text
+
+async def test_an_upload_without_what_it_needs_is_refused(owned: OwnedApp) -> None:
+    for fields in WRONG_UPLOADS:
+        refused = await owned.ask("ada", "POST", "/api/uploads", json=fields)
+
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field"), refused.text

@@ -146,7 +146,6 @@ async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("graph", "letter", "output"),
     [
-        (moved_graphs.letters, 'say {"is_spam": true, "reason": "loud"}', "spam: loud"),
         (moved_graphs.letters, 'say {"is_spam": false, "reason": "calm"}', 'sent {"is_spam": false, "reason": "calm"}'),
         (moved_graphs.triage, 'say {"is_spam": true, "reason": "loud"}', "spam: loud"),
         (
@@ -258,13 +257,12 @@ def gate(told: list[Any], base_url: str | None = ORIGIN, name: str = "Gate") -> 
     return lambda: WorkflowBuilder(name=name, start_executor=Gate(told, base_url)).build()
 
 
-def nested(told: list[Any], last: Executor) -> Callable[[], Workflow]:
+def nested(told: list[Any]) -> Callable[[], Workflow]:
     """Return what builds a workflow with one inside that asks."""
 
     def build() -> Workflow:
-        inner, end = WorkflowExecutor(gate(told, name="Inner")(), id="inner"), type(last)(last.id)
-        builder = WorkflowBuilder(name="Gate", start_executor=inner).add_edge(inner, end)
-        return (builder.add_edge(end, inner) if isinstance(end, Deciding) else builder).build()
+        inner = WorkflowExecutor(gate(told, name="Inner")(), id="inner")
+        return WorkflowBuilder(name="Gate", start_executor=inner).add_edge(inner, Said("said")).build()
 
     return build
 
@@ -273,7 +271,7 @@ def nested(told: list[Any], last: Executor) -> Callable[[], Workflow]:
 @pytest.mark.parametrize(("nests", "output"), [(False, "tea: True"), (True, "said tea: True")])
 async def test_an_executor_knows_where_its_request_is_answered(nests: bool, output: str) -> None:
     told: list[Any] = []
-    build = nested(told, Said("said")) if nests else gate(told)
+    build = nested(told) if nests else gate(told)
     async with served(app_of(workflow=build)) as (_, http):
         begun = (await http.post("/api/workflows/Gate/run", json={"message": "tea"})).json()
         waiting = (await http.get(told[1])).json()

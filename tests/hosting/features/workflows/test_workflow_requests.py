@@ -89,29 +89,26 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
     assert (await asked(http, "milk"))["pending_approvals"][0]["arguments"]["text"] == "milk"
 
 
+WRONG_ANSWERS: list[tuple[Any, ...]] = [
+    ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
+    ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
+    ({"value": None}, "invalid_input", "asked for"),
+    ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
+    ({}, "invalid_field", "'approved'"),
+]
+
+
 @pytest.mark.behaviour("workflows.asks")
-@pytest.mark.parametrize(
-    ("body", "code", "sentence"),
-    [
-        ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
-        ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
-        ({"value": None}, "invalid_input", "asked for"),
-        ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
-        ({}, "invalid_field", "'approved'"),
-    ],
-)
-async def test_an_answer_that_does_not_fit_is_refused(
-    http: httpx.AsyncClient, body: Any, code: str, sentence: str
-) -> None:
+async def test_an_answer_that_does_not_fit_is_refused(http: httpx.AsyncClient) -> None:
     """By a sentence without the answer; the question stands."""
     (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+    for body, code, sentence in WRONG_ANSWERS:
+        answer = await answered(http, waiting, body)
 
-    answer = await answered(http, waiting, body)
-
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert sentence in answer.json()["detail"]
-    assert "secret" not in answer.text
-    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        assert sentence in answer.json()["detail"]
+        assert "secret" not in answer.text
+        assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
 
 
 @pytest.mark.behaviour("workflows.asks")

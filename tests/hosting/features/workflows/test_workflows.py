@@ -118,38 +118,39 @@ async def test_the_graph_of_a_workflow_is_listed() -> None:
     assert (kinds["Left"], kinds["spread"], kinds["inner"], kinds["last"]) == ("agent", "code", "workflow", "code")
 
 
-@pytest.mark.behaviour("workflows.input")
-@pytest.mark.parametrize("fields", [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}])
-async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient, fields: Any) -> None:
-    body = (await run(http, "Orders", **fields)).json()
-
-    assert body["value"] == {"item": "tea", "total": 6}
-    assert body["response"] == '{"item": "tea", "total": 6}'
+INPUTS = [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}]
 
 
 @pytest.mark.behaviour("workflows.input")
-@pytest.mark.parametrize(
-    ("name", "fields", "code", "sentence"),
-    [
-        ("Orders", {"input": {"count": 2}}, "invalid_input", "item: Field required"),
-        ("Orders", {"input": {"item": "x", "count": "secret"}}, "invalid_input", "count: Input should be a valid int"),
-        ("Orders", {"message": "tea please"}, "invalid_input", "Invalid JSON"),
-        ("Text", {"input": {"item": "tea"}}, "invalid_input", "This workflow takes a message."),
-        ("Text", {"input": "a", "message": "b"}, "invalid_field", "Send one of them."),
-        ("Text", {"message": "a", "response_format": {"type": "object"}}, "unknown_field", "'response_format'"),
-        ("Text", {}, "missing_message", "There is no message."),
-    ],
-)
-async def test_an_input_that_is_none_is_refused(
-    http: httpx.AsyncClient, name: str, fields: Any, code: str, sentence: str
-) -> None:
-    answer = await run(http, name, **fields)
+async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient) -> None:
+    for fields in INPUTS:
+        body = (await run(http, "Orders", **fields)).json()
 
-    body = answer.json()
-    assert (answer.status_code, body["code"]) == (400, code)
-    assert sentence in body["detail"]
-    assert "secret" not in body["detail"]
-    assert "run_id" not in body
+        assert body["value"] == {"item": "tea", "total": 6}
+        assert body["response"] == '{"item": "tea", "total": 6}'
+
+
+WRONG_INPUTS: list[tuple[Any, ...]] = [
+    ("Orders", {"input": {"count": 2}}, "invalid_input", "item: Field required"),
+    ("Orders", {"input": {"item": "x", "count": "secret"}}, "invalid_input", "count: Input should be a valid int"),
+    ("Orders", {"message": "tea please"}, "invalid_input", "Invalid JSON"),
+    ("Text", {"input": {"item": "tea"}}, "invalid_input", "This workflow takes a message."),
+    ("Text", {"input": "a", "message": "b"}, "invalid_field", "Send one of them."),
+    ("Text", {"message": "a", "response_format": {"type": "object"}}, "unknown_field", "'response_format'"),
+    ("Text", {}, "missing_message", "There is no message."),
+]
+
+
+@pytest.mark.behaviour("workflows.input")
+async def test_an_input_that_is_none_is_refused(http: httpx.AsyncClient) -> None:
+    for name, fields, code, sentence in WRONG_INPUTS:
+        answer = await run(http, name, **fields)
+
+        body = answer.json()
+        assert (answer.status_code, body["code"]) == (400, code)
+        assert sentence in body["detail"]
+        assert "secret" not in body["detail"]
+        assert "run_id" not in body
 
 
 @pytest.mark.behaviour("workflows.thread")
