@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, ToolApprovalMiddleware, tool
+from agent_framework import Agent, tool
 
 from hosting.app import AgentFunctionApp
 from hosting.tools import current, idempotent
@@ -196,14 +196,3 @@ async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncCli
     end = await say(http, "call blocking 5")
 
     assert end["response"].endswith("told: current().ask() needs an asynchronous tool. Make it 'async def'.")
-
-
-@pytest.mark.behaviour("asks.idempotent")
-async def test_no_standing_approval_answers_a_question() -> None:
-    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
-    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
-        (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-        answer = {"approved": True, "always": "tool"}
-        end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
-
-    assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]

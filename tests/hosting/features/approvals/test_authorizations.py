@@ -121,16 +121,6 @@ async def test_the_run_waits_with_the_link_and_goes_on_with_the_sign_in(http: ht
 
 
 @pytest.mark.behaviour("authorizations.answered")
-async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: httpx.AsyncClient) -> None:
-    (first,) = (await say(http, "call fetch 5"))["pending_approvals"]
-    (second,) = (await answer(http, first))["pending_approvals"]
-    (third,) = (await answer(http, second))["pending_approvals"]
-
-    links = [asked["authorization"]["url"].removeprefix(LINK) for asked in (first, second, third)]
-    assert (len({first["id"], second["id"], third["id"]}), links) == (3, ["0", "1", "3"])
-
-
-@pytest.mark.behaviour("authorizations.answered")
 async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncClient) -> None:
     said = await http.post(f"{RUN}?thread_id=t", content="call fetch 5", headers={"content-type": "text/plain"})
     (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]

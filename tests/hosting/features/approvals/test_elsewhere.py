@@ -12,7 +12,6 @@ from agent_framework import (
     AgentResponse,
     Content,
     Message,
-    ToolApprovalMiddleware,
     tool,
 )
 
@@ -79,32 +78,6 @@ async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing
         assert refused.status_code == 400
         assert why in refused.json()["detail"]
         assert (await desk.waiting(), desk.notes) == ([approval["id"]], [])
-
-
-@pytest.mark.behaviour("approvals.edited")
-async def test_the_same_arguments_again_find_the_run_and_others_are_refused(desk: Desk) -> None:
-    approval = await asked(desk)
-    first = await desk.answer(approval["id"], arguments={"n": "7"})
-
-    again = await desk.answer(approval["id"], arguments={"n": "7"})
-    others = [await desk.answer(approval["id"], arguments={"n": "6"}), await desk.answer(approval["id"])]
-
-    assert again.json()["run_id"] == first.json()["run_id"]
-    assert [other.json()["code"] for other in others] == ["approval_answered", "approval_answered"]
-
-
-@pytest.mark.behaviour("approvals.edited")
-async def test_what_stands_for_the_same_arguments_stands_for_those_of_the_person() -> None:
-    desk = Desk(ToolApprovalMiddleware())
-    approval = await asked(desk)
-    await desk.answer(approval["id"], arguments={"n": "7"}, always="tool_with_arguments")
-
-    (standing,) = (await desk.http.get(f"{THREADS}/t/approvals/standing")).json()["standing_approvals"]
-    silent, asks = await desk.say("call refund 7"), await desk.say("call refund 5")
-
-    assert (standing["arguments"], standing["given_at"] is None) == ({"n": "7"}, False)
-    assert silent.json()["response"] == "told: refunded 7"
-    assert len(asks.json()["pending_approvals"]) == 1
 
 
 @pytest.mark.behaviour("approvals.edited")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, tool
+from agent_framework import tool
 from jsonschema import Draft202012Validator
 
-from hosting.app import AgentFunctionApp
-from tests.support.clerk import ClerksClient
 from tests.support.desk import THREADS, Desk
 from tests.support.event_stream import parse
-from tests.support.made_app import MEMORY, served
 
 
 @pytest.mark.behaviour("approvals.asked")
@@ -355,18 +351,3 @@ async def test_a_call_that_waited_is_shown_as_it_is_made_and_so_are_those_beside
 @tool(approval_mode="always_require")
 def refund(n: str) -> str:
     return n
-
-
-@tool
-def send(on: date) -> str:
-    return f"{on}"
-
-
-@pytest.mark.behaviour("approvals.shown-arguments")
-async def test_arguments_of_which_the_framework_made_python_values_are_shown_as_json() -> None:
-    app = AgentFunctionApp(agents=[Agent(ClerksClient(), name="Clerk", tools=[refund, send])], environ=MEMORY)
-    async with served(app) as (_, http):
-        place = await asked(http, "call refund 5, send on=2026-01-02")
-        stream = await http.post(place, json={"approved": True}, headers=EVENTS)
-
-    assert in_stream(stream.text) == [("refund", {"n": "5"}), ("send", {"on": "2026-01-02"})]

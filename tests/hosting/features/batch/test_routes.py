@@ -325,3 +325,16 @@ async def test_a_workflow_is_run_many_times_at_once_and_the_document_has_all_ans
 
     assert [result["status"] for result in flows.json()["results"]] == [200, 400]
     assert [result["status"] for result in jokes.json()["results"]] == [200, 400, 500]
+
+
+@pytest.mark.behaviour("batch.order")
+async def test_a_stream_waits_for_runs_longer_than_other_requests_do() -> None:
+    """Until the end of each: it is not bound by the wait of the app."""
+    environ = {**MEMORY, "AGENT_WAIT_SECONDS": "1"}
+    async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
+        streamed = await send(http, "sleep 1.5", stream=True)
+        together = await send(http, "sleep 1.5")
+
+    assert '"response": "echo: sleep 1.5"' in streamed.text
+    assert '"open": 0' in streamed.text
+    assert (together.status_code, together.json()["open"]) == (202, 1)

@@ -16,7 +16,7 @@ from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError, NewerVersionError
-from hosting.features.files.owned import MOST_BYTES, OwnedFiles, Seen, Shelf
+from hosting.features.files.owned import OwnedFiles, Seen, Shelf
 from hosting.features.files.provider import HostedFiles
 from hosting.features.files.store import MOST_BYTES as MOST_SESSION_BYTES
 from hosting.features.files.store import MOST_FILE_BYTES, MOST_FILES, SessionFiles
@@ -136,22 +136,6 @@ async def test_a_call_that_is_made_again_after_a_kill_counts_once(dies_at: int, 
     shared.now += 86_400.0
     await write(shared.process(), "b.md", "later")
     assert len(await shared.objects.names(KEY)) == 2
-
-
-@pytest.mark.behaviour("files.bounded")
-async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
-    files, fitting = shared.process(), MOST_BYTES // MOST_FILE_BYTES
-    for number in range(fitting):
-        await write(files, f"{number}", "x" * MOST_FILE_BYTES)
-    with pytest.raises(ValueError, match=f"at most {MOST_BYTES} bytes. Delete some"):
-        await write(files, "more", "x")
-    await write(files, "0", "small again")
-    for number in range(fitting, MOST_FILES):
-        await write(files, f"{number}", "x")
-    with pytest.raises(ValueError, match=f"there are {MOST_FILES} files, which is the most. Delete some"):
-        await write(files, "more", "x")
-
-    assert len(await files.files(SHELF)) == len(await shared.objects.names(KEY)) == MOST_FILES
 
 
 @pytest.mark.behaviour("files.of-owners")

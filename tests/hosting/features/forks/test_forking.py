@@ -372,21 +372,6 @@ async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or
         assert "full" in outcomes
 
 
-@pytest.mark.behaviour("fork.whole")
-@pytest.mark.parametrize("act", [delete_origin, reset_origin])
-async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: World, act: Act) -> None:
-    _, before = await forked(world)
-    for at in itertools.count(1):
-        again = world.again()
-        process = again.process()
-        life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
-        await assert_whole(again.process(life), FORK, before)
-        if at > life.calls:
-            break
-
-    assert at > 10
-
-
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
 @pytest.mark.parametrize("ended", ["deleted", "reset"])
@@ -424,3 +409,22 @@ async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> Non
         most = max(most, len(host_of(read(world.engine.documents[last.thread_id])).lenders))
 
     assert most == MOST_LENDERS
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_of_one_that_has_copies_by_now_borrows_of_that_alone(world: World) -> None:
+    """And of one whose origin is on its way out it has copies."""
+    process, before = await forked(world)
+    await process.services.threads.delete(ORIGIN, process.engine, 0.0)  # whose entity has not done it yet
+    copied = await process.fork("copied", FORK)
+    await process.deliver_all()
+    await process.fork("again", FORK)
+    await process.deliver_all()
+
+    lenders = [host_of(read(world.engine.documents[one])).lenders for one in ("copied", "again")]
+
+    assert copied.entries == len(before)
+    assert [[one.thread_id for one in of] for of in lenders] == [[], ["fork"]]
+    await process.delete(FORK)
+    for address in (Address.of(AGENT, "copied"), AGAIN):
+        await assert_whole(process, address, before)

@@ -13,7 +13,6 @@ from benchmarks.long_thread import made_thread
 from hosting.core.stores.archive import Archive
 from hosting.core.thread_log import epoch_store_key
 from tests.support.app.scripted import scripted_agent
-from tests.support.desk import Desk
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
 from tests.support.mortal import HUB, ORIGIN, Life, World
@@ -123,26 +122,6 @@ async def test_what_cannot_be_forked_is_refused_by_name(owned: OwnedApp) -> None
         assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
         listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
         assert [one["thread_id"] for one in listed] == ["t"]
-
-
-@pytest.mark.behaviour("fork.at")
-async def test_a_fork_of_a_thread_that_waits_for_approvals_waits_for_nobody(desk: Desk) -> None:
-    approval = (await desk.approvals_of("call refund 5"))[0]
-
-    whole = (await desk.http.post(f"{THREADS}/t/fork", json={})).json()["thread_id"]
-    waiting = (await desk.http.get(f"{THREADS}/{whole}/approvals")).json()["approvals"]
-    elsewhere = await desk.http.post(f"{THREADS}/{whole}/approvals/{approval}", json={"approved": True})
-    said = await desk.say("and on", whole)
-    decided = await desk.http.post(f"{THREADS}/t/approvals/{approval}", json={"approved": True})
-    run_id = (await desk.http.get(f"{THREADS}/t/messages")).json()["entries"][1]["run_id"]
-    earlier = (await desk.http.post(f"{THREADS}/t/fork", json={"at": run_id})).json()
-    on = await desk.say("and on", earlier["thread_id"])
-
-    assert (waiting, elsewhere.json()["code"]) == ([], "unknown_approval")
-    assert (said.json()["response"], on.json()["response"]) == ("echo: and on", "echo: and on")
-    assert decided.json()["response"] == "told: refunded 5"
-    assert earlier["forked_from"]["entries"] == 2
-    assert len(desk.notes) == 1
 
 
 @pytest.mark.behaviour("fork.at")

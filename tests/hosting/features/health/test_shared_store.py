@@ -96,15 +96,6 @@ def hub() -> Hub:
     return Hub()
 
 
-async def test_an_instance_alone_is_ready_and_marks_twice_a_minute(hub: Hub) -> None:
-    hub.runs = alone = Instance(hub, MemoryThreadStore("hub"))
-
-    answers = [await alone.is_ready() for _ in range(int(2 * MARK_SECONDS / LOOK_SECONDS))]
-
-    assert all(answers)
-    assert hub.signals == 2
-
-
 async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> None:
     """Also by one whose operations the other carries out, and which is never asked itself."""
     asked, hub.runs = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
@@ -154,13 +145,6 @@ async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone
     hub.pass_time(FRESH_SECONDS)
 
     assert await right.is_ready()
-
-
-async def test_a_hub_that_carries_out_nothing_proves_nothing(hub: Hub) -> None:
-    asked = Instance(hub, MemoryThreadStore("hub"))
-
-    assert [await asked.is_ready() for _ in range(int(MARK_SECONDS) - 1)] == [True] * (int(MARK_SECONDS) - 1)
-    assert hub.signals == 1
 
 
 @pytest.mark.parametrize("state", ["", "{", "[]", '{"stores": 1}', '{"stores": {"a": {"since": "x"}}}', "5"])

@@ -202,30 +202,6 @@ async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that
     assert CALLS == ["9", "9", "5", "5"]
 
 
-@pytest.mark.behaviour("http.budget-left")
-async def test_a_run_says_what_is_left_of_its_budget_while_it_works_and_when_it_has_ended() -> None:
-    """However it ended: what counts is what the next call of its model would find."""
-    model = Held(free=1)
-    async with served(app_of(spender(client=model), budget=Budget(tokens=100))) as (_, http):
-        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        url = f"{THREADS}/t/runs/{(await http.get(f'{THREADS}/t/runs')).json()['runs'][0]['run_id']}"
-        working = await http.get(url)
-        model.goes_on.set()
-        await asking
-        ended = await http.get(url)
-        refused = (await ask(http, "9", thread_id="t")).json()
-        failed = (await http.get(f"{THREADS}/t/runs/{refused['run_id']}")).json()
-        listed = (await http.get("/api/agents")).json()["agents"][0]
-        agent = (await http.get(listed["budget_url"])).json()
-
-    budget = {"per": "run", "tokens": 100}
-    assert (working.status_code, working.json()["budget"]) == (202, {**budget, "used_tokens": 40, "left_tokens": 60})
-    assert (ended.status_code, ended.json()["budget"]) == (200, {**budget, "used_tokens": 80, "left_tokens": 20})
-    assert failed["budget"] == failed["error"]["budget"] == {**budget, "used_tokens": 120, "left_tokens": 0}
-    assert agent == {"agent": "Joker", "budget": budget}
-
-
 @pytest.mark.behaviour("http.budget-answered")
 @pytest.mark.parametrize("per", ["run", "thread"])
 async def test_an_answer_says_what_is_left(per: Any) -> None:

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from agent_framework import AgentExecutor, Workflow, WorkflowBuilder
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Limit, Price
@@ -213,19 +212,3 @@ async def test_tokens_count_however_a_run_is_asked_for(fields: dict[str, Any]) -
         answers = [(await _post(http, "1", **fields)).status_code, (await _post(http, "0")).status_code]
 
     assert (answers, CALLS) == ([200, 429], ["1", "1"])
-
-
-@pytest.mark.behaviour("http.token-limit")
-async def test_a_limit_of_tokens_is_beside_a_budget_and_holds_for_workflows() -> None:
-    def build() -> Workflow:
-        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
-
-    app = _limited(workflows=[build], limit=Limit(tokens_per_minute=80), budget=Budget(tokens=80, per="owner/day"))
-    async with served(app) as (_, http):
-        answers = [
-            (answer.status_code, answer.json().get("code"))
-            for path in (RUN, "/api/workflows/Write/run")
-            for answer in (await _post(http, "5", path=path), await _post(http, "0", path=path))
-        ]
-
-    assert answers == [(402, "budget_exceeded"), (429, "limit_exceeded")] * 2

@@ -166,21 +166,6 @@ async def test_a_thread_is_named_and_pinned(three: OwnedApp) -> None:
     assert unnamed == same == {**ids, "title": "About the Invoice", "pinned": False}
 
 
-@pytest.mark.behaviour("overview.labels")
-async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(three: OwnedApp) -> None:
-    await describe(three, "one", title="Mine", pinned=True)
-    await three.ask("ada", "POST", f"{THREADS}/one/reset")
-    await three.say("ada", "again", "one")
-    kept = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
-    await three.ask("ada", "DELETE", f"{THREADS}/one")
-    await three.stored()
-    await three.say("ada", "anew", "one")
-    anew = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
-
-    assert (kept["title"], kept["pinned"]) == ("Mine", True)
-    assert (anew["title"], anew["pinned"]) == ("anew", False)
-
-
 WRONG_DESCRIPTIONS: list[tuple[Any, ...]] = [
     ("ada", "one", {"title": "x" * 81}, (400, "invalid_field")),
     ("ada", "one", {"title": 7}, (400, "invalid_field")),

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
-from azure.durable_functions import DurableOrchestrationClient
 
-from hosting.app import AgentFunctionApp
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
-from hosting.functions.timers import RETENTION_FUNCTION
 from hosting.http.verbs import FeedbackDay
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
-from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import Api
-from tests.support.direct import DirectHost
 from tests.support.owned_app import OwnedApp, owner, with_roles
 from tests.support.process import ADDRESS, AGENT, ListedEngine, Process, call
 from tests.support.threads import accepted, terms
@@ -279,28 +271,3 @@ async def test_an_app_that_knows_its_callers_shows_it_to_administrators_alone() 
     assert [(one.status_code, one.json()["code"]) for one in refused] == [(403, "forbidden")] * 2
     assert unsigned.status_code == 401
     assert told == [None, f"http://app.example{URL}"]
-
-
-@pytest.mark.behaviour("overview.exact")
-async def test_the_timer_of_twice_a_day_asks_what_changed_of_each_agent() -> None:
-    """The first time for all threads: the events of a run go by their age, and are counted before."""
-    asked = list[str]()
-
-    async def listed(request: web.Request) -> web.Response:
-        asked.extend([request.match_info["name"]] if "lastOperationTimeTo" not in request.query else [])
-        return web.json_response([])
-
-    routes = web.Application()
-    routes.router.add_get("/entities/{name}", listed)
-    app = AgentFunctionApp(agents=[scripted_agent("one"), scripted_agent("two")], environ={"AGENT_LOG": "memory"})
-    timer: Any = DirectHost(app).functions[RETENTION_FUNCTION].get_user_function().client_function
-    async with TestServer(routes) as engine:
-        bindings = {
-            "taskHubName": "hub",
-            "creationUrls": {},
-            "managementUrls": {},
-            "rpcBaseUrl": f"{engine.make_url('/')}",
-        }
-        await timer(timer=None, client=DurableOrchestrationClient(json.dumps(bindings)))
-
-    assert sorted(asked) == ["dafx-one", "dafx-two"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -19,9 +18,8 @@ from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
 from hosting.tools import current
 from tests.support.declared_routes import FILE_ROUTES, OWNED_ROUTES, ROUTES, SHARED_ROUTES
-from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
-from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
 
 FIGURES = "/api/agents/Clerk/figures"
 
@@ -68,32 +66,6 @@ async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owne
         else:
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), route
             assert route.method == "HEAD" or answer.json()["code"] == "unauthorized", route
-
-
-@pytest.mark.behaviour("owners.who")
-async def test_the_app_is_asked_with_the_route_the_agent_and_all_headers() -> None:
-    """By name in lower case; one that was sent twice has both values. Over HTTP and over MCP."""
-    seen: list[PrincipalRequest] = []
-
-    async def asked(request: PrincipalRequest) -> Principal:
-        await asyncio.sleep(0)
-        seen.append(request)
-        return Principal(ISSUER, "ada")
-
-    owned = OwnedApp(asked)
-    headers = [("X-Proof", "one"), ("x-proof", "two")]
-    await owned.http.post(RUN, json={"message": "hi", "thread_id": "t"}, headers=headers)
-    await owned.http.get(f"{THREADS}/t")
-    context = {"arguments": {"query": "hi"}, "transport": {"properties": {"headers": {"X-Proof": "a", "x-proof": "b"}}}}
-    tool = owned.host.functions["mcptool-Clerk"].get_user_function().client_function
-    await tool(call=json.dumps(context), client=SignalClient(owned.host.entities), context=None)
-
-    assert [(one.route, one.agent, one.is_mcp) for one in seen] == [
-        ("POST agents/Clerk/run", "Clerk", False),
-        ("GET agents/{name}/threads/{thread_id}", "Clerk", False),
-        ("MCP Clerk", "Clerk", True),
-    ]
-    assert [one.headers.get("x-proof") for one in seen] == ["one,two", None, "a,b"]
 
 
 @pytest.mark.behaviour("owners.who")

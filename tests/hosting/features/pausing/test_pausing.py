@@ -130,27 +130,6 @@ async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_fo
     assert [await stage.there.end_of(each.run_id) is not None for each in (run, behind)] == [True, True]
 
 
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> None:
-    """The time in the queue stands still; once the pause is over it runs on."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    behind = await stage.here.start(call("and then", waits=False))
-    patience, now = stage.here.care.patience(behind.run_id), [0.0]
-    patience.clock, patience.queue_seconds = lambda: now[0], 10.0
-    paused = await stage.here.log.head(ADDRESS)
-    overdue = []
-    for now[0] in (0.0, 9.0, 1000.0, 5000.0):
-        overdue.append(patience.is_overdue(paused))
-    await stage.resume(run)
-    resumed = await stage.here.log.head(ADDRESS)
-    for now[0] in (5000.0, 5009.0, 5011.0):
-        overdue.append(patience.is_overdue(resumed))
-
-    assert overdue == [False] * 6 + [True]
-
-
 @pytest.mark.behaviour("runs.pause-survives-kill")
 async def test_a_sweep_goes_on_with_a_run_whose_process_died_between_its_resume_and_the_signal(stage: Stage) -> None:
     """The pause left a mark before; while it stands, the sweep lets the run be."""

@@ -11,19 +11,14 @@ from msgspec.structs import replace
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.cells import Cells
-from hosting.core.hooks import AgentHooks
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import (
     EngineUnavailableError,
     IdempotencyKeyReusedError,
-    LimitExceededError,
     NewerVersionError,
 )
-from hosting.features.metering.limiter import Limiter
-from hosting.features.metering.limits import Limit
-from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.schedules.http import schedule_fields
 from hosting.features.schedules.requests import NewSchedule
 from hosting.features.schedules.routes import TooManySchedulesError, UnknownScheduleError
@@ -32,9 +27,9 @@ from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
 from hosting.names import new_id
 from hosting.plan import AgentPlan
-from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
+from hosting.ports import Clocks, OrchestrationStatus, Purge
 from hosting.principal import Caller, Principal
-from tests.support.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process
 
 NOW = 1_800_000_000.0
 HOURLY = Times("0 * * * *")
@@ -369,38 +364,6 @@ async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Sched
     assert len(await one.all.of_agent(AGENT)) == 1
 
 
-def limit(one: Scheduling, requests_per_minute: int) -> None:
-    """Let a caller send so many requests in a minute, by the clock of the schedules."""
-    process = one.process
-    log = process.log_at(lambda: one.time.now)
-    minutes = OwnerMinutes(AGENT, log, process.store, Limit(requests_per_minute=requests_per_minute))
-    limiter = Limiter(Limit(requests_per_minute=requests_per_minute), minutes, process.holders.held)
-    process.hooks[AGENT.lower()] = AgentHooks(gate=limiter)
-
-
-@pytest.mark.behaviour("http.request-limit")
-async def test_a_tick_waits_where_its_makers_requests_are_used_up(one: Scheduling) -> None:
-    """It counts as a request does, and is not lost: it has its run as soon as there is room."""
-    limit(one, 1)
-    name = await one.made()
-    one.time.now = NEXT
-    await one.process.start(call("hi", "t2"))
-
-    wakes_at = await one.wake(name)
-    waiting = await one.stored(name)
-    assert wakes_at is not None
-    one.time.now = wakes_at
-    await one.wake(name)
-
-    assert (waiting.begun, waiting.last) == (NEXT, None)
-    assert NEXT < wakes_at <= NEXT + 62
-    last = (await one.stored(name)).last
-    assert last is not None
-    assert (last.tick, await one.runs()) == (NEXT, [last.run_id])
-    with pytest.raises(LimitExceededError):
-        await one.process.start(call("hi", "t3"))
-
-
 @pytest.mark.behaviour("schedules.owners")
 async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[Scheduling, Scheduling]) -> None:
     """Of two processes at the same moment; a place that was given back is free at once, and that of a maker who died
@@ -501,26 +464,6 @@ async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) 
     name = await one.made()
 
     assert (refused, list(one.engine.clocks)) == ([], [name.clock((await one.stored(name)).generation, NOW).instance])
-
-
-@pytest.mark.behaviour("schedules.lost-tick")
-@pytest.mark.parametrize("times", [HOURLY, ONE_TIME])
-async def test_a_tick_that_is_begun_is_shown_as_the_next_run_until_it_has_one(one: Scheduling, times: Times) -> None:
-    name = await one.made(times)
-    tick = (await one.stored(name)).next_tick
-    assert tick is not None
-    one.time.now = tick
-    one.engine.is_away = True
-    await one.wake(name)
-    one.engine.is_away = False
-
-    shown = schedule_fields(name, await one.stored(name))
-    await one.wake(name)
-    after = schedule_fields(name, await one.stored(name))
-
-    assert (shown["status"], shown["next_run_at"], shown["last_run"]) == ("active", iso(tick), None)
-    assert after["next_run_at"] == (None if times is ONE_TIME else iso(tick + 3600))
-    assert after["last_run"] is not None
 
 
 @pytest.mark.behaviour("schedules.clock-lost")

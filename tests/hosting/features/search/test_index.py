@@ -392,3 +392,18 @@ async def test_nothing_older_comes_to_the_engine_behind_what_another_process_sen
         assert other.has("newer\norigin") == reached, calls
 
     assert calls > 8
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None:
+    """After a pause, until the engine is back."""
+    await scene.process().update()
+    scene.engine.is_away = True
+    process = scene.process()
+    process.handed._pauses = (0.0,)
+    await process.process.delete(ORIGIN)
+    scene.engine.is_away = False
+    assert process.handed._payer is not None
+    await process.handed._payer
+
+    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))

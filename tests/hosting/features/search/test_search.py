@@ -142,16 +142,6 @@ async def heads(owned: OwnedApp) -> list[Any]:
     return list(await owned.app._services.stores.threads.heads("clerk.search", owner("ada"), "", 99))
 
 
-@pytest.mark.behaviour("search.free")
-async def test_nothing_is_kept_for_who_does_not_search(owned: OwnedApp) -> None:
-    await owned.ask("ada", "GET", f"{THREADS}?sort=changed")
-    await owned.stored()
-    before = await cells(owned, "ada")
-    await found(owned, "hello")
-
-    assert (before, await cells(owned, "ada")) == ([], ["one", "three", "two"])
-
-
 @pytest.fixture
 async def empty() -> AsyncIterator[OwnedApp]:
     app = OwnedApp()
@@ -321,3 +311,13 @@ async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world:
     assert calls[0] == 0
     assert 0 < calls[1] <= 6
     assert 0 < calls[2] <= 8
+
+
+@pytest.mark.behaviour("search.free")
+async def test_nothing_is_kept_for_who_does_not_search(owned: OwnedApp) -> None:
+    await owned.ask("ada", "GET", f"{THREADS}?sort=changed")
+    await owned.stored()
+    before = await cells(owned, "ada")
+    await found(owned, "hello")
+
+    assert (before, await cells(owned, "ada")) == ([], ["one", "three", "two"])

@@ -13,15 +13,11 @@ import httpx
 import pytest
 
 import hosting.app
-from hosting.functions.durable_1.client import DurableClient
-from hosting.http.rewinding import Rewinding
 from hosting.names import Address
 from hosting.ports import SYSTEM_CLOCKS, Clocks
-from state.conversation import session_state
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clock import Clock
 from tests.support.desk import Desk
-from tests.support.direct import SignalClient
 from tests.support.notetaker import notetaker
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 
@@ -339,7 +335,7 @@ async def test_if_match_is_any_state_or_one_of_those_that_it_names(noting: Owned
         assert answer.status_code == status
 
 
-@pytest.mark.behaviour("thread.state-noting")
+@pytest.mark.behaviour("thread.state-owned")
 async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes_it(noting: OwnedApp) -> None:
     given = {"issuer": ISSUER, "id": "bob", "access": "run"}
     grant = (await noting.ask("ada", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
@@ -352,21 +348,3 @@ async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes
     assert (by_bob.status_code, by_bob.json()["code"]) == (403, "forbidden")
     assert [answer.status_code for answer in strangers] == [404, 404]
     assert (await state(noting))["state"] == {"notes": {"runs": 1}}
-
-
-@pytest.mark.behaviour("thread.state")
-@pytest.mark.behaviour("thread.rewound")
-async def test_a_run_that_is_replaced_leaves_the_state_that_was_written_before_it(noting: OwnedApp) -> None:
-    await patch(noting, {"notes": {"text": "before"}})
-    second = (await noting.say("ada", "two"))["run_id"]
-    await patch(noting, {"notes": {"text": "after"}})
-    services = noting.app._services
-    address = Address.of("Clerk", "t", owner("ada"))
-    client: Any = DurableClient(SignalClient(noting.host.entities))
-    view = await services.threads.view(address, client)
-
-    rewound = Rewinding(services.archiver).before(view, second, [second], 1.0)
-
-    assert session_state(view.conversation) != rewound.session
-    assert rewound.session is not None
-    assert rewound.session["state"] == {"notes": {"runs": 1, "text": "before"}}

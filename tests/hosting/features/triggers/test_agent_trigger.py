@@ -228,19 +228,6 @@ async def test_the_function_makes_the_message(makes: Callable[[Any], Any], said:
 
 
 @pytest.mark.behaviour("triggers.message")
-async def test_an_asynchronous_function_makes_the_message() -> None:
-    async def makes(message: func.QueueMessage) -> str:
-        run = await functions[0].app.client.run("Joker", "hello", wait=True)
-        return f"say {run.response}"
-
-    functions = list[Function]()
-    function = Function(makes=makes, outputs=["answers"], on_end=lambda run: run.response)
-    functions.append(function)
-
-    assert await function.get(queued("body")) == "echo: hello"
-
-
-@pytest.mark.behaviour("triggers.message")
 async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
     function = Function(makes=lambda message: SKIP, outputs=["answers"], on_end=ids)
 
@@ -449,19 +436,6 @@ async def test_a_message_of_a_batch_has_one_run_though_the_next_batch_has_others
 
 
 @pytest.mark.behaviour("triggers.batches")
-async def test_a_message_of_a_batch_gets_no_other_messages_session() -> None:
-    """Where some have none; the session of all is their thread."""
-    function = Function(buses)
-
-    await function.get(bus_batch(("stranger", "m1", 1, None), ("order", "m2", 2, "order-7")))
-    await function.get(bus_batch(("paid", "m3", 3, "order-8"), ("sent", "m4", 4, "order-8")))
-
-    threads = await function.threads()
-    assert threads.get("order-8") == ["paid", "sent"]
-    assert "order-7" not in threads
-
-
-@pytest.mark.behaviour("triggers.batches")
 async def test_each_document_of_a_change_feed_has_its_run() -> None:
     seen = list[str]()
     function = Function(feed, lambda document: seen.append(document["id"]), thread_by="customer")
@@ -540,3 +514,16 @@ async def test_the_decorator_stands_anywhere(is_outermost: bool) -> None:
     assert out.values == ["seen"]
     assert set(inspect.signature(handler).parameters) == {"message", "log", "context", "agentsClient"}
     assert "message" not in handler.__annotations__
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_function_that_says_something_else_again_begins_no_second_run() -> None:
+    """The first message that was accepted stands."""
+    said = iter(["one", "two"])
+    function = Function(makes=lambda message: next(said), outputs=["answers"], on_end=ids)
+
+    first = await function.get(queued("hello", tries=1))
+    second = await function.get(queued("hello", tries=2))
+
+    assert first == second
+    assert await function.messages() == ["one"]

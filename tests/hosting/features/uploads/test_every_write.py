@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from hosting.core.cells import Cells
-from hosting.core.thread.commands import ForkThread
+from hosting.core.thread.commands import DeleteThread, ForkThread
 from hosting.core.thread.sources import ForkSource
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
@@ -267,3 +267,18 @@ async def test_an_assigned_thread_takes_its_files_to_the_new_owner(owned: OwnedA
     assert [file["name"] for file in export["uploads"]["clerk"]] == ["first", "second"]
     assert await uploads.of_owner("clerk", "app") == []
     assert (await uploads.ledgers.read(ORIGIN.account)).files == 0
+
+
+@pytest.mark.behaviour("uploads.carried")
+async def test_a_fork_whose_thread_is_deleted_meanwhile_gets_no_file() -> None:
+    """What was on its way goes too."""
+    disk = await disk_of_origin()
+    uploads = disk.process()
+    await uploads.carrying.begin(ORIGIN, FORK, SOURCE.text, None)
+    await uploads._log.execute(FORK.address, ForkThread(0.0, "{}", SOURCE, "", 0))
+    await uploads._log.execute(FORK.address, DeleteThread(0.0, "asked"))
+    await uploads.carrying.finish(FORK, SOURCE.text, NO_CLIENT)
+    await uploads.erase(FORK)
+    await disk.kept_up()
+
+    assert await disk.faults(ORIGIN, FORK) == []

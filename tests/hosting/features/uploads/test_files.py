@@ -263,24 +263,6 @@ async def test_a_list_comes_in_pages_the_oldest_first(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("uploads.scopes")
-async def test_the_files_of_a_thread_go_with_it(owned: OwnedApp) -> None:
-    await owned.say("ada", "hello")
-    await upload(owned, "ada", b"of the thread", "t.txt", THREAD_FILES)
-    await upload(owned, "ada", b"of the owner", "o.txt")
-    exported = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
-    deleted = await owned.ask("ada", "DELETE", f"{THREADS}/t")
-    await owned.stored()
-    receipt = (await owned.ask("ada", "GET", f"{THREADS}/t/erasure")).json()
-    await owned.say("ada", "hello again")
-
-    assert [file["name"] for file in exported["uploads"]] == ["t.txt"]
-    assert deleted.status_code in (200, 202, 204), deleted.text
-    assert receipt["uploads"] == 1
-    assert (await listed(owned, "ada"), await listed(owned, "ada", THREAD_FILES)) == (["o.txt"], [])
-    assert len((await stored_names(owned.app))["uploads"]) == 1
-
-
-@pytest.mark.behaviour("uploads.scopes")
 async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
     await owned.say("ada", "hello")
     file = (await upload(owned, "ada", b"shared", "s.txt", THREAD_FILES)).json()

@@ -121,3 +121,13 @@ async def test_a_message_that_names_a_file_many_times_is_refused_before_all_is_r
     assert (answers[1].status_code, answers[1].json()["error"]["code"]) == (413, "body_too_large")
     assert answers[1].json()["error"]["message"].startswith("The files that the request names have more than")
     assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
+
+
+async def test_a_purpose_that_is_none_stores_nothing(wires: Wires) -> None:
+    """Before the file or, as some clients send it, behind it."""
+    form = [("file", ("a.txt", b"x", "text/plain")), ("purpose", (None, "conquest"))]
+    for fields in (form, form[::-1]):
+        refused = await wires.http.post("openai/v1/files", files=fields)  # type: ignore[arg-type]
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "purpose")
+
+    assert [file async for file in wires.openai.files.list()] == []

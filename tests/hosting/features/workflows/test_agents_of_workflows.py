@@ -179,25 +179,6 @@ async def test_its_state_is_the_threads_and_found_by_another_process(tmp_path: P
 
 
 @pytest.mark.behaviour("workflows.as-agent")
-async def test_its_question_waits_as_an_approval(http: httpx.AsyncClient) -> None:
-    """It is answered once, by an agent's routes; the turn after it has the state of both."""
-    await run(http, "a")
-    asked = await run(http, "ask")
-    (waiting,) = asked["pending_approvals"]
-    url = f"/api/agents/Counter/threads/t/approvals/{waiting['id']}"
-    wrong = (await http.post(url, json={"value": "perhaps"})).json()
-    answered = (await http.post(url, json={"value": True})).json()
-    again = (await http.post(url, json={"value": True})).json()
-    after = await run(http, "b")
-
-    assert (waiting["tool"], waiting["arguments"]) == ("counting", "really?")
-    assert wrong["code"] == "invalid_input"
-    assert answered["response"] == "really? True"
-    assert again == answered
-    assert after["response"].startswith("3 3{")
-
-
-@pytest.mark.behaviour("workflows.as-agent")
 async def test_a_changed_graph_begins_anew_with_the_conversation(tmp_path: Path) -> None:
     """As after a deployment: no thread is lost by it."""
     environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}

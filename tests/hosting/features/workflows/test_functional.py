@@ -13,7 +13,7 @@ from agent_framework import Agent, RunContext, step, workflow
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.answer import plain_value
-from hosting.tools import StepCutOffError, current, idempotent
+from hosting.tools import StepCutOffError, idempotent
 from tests.support.flows import Order, Plan, Verdict
 from tests.support.functional import DONE, FUNCTIONS, TillError, echo, shop, side, upper, within, write
 from tests.support.made_app import app_of, served
@@ -273,38 +273,6 @@ async def test_a_result_that_cannot_be_stored_ends_the_run() -> None:
 
     assert (body["code"], "The result of a step of workflow 'Odd'" in body["detail"]) == ("checkpoint_not_kept", True)
     assert DONE == []
-
-
-@pytest.mark.behaviour("workflows.steps")
-async def test_a_step_knows_the_key_of_its_call() -> None:
-    keys: list[str] = []
-
-    @idempotent
-    @step(replay_key=str)
-    async def charge(amount: int) -> str:
-        keys.append(current().call_key)
-        return current().call_key
-
-    async def body() -> str:
-        async def outside() -> bool:
-            try:
-                return not current().call_key
-            except LookupError:
-                return True
-            return False
-
-        first, second = await charge(1), await charge(2)
-        return f"{first == second} {await outside()}"
-
-    @workflow(name="Keys")
-    async def keyed(text: str) -> str:
-        return await body()
-
-    async with served(app_of(workflow=keyed)) as (_, http):
-        end = await run(http, "Keys", message="x")
-
-    assert end.json()["response"] == "False True"
-    assert len(set(keys)) == 2
 
 
 @pytest.mark.behaviour("workflows.steps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Never
@@ -50,22 +51,6 @@ async def asked(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
 
 async def answered(http: httpx.AsyncClient, approval: dict[str, Any], body: Any) -> httpx.Response:
     return await http.post(f"{THREAD}/approvals/{approval['id']}", json=body)
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_what_an_executor_asks_is_listed_with_the_schema_of_its_answer(http: httpx.AsyncClient) -> None:
-    """With the run, and of the thread; what was yielded before is the run's answer."""
-    body = await asked(http, "tea")
-
-    (waiting,) = body["pending_approvals"]
-    assert (waiting["tool"], waiting["arguments"]) == ("reviewer", {"text": "tea", "steps": ["one", "two"]})
-    assert waiting["answer_schema"]["properties"]["note"]["type"] == "string"
-    assert body["response"] == "asked\n\nWaits for a person's answer to: reviewer."
-    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-    busy = await http.post("/api/workflows/Asking/run", json={"message": "x", "thread_id": "t"})
-    assert busy.json()["code"] == "approvals_pending"
-    timeline = (await http.get(f"{THREAD}/runs/{body['run_id']}/timeline")).json()
-    assert [(step["yielded"], step["asked"]) for step in timeline["steps"] if step["kind"] == "executor"] == [(1, 1)]
 
 
 @pytest.mark.behaviour("workflows.asks")
@@ -315,3 +300,33 @@ async def test_the_plan_of_a_magentic_workflow_is_reviewed() -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_input")
     assert second["arguments"]["plan"] == "Plan of ['tea', 'shorter']"
     assert (end["status"], "written" in end["response"]) == ("success", True), end
+
+
+@dataclass
+class Odd:
+    """What no request can bring."""
+
+    event: asyncio.Event
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_an_answer_that_no_request_can_bring_fails_the_run() -> None:
+    """With what to do instead."""
+
+    class Asker(Executor):
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext) -> None:
+            await ctx.request_info(text, Odd)
+
+        @response_handler
+        async def judge(self, text: str, odd: Odd, ctx: WorkflowContext) -> None:
+            pass
+
+    def flow() -> Workflow:
+        return WorkflowBuilder(name="Asking", start_executor=Asker("asker")).build()
+
+    async with served(app_of(workflow=flow)) as (_, http):
+        answer = await http.post("/api/workflows/Asking/run", json={"message": "tea"})
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
+    assert "Executor 'asker' asks for a Odd, which a request cannot carry." in answer.json()["detail"]

@@ -20,7 +20,6 @@ from agent_framework import (
 
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.event_stream import parse, words
 from tests.support.flows import FLOWS, Reversed, Upper, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
@@ -54,23 +53,6 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
         "There is no thread 'nope' of 'text'",
         "There is no deletion receipt of thread 'nope' of 'text'",
     ]
-
-
-@pytest.mark.behaviour("workflows.run")
-async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient) -> None:
-    listed = {one["name"]: one for one in (await http.get("/api/workflows")).json()["workflows"]}
-    agents = (await http.get("/api/agents")).json()
-    async with served(app_of(scripted_agent("Joker"))) as (_, other):
-        without = (await other.get("/api/agents")).json()
-
-    assert list(listed) == ["Text", "Orders", "Chat", "Fan"]
-    assert listed["Orders"]["description"] == "Sells things."
-    assert listed["Orders"]["run_url"] == "http://app.example/api/workflows/Orders/run"
-    assert listed["Orders"]["input_schema"]["required"] == ["item"]
-    assert listed["Text"]["input_schema"] == {"type": "string"}
-    assert [one["name"] for one in agents["agents"]] == ["Joker"]
-    assert (agents["workflows_url"], without["workflows_url"]) == ("http://app.example/api/workflows", None)
-    assert without["operations_url"] == "http://app.example/api/operations"
 
 
 def branching() -> Workflow:
@@ -182,19 +164,6 @@ async def test_an_executor_that_raises_fails_the_run(http: httpx.AsyncClient) ->
     assert (answer.status_code, body["code"]) == (500, "run_failed")
     assert "Workflow 'Text' failed" in body["detail"]
     assert "secret" not in answer.text
-
-
-@pytest.mark.behaviour("workflows.verbs")
-async def test_a_workflow_is_cancelled(http: httpx.AsyncClient) -> None:
-    begun = await run(http, "Text", message="wait", thread_id="w", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-    assert (begun.status_code, "/workflows/Text/threads/w/runs/" in url) == (202, True)
-
-    await http.post(f"{url}/cancel")
-    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
-
-    assert "run_cancelled" in stream.text
-    assert (await http.get(url)).json()["status"] == "cancelled"
 
 
 @pytest.mark.behaviour("workflows.verbs")
