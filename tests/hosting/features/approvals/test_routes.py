@@ -28,14 +28,17 @@ async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: D
     assert approval["requested_at"] < approval["expires_at"]
 
 
+@pytest.mark.behaviour("approvals.said")
 @pytest.mark.behaviour("approvals.listed")
-async def test_the_thread_lists_what_it_waits_for(desk: Desk) -> None:
-    """As the run's response lists them; none on a thread that waits for no approval."""
-    pending = (await desk.say("call refund 5, refund 7")).json()["pending_approvals"]
+async def test_a_run_says_and_its_thread_lists_what_they_wait_for(desk: Desk) -> None:
+    """Behind what the agent said, each tool once; a model that calls a tool mostly says nothing."""
+    answer = (await desk.say("call refund 5, refund 7")).json()
+    pending = answer["pending_approvals"]
     await desk.say("hello", "other")
 
     listed = (await desk.http.get("/api/agents/Clerk/threads/t/approvals")).json()
 
+    assert answer["response"] == "One moment.\n\nWaits for a person's approval of: refund."
     assert listed == {"thread_id": "t", "session_id": "t", "approvals": pending}
     assert await desk.waiting("other") == []
 

@@ -19,7 +19,7 @@ from hosting.features.progress import writer
 from hosting.progress import LONGEST_TEXT
 from hosting.tools import ToolCall, current
 from tests.support.a2a import HEADERS, message, payloads
-from tests.support.ag_ui import events_of, wanted
+from tests.support.ag_ui import wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.live_asgi import LiveTransport
@@ -276,26 +276,39 @@ async def test_a_run_has_its_progress_while_it_is_open(reported: Reported) -> No
     assert [{name: frame[name] for name in PROGRESS} for frame in frames] == [PROGRESS]
 
 
-@pytest.mark.behaviour("runs.progress")
-async def test_ag_ui_has_a_custom_event(reported: Reported) -> None:
-    reported.reporting.gate.set()
-    answer = await reported.http.post("ag-ui/Joker", json=wanted("hi"))
-    events = events_of(answer.text)
-
-    assert [event for event in events if event["type"] == "CUSTOM"] == [
-        {"type": "CUSTOM", "name": "progress", "value": PROGRESS}
-    ]
-    assert events[-1]["type"] == "RUN_FINISHED"
+SAID = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
 
 
 @pytest.mark.behaviour("runs.progress")
-async def test_the_ai_sdk_has_a_part_that_no_message_keeps(reported: Reported) -> None:
+@pytest.mark.parametrize(
+    ("path", "body", "sent"),
+    [
+        ("ag-ui/Joker", wanted("hi"), [{"type": "CUSTOM", "name": "progress", "value": PROGRESS}]),
+        (
+            "ai-sdk/Joker",
+            {"id": "c", "messages": [SAID], "trigger": "submit-message"},
+            [{"type": "data-progress", "data": PROGRESS, "transient": True}],
+        ),
+        ("openai/v1/responses", {"model": "Joker", "input": "hi", "stream": True}, []),
+        (
+            "chat/v1/chat/completions",
+            {"model": "Joker", "messages": [{"role": "user", "content": "hi"}], "stream": True},
+            [],
+        ),
+    ],
+)
+async def test_each_stream_has_its_own_form_of_it_or_none(
+    reported: Reported, path: str, body: dict[str, Any], sent: list[Any]
+) -> None:
+    """No client keeps it as a message."""
     reported.reporting.gate.set()
-    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
-    answer = await reported.http.post("ai-sdk/Joker", json={"id": "c", "messages": [said], "trigger": "submit-message"})
+
+    answer = await reported.http.post(path, json=body)
+
     chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
-
-    assert {"type": "data-progress", "data": PROGRESS, "transient": True} in chunks
+    assert answer.status_code == 200, answer.text
+    assert [chunk for chunk in chunks if "reading" in json.dumps(chunk)] == sent
+    assert len(chunks) > 2
 
 
 @pytest.mark.behaviour("runs.progress")
@@ -331,24 +344,3 @@ async def test_mcp_has_it_where_the_caller_gave_a_token(reported: Reported) -> N
     assert "reading (40%)" in [each["message"] for each in told]
     assert numbers == sorted(set(numbers))
     assert "reading" not in texts[1]
-
-
-@pytest.mark.behaviour("runs.progress")
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("openai/v1/responses", {"model": "Joker", "input": "hi", "stream": True}),
-        (
-            "chat/v1/chat/completions",
-            {"model": "Joker", "messages": [{"role": "user", "content": "hi"}], "stream": True},
-        ),
-    ],
-)
-async def test_protocols_without_a_place_for_it_have_nothing_of_it(
-    reported: Reported, path: str, body: dict[str, Any]
-) -> None:
-    reported.reporting.gate.set()
-    answer = await reported.http.post(path, json=body)
-
-    assert answer.status_code == 200, answer.text
-    assert "reading" not in answer.text

@@ -142,7 +142,7 @@ GRADING = "/api/workflows/Grading/threads/t"
 
 
 class Grade(BaseModel):
-    """What is asked_by for; its schema takes any number, and its own code does not."""
+    """What is asked for; its schema takes any number, and its own code does not."""
 
     points: int
 
@@ -202,7 +202,7 @@ async def test_an_answer_that_its_type_refuses_is_refused_before_it_is_taken(
     taken = await grading.post(f"{GRADING}/approvals/{waiting['id']}", json={"value": {"points": 2}})
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_input")
-    assert refused.json()["detail"] == f"The value is not what executor 'teacher' asked_by for: {why}"
+    assert refused.json()["detail"] == f"The value is not what executor 'teacher' asked for: {why}"
     assert still == [waiting]
     assert (taken.json()["status"], taken.json()["response"]) == ("success", "tea has 2")
     assert len((await grading.get(f"{GRADING}/runs")).json()["runs"]) == 2
@@ -286,7 +286,7 @@ def reviewed_flow() -> Workflow:
 @pytest.mark.behaviour("workflows.asks")
 @pytest.mark.behaviour("workflows.builders")
 async def test_the_plan_of_a_magentic_workflow_is_reviewed() -> None:
-    """A review with words makes another plan, which is asked_by about; one without any begins the work."""
+    """A review with words makes another plan, which is asked about; one without any begins the work."""
     async with served(app_of(workflow=reviewed_flow)) as (_, grading):
         plan = await asked_by(grading, "Reviewed")
         place = "/api/workflows/Reviewed/threads/t/approvals"

@@ -103,6 +103,7 @@ async def test_the_graph_of_a_workflow_is_listed() -> None:
 INPUTS = [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}]
 
 
+@pytest.mark.behaviour("workflows.values")
 @pytest.mark.behaviour("workflows.input")
 async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient) -> None:
     for fields in INPUTS:
