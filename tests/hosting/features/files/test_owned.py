@@ -219,22 +219,6 @@ async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do() -> None
 
 
 @pytest.mark.behaviour("files.with-the-thread")
-async def test_parallel_calls_lose_nothing_of_each_other() -> None:
-    """Each writes a file of its own; of two that create one file, one does."""
-    files = files_in({}, Contents())
-    names = [f"{number}.md" for number in range(9)]
-
-    await asyncio.gather(*(files.write(name, f"{name} {LONG}") for name in names))
-    created = await asyncio.gather(
-        *(files.write("one.md", f"{number} {LONG}", overwrite=False) for number in range(3)), return_exceptions=True
-    )
-
-    assert [await files.read(name) for name in names] == [f"{name} {LONG}" for name in names]
-    assert [type(outcome) for outcome in created] == [type(None), FileExistsError, FileExistsError]
-    assert await files.read("one.md") == f"0 {LONG}"
-
-
-@pytest.mark.behaviour("files.with-the-thread")
 async def test_a_store_that_is_away_is_a_sentence_for_the_model_and_changes_no_file() -> None:
     contents, state = Contents(), dict[str, Any]()
     await files_in(state, contents).write("long.md", LONG)

@@ -52,27 +52,8 @@ async def spoken(world: World) -> tuple[MortalProcess, list[str]]:
     return process, runs
 
 
-@pytest.mark.behaviour("fork.whole")
-async def test_a_fork_has_what_its_origin_says_and_goes_on_by_itself(world: World) -> None:
-    """The archive and a picture too; the next message sees the same, and the origin nothing of it."""
-    process, _ = await spoken(world)
-    before = await process.entries(ORIGIN)
-
-    forked = await process.fork("fork")
-    await process.deliver_all()
-    await process.say("and on", FORK)
-    await process.say("and on")
-
-    assert forked == Forked("fork", "origin", 2 * TURNS)
-    assert (await process.entries(FORK))[: 2 * TURNS] == before
-    assert process.agent.seen[-2] == process.agent.seen[-1]
-    assert len(await process.entries(ORIGIN)) == len(await process.entries(FORK)) == 2 * TURNS + 2
-    view = await process.services.threads.view(FORK, process.engine)
-    assert (view.head.title, view.head.usage.all_tokens, view.head.grants) == ("see", 0, ())
-
-
 @pytest.mark.behaviour("fork.at")
-@pytest.mark.parametrize("turn", range(TURNS))
+@pytest.mark.parametrize("turn", [0, 5, TURNS - 1])
 async def test_a_fork_ends_where_it_is_wanted(world: World, turn: int) -> None:
     """With a run or an entry, or before it: in the archive too, whose sums are then those of the fork."""
     process, runs = await spoken(world)
@@ -287,23 +268,6 @@ async def swept(world: World) -> None:
         await world.process().sweep()
 
 
-@pytest.mark.behaviour("fork.alone")
-@pytest.mark.parametrize("act", [delete_origin, reset_origin])
-async def test_a_fork_keeps_what_its_origin_loses(world: World, act: Act) -> None:
-    """Entries and their picture: it has its own copies from then on, and goes on."""
-    process, before = await forked(world)
-
-    await act(process)
-
-    assert (await world.kept(ORIGIN))[:2] == NOTHING
-    await assert_whole(process, FORK, before)
-    assert (await world.kept(FORK))[1] == 1
-    await speak(process, FORK, 8)
-    assert (await process.entries(FORK))[: len(before)] == before
-    await process.delete(FORK)
-    assert (await world.kept(FORK))[:2] == NOTHING
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
@@ -374,9 +338,8 @@ async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or
 
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
-@pytest.mark.parametrize("ended", ["deleted", "reset"])
 async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
-    world: World, order: tuple[Address, ...], ended: str
+    world: World, order: tuple[Address, ...]
 ) -> None:
     process, _ = await forked(world)
     await speak(process, FORK, 8)
@@ -387,7 +350,7 @@ async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
     assert len(host_of(read(world.engine.documents["again"])).lenders) == 2
 
     for address in order:
-        await (process.delete(address) if ended == "deleted" else process.reset(address))
+        await process.delete(address)
         assert (await world.kept(address))[:2] == NOTHING
         del has[address]
         for other, before in has.items():

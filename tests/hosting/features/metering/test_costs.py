@@ -297,22 +297,3 @@ async def test_the_parts_of_a_runs_usage_are_on_every_wire() -> None:
     }
     parts = {"cachedInputTokens": 8, "reasoningTokens": 10}
     assert events[-1]["usage"] == [{"inputTokens": 20, "outputTokens": 16, "totalTokens": 36, **parts}]
-
-
-@pytest.mark.behaviour("http.parts-of-usage")
-@pytest.mark.parametrize(
-    ("budget", "used"),
-    [
-        ({"tokens": 1000}, {"used_tokens": 36}),
-        ({"cost": 1, "prices": {"m": Price(input=1, output=10, cached="0.1")}}, {"used_cost": "0.0001728"}),
-    ],
-    ids=["tokens", "cost"],
-)
-async def test_reasoning_counts_once_in_a_budget_and_the_cache_has_its_price(budget: Any, used: Any) -> None:
-    """12 tokens were read at 1, 8 from the cache at 0.1, and 16 written at 10: for a million."""
-    agent = thinker(default_options={"model": "m"})
-    async with served(app_of(agent, budget=Budget(**budget))) as (_, http):
-        answer = (await ask(http, "look")).json()
-
-    assert used.items() <= answer["budget"].items()
-    assert answer["usage"] == {**TOTALS, **PARTS}

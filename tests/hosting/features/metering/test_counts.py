@@ -143,28 +143,6 @@ async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
 
 
 @pytest.mark.behaviour("log.owner-minutes")
-async def test_requests_to_all_processes_are_counted_together_and_each_caller_apart() -> None:
-    """Also where they come at once: no more are taken than the limit says."""
-    desk = MinuteDesk(25)
-    answers = await asyncio.gather(*(taken(minutes) for _ in range(20) for minutes in (desk.minutes, desk.others)))
-
-    assert sum(answers) == 25
-    assert await taken(desk.others, "bob")
-
-
-@pytest.mark.behaviour("log.owner-minutes")
-async def test_no_minute_has_more_whenever_it_begins() -> None:
-    desk, times = MinuteDesk(7), list[float]()
-    for step in range(2000):
-        desk.now = NOON + step * 0.37
-        if await taken((desk.minutes, desk.others)[step % 2]):
-            times.append(desk.now)
-
-    busiest = max(sum(begin <= at < begin + 60 for at in times) for begin in times)
-    assert (busiest, len(times) >= 7 * 12) == (7, True)
-
-
-@pytest.mark.behaviour("log.owner-minutes")
 async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None:
     desk = MinuteDesk(2)
     desk.now = NOON + 0.9
@@ -249,26 +227,3 @@ async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apar
         False,
         True,
     ]
-
-
-@pytest.mark.behaviour("log.owner-tokens")
-async def test_a_refusal_for_tokens_says_when_some_are_left_and_asks_no_store_again() -> None:
-    """Enough of them have left the minute then; what a call used beyond the limit counts with it."""
-    desk = MinuteDesk(tokens=100)
-    await desk.others.add("ada", 30)
-    desk.now += 20
-    await desk.others.add("ada", 90)
-    with pytest.raises(LimitExceededError) as refused:
-        await desk.minutes.count("ada")
-    desk.store.calls.clear()
-    assert not await taken(desk.minutes)
-
-    assert (refused.value.retry_after_seconds, dict(desk.store.calls)) == (41, {})
-    assert refused.value.limit == {"of": "tokens", "per": "owner/minute", "most": 100, "left": 0}
-    assert refused.value.detail == (
-        "You may use 100 tokens of the model in a minute, and have used 120. Try again in 41 s."
-    )
-    desk.now += 40
-    before = await taken(desk.minutes)
-    desk.now += 1
-    assert (before, await taken(desk.minutes)) == (False, True)

@@ -178,22 +178,6 @@ async def test_processes_that_look_at_once_count_each_run_once(app: App) -> None
     assert await runs_of(app.overview(), app) == 12
 
 
-@pytest.mark.behaviour("overview.exact")
-async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -> None:
-    """Its events are gone, and its head is there: of the process that died between the two."""
-    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
-    for n in range(3):
-        await app.turn(f"t{n}")
-        await runs_of(app.overviews[0], app)
-    head = await store.head(address)
-    assert head is not None
-    await store.erase(address, head.position)
-
-    counts = [await runs_of(overview, app) for overview in (app.overview(), *app.overviews, app.overview())]
-
-    assert counts == [3, 3, 3, 3]
-
-
 @pytest.mark.behaviour("erasure.stored")
 async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
     await app.turn("gone")

@@ -371,29 +371,6 @@ async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
     assert "secret text" not in caplog.text
 
 
-@pytest.mark.behaviour("search.engine-exact")
-async def test_nothing_older_comes_to_the_engine_behind_what_another_process_sent(scene: Scene) -> None:
-    """A process that is about to send a title has its time: another one that knows a newer title waits."""
-    calls, reached = 0, True
-    while reached:
-        calls += 1
-        other, done = scene.again(), list[bool]()
-
-        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
-            process = other.process()
-            await process.process.services.threads.describe(ORIGIN, {"title": "newer"}, process.process.engine)
-            await process.update("2")
-            done.append(True)
-
-        await other.process(Interrupted(calls, meanwhile)).update("1")
-        reached = bool(done)
-        other.world.clock.now += LATER_SECONDS
-        await other.process().update("2")
-        assert other.has("newer\norigin") == reached, calls
-
-    assert calls > 8
-
-
 @pytest.mark.behaviour("search.engine-forgotten")
 async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None:
     """After a pause, until the engine is back."""

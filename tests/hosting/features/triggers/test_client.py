@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Never
@@ -26,7 +25,6 @@ from hosting.errors import (
     UnknownAgentError,
     UnknownRunError,
 )
-from hosting.functions.lent_client import CLIENT
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.deliveries import queued
 from tests.support.direct import DirectHost
@@ -191,32 +189,6 @@ async def test_a_tool_of_an_agent_starts_a_run_of_another() -> None:
         answer = await http.post("/api/agents/Asker/run", json={"message": "tool ask"})
 
     assert answer.json()["response"] == "tool said echo: hello, completed"
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_a_function_declares_nothing_for_it() -> None:
-    app = app_of(scripted_agent("Joker"))
-
-    @app.function_name("ticks")
-    @app.timer_trigger(arg_name="timer", schedule="0 0 * * * *")
-    async def ticks(timer: func.TimerRequest, context: func.Context) -> None: ...
-
-    @app.function_name("plain")
-    @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
-    def plain(message: func.QueueMessage) -> None: ...
-
-    @app.function_name("orchestrator")
-    @app.orchestration_trigger(context_name="context")
-    def orchestrator(context: Any) -> Any:
-        yield
-
-    host = DirectHost(app)
-    lent = [name for name, bindings in host.bindings.items() if any(each["name"] == CLIENT for each in bindings)]
-
-    assert lent == ["ticks"]
-    assert list(inspect.signature(host.functions["ticks"].get_user_function()).parameters) == [
-        *("timer", "context", CLIENT)
-    ]
 
 
 def app_with(ends: list[AgentRun], options: Any) -> AgentFunctionApp:

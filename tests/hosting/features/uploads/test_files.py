@@ -263,27 +263,6 @@ async def test_a_list_comes_in_pages_the_oldest_first(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("uploads.scopes")
-async def test_a_shared_thread_shows_its_files_and_takes_none(owned: OwnedApp) -> None:
-    await owned.say("ada", "hello")
-    file = (await upload(owned, "ada", b"shared", "s.txt", THREAD_FILES)).json()
-    grant: Any = {"issuer": "https://login.example", "id": "bob", "access": "run"}
-    given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
-    shared = f"/api/shared/{given}/files"
-    shown = (await owned.ask("bob", "GET", shared)).json()
-    listed_files = shown["files"]
-    content = await owned.ask("bob", "GET", listed_files[0]["content_url"])
-    refused = [
-        await upload(owned, "bob", b"x", path=shared),
-        await owned.ask("bob", "DELETE", f"{shared}/{file['file_id']}"),
-    ]
-
-    assert content.content == b"shared"
-    assert shown.keys() == {"files", "next_cursor"}
-    assert [answer.status_code >= 400 for answer in refused] == [True, True]
-    assert await listed(owned, "ada", THREAD_FILES) == ["s.txt"]
-
-
-@pytest.mark.behaviour("uploads.scopes")
 async def test_an_owner_gets_and_erases_all_files(owned: OwnedApp) -> None:
     """Of threads, too; another's files and the agent's stay."""
     await owned.say("ada", "hello")

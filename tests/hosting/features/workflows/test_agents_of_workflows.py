@@ -119,8 +119,9 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.behaviour("workflows.as-agent")
-@pytest.mark.parametrize("streams", [False, True], ids=["waited", "streamed"])
-@pytest.mark.parametrize("kind", BUILDERS)
+@pytest.mark.parametrize(
+    ("kind", "streams"), [("sequential", False), ("concurrent", True), ("group chat", True), ("graph", False)]
+)
 async def test_its_models_are_sent_and_its_callers_told_what_they_are_plain(kind: str, *, streams: bool) -> None:
     plain: list[Any] = []
     agent = BUILDERS[kind](agents(plain)).as_agent("Plain")

@@ -238,16 +238,11 @@ async def ended(process: Process, most: int = 1000) -> int:
     [
         lambda vectors: [[float("nan"), *vectors[0][1:]], *vectors[1:]],
         lambda vectors: [[0.0] * len(vector) for vector in vectors],
-        lambda vectors: [[float("inf"), *vectors[0][1:]], *vectors[1:]],
         lambda vectors: [[number * 1e39 for number in vector] for vector in vectors],
-        lambda vectors: [[number * 1e-40 for number in vector] for vector in vectors],
         lambda vectors: vectors[1:],
-        lambda vectors: [*vectors, vectors[0]],
         lambda vectors: [vectors[0][1:], *vectors[1:]],
-        lambda vectors: [[None], *vectors[1:]],
-        lambda vectors: [[] for _ in vectors],
     ],
-    ids=["nan", "zero", "infinite", "too large", "too small", "one less", "one more", "other size", "none", "empty"],
+    ids=["nan", "zero", "too large", "one less", "other size"],
 )
 async def test_a_client_that_answers_what_is_no_vector_is_one_that_failed(
     spoilt: Callable[[Vectors], Vectors],
