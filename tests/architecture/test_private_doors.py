@@ -200,7 +200,7 @@ def test_an_agents_executor_has_its_session_where_we_set_it() -> None:
 
 @pytest.mark.behaviour("hosting.private-doors")
 def test_a_workflow_within_another_knows_whether_its_requests_go_further() -> None:
-    """agent-framework: `_propagate_request`; `_runner_context` is in features/workflows/test_hitl_context.py."""
+    """agent-framework: `_propagate_request`; `_runner_context` is in features/workflows/test_given_graphs.py."""
     given: Any = WorkflowExecutor(asking_flow(), "inner", propagate_request=True)
 
     assert given._propagate_request

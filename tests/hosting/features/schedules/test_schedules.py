@@ -39,10 +39,7 @@ SOMEBODY = Principal("https://issuer.example", "somebody", roles=("reader",))
 
 
 class ClockEngine(Engine):
-    """An engine that knows orchestrations too: `clocks` are those that sleep, by their instances.
-
-    It ends one so many seconds after the request, as an idle engine looks into its queues now and then.
-    """
+    """An engine that knows orchestrations too: `clocks` are those that sleep, by their instances."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -37,60 +37,26 @@ GUARD_SECONDS = 5.0
 Trigger = Callable[[Any], Any]
 
 
-def queue(app: Any) -> Trigger:
-    trigger: Trigger = app.queue_trigger(arg_name="given", queue_name="inbox", connection="AzureWebJobsStorage")
-    return trigger
+def trigger(kind: str, **options: Any) -> Callable[[Any], Trigger]:
+    """Return what makes a trigger of that kind for an app, whose deliveries are the argument `given`."""
+
+    def of_app(app: Any) -> Trigger:
+        made: Trigger = getattr(app, f"{kind}_trigger")(arg_name="given", **options)
+        return made
+
+    return of_app
 
 
-def bus(app: Any) -> Trigger:
-    trigger: Trigger = app.service_bus_queue_trigger(
-        arg_name="given", queue_name="orders", connection="Bus", is_sessions_enabled=True
-    )
-    return trigger
-
-
-def buses(app: Any) -> Trigger:
-    """A trigger of a queue of Service Bus, by batches."""
-    trigger: Trigger = app.service_bus_queue_trigger(
-        arg_name="given", queue_name="orders", connection="Bus", cardinality="many"
-    )
-    return trigger
-
-
-def topic(app: Any) -> Trigger:
-    trigger: Trigger = app.service_bus_topic_trigger(
-        arg_name="given", topic_name="orders", subscription_name="all", connection="Bus"
-    )
-    return trigger
-
-
-def grid(app: Any) -> Trigger:
-    trigger: Trigger = app.event_grid_trigger(arg_name="given")
-    return trigger
-
-
-def hub(app: Any) -> Trigger:
-    trigger: Trigger = app.event_hub_message_trigger(
-        arg_name="given", event_hub_name="events", connection="Hub", cardinality="many"
-    )
-    return trigger
-
-
-def container(app: Any) -> Trigger:
-    trigger: Trigger = app.blob_trigger(arg_name="given", path="inbox/{name}", connection="AzureWebJobsStorage")
-    return trigger
-
-
-def feed(app: Any) -> Trigger:
-    trigger: Trigger = app.cosmos_db_trigger(
-        arg_name="given", container_name="orders", database_name="shop", connection="Cosmos"
-    )
-    return trigger
-
-
-def clock(app: Any) -> Trigger:
-    trigger: Trigger = app.timer_trigger(arg_name="given", schedule="0 0 * * * *")
-    return trigger
+STORAGE = "AzureWebJobsStorage"
+queue = trigger("queue", queue_name="inbox", connection=STORAGE)
+bus = trigger("service_bus_queue", queue_name="orders", connection="Bus", is_sessions_enabled=True)
+buses = trigger("service_bus_queue", queue_name="orders", connection="Bus", cardinality="many")
+topic = trigger("service_bus_topic", topic_name="orders", subscription_name="all", connection="Bus")
+grid = trigger("event_grid")
+hub = trigger("event_hub_message", event_hub_name="events", connection="Hub", cardinality="many")
+container = trigger("blob", path="inbox/{name}", connection=STORAGE)
+feed = trigger("cosmos_db", container_name="orders", database_name="shop", connection="Cosmos")
+clock = trigger("timer", schedule="0 0 * * * *")
 
 
 class Function:
