@@ -127,21 +127,6 @@ async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.Asy
     assert NOTES == ["reserve 5", "ship 5", "ship 5"]
 
 
-@pytest.mark.behaviour("asks.answered")
-async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> None:
-    """Two calls ask, and one does not: that is made once."""
-    first, second = (await say(http, "call ship 5, look 6, ship 7"))["pending_approvals"]
-    left = await give(http, second, "B")
-    end = await give(http, first, "A")
-
-    assert [one["id"] for one in left["pending_approvals"]] == [first["id"]]
-    assert sorted(end["response"].removeprefix("told: ").split(" | ")) == [
-        "5 from shelf of 5 to A",
-        "7 from shelf of 7 to B",
-    ]
-    assert sorted(NOTES) == ["look 6", "reserve 5", "reserve 7", "ship 5", "ship 5", "ship 7", "ship 7"]
-
-
 @pytest.mark.behaviour("asks.checked")
 @pytest.mark.parametrize(
     ("body", "why"),

@@ -17,7 +17,7 @@ from agent_framework import Agent, tool
 import hosting.app
 from devhost.durable.records import orchestration_target
 from devhost.durable.store.contract import InstanceFilter
-from hosting.app import Budget, Limit
+from hosting.app import Limit
 from hosting.features.approvals.deadlines import CLOCK
 from hosting.ports import Clocks
 from hosting.tools import current, idempotent
@@ -26,7 +26,7 @@ from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
 from tests.support.made_app import app_of, ask, served
 from tests.support.receiver import GUARD_SECONDS
-from tests.support.spender import USED, Spender
+from tests.support.spender import Spender
 
 THREAD = "/api/agents/Clerk/threads/t"
 HOUR = 3600.0
@@ -238,8 +238,6 @@ async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> N
 
 THREADS = "/api/agents/Joker/threads"
 SECONDS = 60.0
-DAYS = 5 * 86_400.0
-TOKENS = USED["total_token_count"]
 
 
 @idempotent
@@ -281,22 +279,6 @@ async def asked(http: httpx.AsyncClient) -> str:
     """Send a message that makes the tool ask, and return where it is answered."""
     answer = (await ask(http, "1", thread_id="t")).json()
     return f"{THREADS}/t/approvals/{answer['pending_approvals'][0]['id']}"
-
-
-@pytest.mark.behaviour("asks.waits-free")
-@pytest.mark.parametrize("times", [{"budget": Budget(tokens=2 * TOKENS, per="thread")}], indirect=True)
-async def test_a_threads_budget_has_after_days_what_it_had_when_the_question_was_asked(times: Times) -> None:
-    question = await asked(times.http[0])
-    before = (await times.http[1].get(f"{THREADS}/t")).json()["budget"]
-    times.passed += DAYS
-    waiting = (await times.http[1].get(f"{THREADS}/t")).json()["budget"]
-
-    answer = (await times.http[1].post(question, json={"value": "Paris"})).json()
-    refused = await ask(times.http[0], "0", thread_id="t")
-
-    assert (before["left_tokens"], waiting) == (TOKENS, before)
-    assert (answer["status"], answer["usage"]["total_token_count"]) == ("success", TOKENS)
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 2 * TOKENS)
 
 
 @pytest.mark.behaviour("asks.waits-free")

@@ -18,7 +18,6 @@ from agent_framework import (
 from hosting.app import AgentFunctionApp
 from hosting.core.entity.called_run import (
     AgentCall,
-    AgentRunError,
     MessageInput,
     message_fields,
     read_answer,
@@ -28,7 +27,6 @@ from hosting.core.request.fields import read_decisions
 from hosting.core.thread.events import Completed
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.errors import (
-    EngineUnavailableError,
     HostingError,
     InvalidFieldError,
 )
@@ -164,22 +162,6 @@ async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: D
 
 
 @pytest.mark.behaviour("approvals.orchestrations")
-async def test_what_an_orchestration_answered_is_answered_for_everybody_and_once(desk: Desk) -> None:
-    """A second run with answers is void, the first one delivered again is not; nothing is called twice."""
-    paused = await called(desk, "call refund 5", "r-1")
-    (approval,) = await desk.waiting()
-    await called(desk, answers(paused, True), "r-2")
-
-    over_http = await desk.answer(approval, False)
-    again = await called(desk, answers(paused, True), "r-2")
-    with pytest.raises(AgentRunError) as second:
-        await called(desk, answers(paused, True), "r-3")
-
-    assert (over_http.json()["code"], again.text) == ("approval_answered", "told: refunded 5")
-    assert (second.value.code, len(desk.notes)) == ("approvals_void", 1)
-
-
-@pytest.mark.behaviour("approvals.orchestrations")
 @pytest.mark.parametrize("approved", ["yes", 1, None])
 async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) -> None:
     call = Content.from_function_call("c", "refund", arguments={})
@@ -247,19 +229,3 @@ async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes
     resumed = [found.resumed for found in both if found.resumed is not None]
     assert len(resumed) == 1
     assert {decision.id for decision in resumed[0].accepted.request.decisions} == {first, second}
-
-
-@pytest.mark.behaviour("service.approvals")
-async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(process: Process) -> None:
-    (approval,) = await paused(process, "c1")
-    process.engine.is_away = True
-    with pytest.raises(EngineUnavailableError):
-        await answer(process, approval, waits=False)
-    process.engine.is_away = False
-
-    again = await answer(process, approval)
-    assert again.resumed is not None
-    ended = await process.runs.wait(again.resumed, process.engine, 5.0)
-
-    assert isinstance(ended.end, Completed)
-    assert process.engine.signals[-1] == ("run", {"run_id": ended.run_id, "logged": True})

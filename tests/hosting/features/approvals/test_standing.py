@@ -73,20 +73,6 @@ async def test_a_tool_that_is_approved_for_good_is_called_without_a_question(des
 
 
 @pytest.mark.behaviour("approvals.withdrawn")
-async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> None:
-    await give(desk, "call refund 5", "tool_with_arguments")
-    await give(desk, "call refund 7", "tool_with_arguments")
-    first, second = await standing(desk)
-
-    answers = [await desk.http.delete(f"{STANDING}/{first['id']}") for _ in range(2)]
-
-    assert [answer.status_code for answer in answers] == [204, 204]
-    assert await standing(desk) == [second]
-    assert not await asks(desk, "call refund 7")
-    assert await asks(desk, "call refund 5")
-
-
-@pytest.mark.behaviour("approvals.withdrawn")
 @pytest.mark.parametrize("end", ["", "/5"])
 async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> None:
     run_id = (await give(desk, "call refund 5"))["run_id"]

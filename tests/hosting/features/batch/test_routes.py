@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator
 
 from hosting.http import run_call, runs
 from hosting.http.run_call import RawRequest, RunCall
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.flows import FLOWS
 from tests.support.made_app import MEMORY, app_of, ask, served
-from tests.support.whole_lines import whole_lines
 
 BATCH = "/api/agents/Joker/runs/batch"
 JSON = {"content-type": "application/json"}
@@ -37,14 +32,6 @@ def joker(places: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[
 async def http() -> AsyncIterator[httpx.AsyncClient]:
     async with joker() as (_, client):
         yield client
-
-
-@pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which the model writes a line for each of its calls."""
-    log = tmp_path / "asked.txt"
-    monkeypatch.setenv("SCRIPT_LOG", str(log))
-    return log
 
 
 async def send(http: httpx.AsyncClient, *requests: Any, key: str | None = None, **more: Any) -> httpx.Response:
@@ -158,20 +145,6 @@ async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx
     assert answers(batch)[-1] == " | ".join([*(each["message"] for each in of_thread), "recall"])
 
 
-@pytest.mark.behaviour("batch.order")
-async def test_a_stream_has_each_result_when_its_run_ends(http: httpx.AsyncClient) -> None:
-    """The first waits until the second came, which comes first; at the end it says how many there were."""
-    streamed = await send(http, "sleep 0.3", "hi", {"message": ""}, headers={"accept": "text/event-stream"})
-    frames = [frame.splitlines() for frame in streamed.text.split("\n\n") if frame.startswith("event:")]
-    results = [json.loads(data.removeprefix("data: ")) for _, data in frames]
-
-    assert streamed.headers["content-type"].startswith("text/event-stream")
-    assert [event for event, _ in frames] == ["event: result"] * 3 + ["event: ended"]
-    assert sorted(result["index"] for result in results[:2]) == [1, 2]
-    assert (results[2]["index"], results[2]["body"]["response"]) == (0, "echo: sleep 0.3")
-    assert results[3] == {"results": 3, "open": 0}
-
-
 @pytest.mark.behaviour("batch.once")
 async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncClient) -> None:
     """Each says that it is a replay; what was refused is tried again, and another body is refused in its place."""
@@ -228,22 +201,6 @@ async def until_ended(http: httpx.AsyncClient, url: str) -> dict[str, Any]:
     return await asyncio.wait_for(read(), GUARD_SECONDS)
 
 
-@pytest.mark.behaviour("batch.wait")
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"wait_for_response": False},
-        {"headers": {"prefer": "respond-async"}},
-        {"stream": True, "waitForResponse": False},
-    ],
-)
-async def test_who_does_not_wait_for_a_batch_is_answered_at_once(http: httpx.AsyncClient, more: dict[str, Any]) -> None:
-    batch = await send(http, *["sleep 60"] * 20, **more)
-
-    assert (batch.status_code, batch.json()["open"]) == (202, 20)
-    assert len({result["run_url"] for result in batch.json()["results"]}) == 20
-
-
 @pytest.mark.behaviour("batch.places")
 async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
     """Of four that wait for three the fourth has no place until they have met; with two places they never do."""
@@ -257,26 +214,6 @@ async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
     assert answers(met) == [*["3 have met"] * 3, "echo: hi"]
     assert two.status_code == 202
     assert [one["response"] for one in ended] == ["3 have met"] * 3
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -> None:
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": "1"})
-        async with served(app) as (_, http):
-            batch = asyncio.ensure_future(send(http, "sleep 0.3", "one", "two"))
-            await until_asked(asked, 1)
-            signal.raise_signal(signal.SIGTERM)
-            await asyncio.wait_for(app._services.holders.draining.wait(), GUARD_SECONDS)
-            refused = await send(http, "hi")
-            results = (await batch).json()["results"]
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-    assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
-    assert [result["status"] for result in results] == [200, 503, 503]
-    assert [result["headers"].get("retry-after") for result in results] == [None, "1", "1"]
 
 
 @pytest.mark.behaviour("batch.each")
@@ -297,33 +234,6 @@ async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     assert batch.json()["results"][0]["body"]["code"] == "internal_error"
     assert "ZeroDivisionError" in caplog.text
     assert "private" not in caplog.text
-
-
-async def until_asked(log: Path, times: int) -> None:
-    """Return once the model was asked so often, under the guard."""
-
-    async def look() -> None:
-        while len(whole_lines(log)) < times:  # noqa: ASYNC110 - the model writes the file
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(look(), GUARD_SECONDS)
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_workflow_is_run_many_times_at_once_and_the_document_has_all_answers() -> None:
-    """By its own route; the answers, also refusals, are as the OpenAPI document says."""
-    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
-        name = (await http.get("/api/workflows")).json()["workflows"][0]["name"]
-        flows = await http.post(f"/api/workflows/{name}/runs/batch", json={"requests": [{"message": "hi"}, {}]})
-        jokes = await send(http, "hi", "", "fail")
-        document = (await http.get("/api/openapi.json")).json()
-    for path, answer in (("/workflows/{name}/runs/batch", flows), ("/agents/{name}/runs/batch", jokes)):
-        operation = next(each for place, each in document["paths"].items() if place.endswith(path))["post"]
-        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
-
-    assert [result["status"] for result in flows.json()["results"]] == [200, 400]
-    assert [result["status"] for result in jokes.json()["results"]] == [200, 400, 500]
 
 
 @pytest.mark.behaviour("batch.order")

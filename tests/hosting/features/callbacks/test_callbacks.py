@@ -7,14 +7,13 @@ import gc
 import queue
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
-from hosting.features.callbacks.callbacks import CallOutcome, Listener
+from hosting.features.callbacks.callbacks import Listener
 from hosting.features.callbacks.feature import callback_signal
 from hosting.names import Address
 from tests.support.app.scripted import scripted_agent
@@ -50,25 +49,6 @@ class Listening:
         self.calls.put((method, value, context.run_id))
 
 
-class LateCalls:
-    """Calls that are made at once, by a loop of which it is seen late that it has made all there were."""
-
-    most_seconds = 1.0
-
-    def __init__(self) -> None:
-        self.loop = self
-        self.updates: list[object] = []
-
-    def submit(self, work: Any) -> Future[None]:
-        """Do the work, and return what does not tell yet that it is done."""
-        asyncio.run(work)
-        return Future()
-
-    async def call_here(self, callback: object, update: object, *_: object) -> CallOutcome:
-        self.updates.append(update)
-        return CallOutcome.ENDED
-
-
 class OnlyEnds(Listening):
     """A callback without updates."""
 
@@ -99,18 +79,6 @@ async def test_a_callback_gets_a_failure_in_our_words() -> None:
 
     assert calls == ("failure", "run_failed", failed["run_id"])
     assert after[:2] == ("response", "next")
-
-
-@pytest.mark.behaviour("callbacks.updates")
-def test_an_update_that_comes_while_the_one_before_is_just_passed_on_is_passed_on_too() -> None:
-    """It was kept until one more came, and lost where none did."""
-    calls = LateCalls()
-    listener = Listener(calls, print, None, {})  # type: ignore[arg-type]
-
-    for update in ("one", "two", "three"):
-        listener.add(update)  # type: ignore[arg-type]
-
-    assert calls.updates == ["one", "two", "three"]
 
 
 @pytest.mark.behaviour("callbacks.updates")
@@ -234,21 +202,6 @@ async def test_a_notice_that_names_no_run_is_refused(value: object) -> None:
         result = await host.entities.call(ENTITY, "0", "call", value)
 
     assert result["isError"]
-
-
-@pytest.mark.behaviour("callbacks.choice")
-async def test_an_agents_own_callback_goes_before_the_apps() -> None:
-    apps, own = OnlyEnds(), OnlyEnds()
-    app = app_of(scripted_agent("Joker"), default_callback=apps)
-    app.add_agent(scripted_agent("Poet"), callback=own)
-    async with served(app) as (_, http):
-        await http.post("/api/agents/Poet/run", json={"message": "say a poem"})
-        await ask(http, "say a joke")
-        calls = [(await own.next())[1], (await apps.next())[1]]
-
-    assert calls == ["a poem", "a joke"]
-    assert own.calls.empty()
-    assert apps.calls.empty()
 
 
 @pytest.mark.behaviour("callbacks.choice")

@@ -131,27 +131,6 @@ async def test_files_of_a_session_are_written_edited_searched_and_deleted(tmp_pa
     assert not (tmp_path / "files").exists()
 
 
-@pytest.mark.behaviour("files.exported")
-async def test_a_file_is_exported_and_erased_with_its_thread(tmp_path: Path) -> None:
-    app = OwnedApp(agent=keeper(tmp_path))
-    for content, name in ((SHORT, "short.md"), (LONG, "long.md")):
-        await app.say("ada", write(content, name))
-    await app.stored()
-
-    export = (await app.ask("ada", "GET", f"{THREADS}/t/export")).json()
-    await app.ask("ada", "DELETE", f"{THREADS}/t")
-    await app.stored()
-    receipt = (await app.ask("ada", "GET", f"{THREADS}/t/erasure")).json()
-    again = await app.say("ada", call("file_memory_ls"))
-
-    [attachment] = export["attachments"]
-    state = json.dumps(export["conversation"]["data"]["extensionData"])
-    assert SHORT in state
-    assert attachment["sha256"] in state
-    assert receipt["attachments"] == [attachment["sha256"]]
-    assert again["response"] == "The tool says: []"
-
-
 @pytest.mark.behaviour("files.forked")
 async def test_a_fork_has_the_files_of_where_it_begins(tmp_path: Path) -> None:
     """Of its origin's end, or of an earlier run, also when its origin has other ones since, or is deleted."""
@@ -216,11 +195,6 @@ def graph(agent: Agent[Any]) -> Workflow:
 
 def given_graph(provider: Callable[[], ContextProvider]) -> Any:
     return graph(writer(provider()))
-
-
-def built_graph(provider: Callable[[], ContextProvider]) -> Any:
-    """What builds a graph with an agent of its own for each attempt."""
-    return lambda: graph(writer(provider()))
 
 
 def function(provider: Callable[[], ContextProvider]) -> Any:

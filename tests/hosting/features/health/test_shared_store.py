@@ -17,7 +17,6 @@ from hosting.core.thread_log import ThreadLog
 from hosting.feature import Entity
 from hosting.features.health.shared_store import (
     ENTITY,
-    FRESH_SECONDS,
     KEY,
     LOOK_SECONDS,
     MARK,
@@ -104,23 +103,6 @@ async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> N
     assert not await hub.runs.is_ready()
 
 
-async def test_what_a_clock_ahead_saw_keeps_nobody_from_being_ready_and_hides_no_other_store(hub: Hub) -> None:
-    """It was seen at a time that is still to come: of a store that is gone, and of one's own."""
-    gone, own, other = (Instance(hub, MemoryThreadStore("hub")) for _ in range(3))
-    hub.now += 86_400
-    for hub.runs in (gone, own):
-        await hub.runs.is_ready()
-    hub.now -= 86_400
-    hub.pass_time(MARK_SECONDS)
-
-    hub.runs = own
-    assert await own.is_ready()
-    hub.pass_time(MARK_SECONDS)
-    assert not await other.is_ready()
-    hub.pass_time(MARK_SECONDS)
-    assert not await own.is_ready()
-
-
 async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) -> None:
     """A rolling deployment changes nothing of that: the mark is the store's and not the process'."""
     path = tmp_path / "log.sqlite"
@@ -133,18 +115,6 @@ async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) 
     assert len(set(await asyncio.gather(*(one.store.id() for one in (older, newer, newest))))) == 1
     for store in stores:
         await store.close()
-
-
-@pytest.mark.parametrize("is_at_work", [True, False])
-async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
-    right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
-    hub.runs = wrong
-    assert not await right.is_ready()
-
-    hub.runs = right if is_at_work else None
-    hub.pass_time(FRESH_SECONDS)
-
-    assert await right.is_ready()
 
 
 @pytest.mark.parametrize("state", ["", "{", "[]", '{"stores": 1}', '{"stores": {"a": {"since": "x"}}}', "5"])

@@ -8,10 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.flows import FLOWS, asking_flow, chat_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, asking_flow
 from tests.support.made_app import app_of, served
 
-JSON = {"content-type": "application/json"}
 WAIT = {"waitForResponse": "true"}
 
 
@@ -54,30 +53,6 @@ async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx
     assert [run["status"] for run in ours.json()["runs"]] == ["success"]
 
 
-GIVEN: list[tuple[Any, ...]] = [
-    ("Text", b"abc", {}, ["CBA"]),
-    ("Text", b'"abc"', JSON, ["CBA"]),
-    ("Text", b'{"a": 1}', JSON, ["}1 :"]),
-    ("Orders", b'{"item": "tea"}', {"content-type": "application/x-www-form-urlencoded"}, [{"item": "tea"}]),
-    ("Chat", b"say hi", {}, ["hi\n\n"]),
-]
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_who_waits_gets_the_end(http: httpx.AsyncClient) -> None:
-    """What is given is the body itself: a value, or a text."""
-    for name, content, headers, output in GIVEN:
-        answer = await http.post(f"/api/workflow/{name}/run", params=WAIT, content=content, headers=headers)
-
-        body = answer.json()
-        assert (answer.status_code, body["runtimeStatus"]) == (200, "Completed"), body
-        assert sorted(body) == ["instanceId", "output", "runtimeStatus"]
-        (yielded,) = body["output"]
-        assert (
-            yielded[: len(output[0])] == output[0] if isinstance(yielded, str) else yielded.items() >= output[0].items()
-        )
-
-
 WRONG_REQUESTS: list[tuple[Any, ...]] = [
     ("POST", "workflow/Nobody/run", b"a", "unknown_agent"),
     ("POST", "workflow/Text/run", b"", "missing_message"),
@@ -97,19 +72,6 @@ async def test_what_fits_nothing_is_refused(http: httpx.AsyncClient) -> None:
 
         assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)
         assert answer.json()["error"]
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_the_only_workflow_needs_no_name() -> None:
-    """As in earlier versions of theirs; with two there is no such route."""
-    async with served(app_of(workflow=text_flow)) as (_, http):
-        started = await http.post("/api/workflow/run", content=b"abc")
-        ended = await status(http, "Text", started)
-    async with served(app_of(workflows=[order_flow, chat_flow])) as (_, several):
-        none = await several.post("/api/workflow/run", content=b"abc")
-
-    assert "/api/workflow/status/" in started.json()["statusQueryGetUri"]
-    assert (ended["runtimeStatus"], ended["output"], none.status_code) == ("Completed", ["CBA"], 404)
 
 
 @pytest.mark.behaviour("workflows.upstream")

@@ -159,26 +159,6 @@ async def test_a_client_of_embeddings_finds_what_means_the_same_in_other_words(t
     assert "Visited city 19." in other["response"]
 
 
-@pytest.mark.behaviour("memory.meaning")
-async def test_what_was_embedded_is_kept_until_its_text_or_the_model_changes() -> None:
-    meanings = Meanings()
-    async with with_cities(meanings) as app:
-        await app.say("ann", "first")
-        first = [len(asked) for asked in meanings.asked]
-        listed = await remembered(app)
-        await app.say("ann", "second")
-        second = meanings.asked[len(first) :]
-        await app.ask("ann", "POST", f"{MEMORY}/{listed[0]['fact_id']}", json={"text": "Has a cat."})
-        await app.say("ann", "third")
-        third = meanings.asked[len(first) + len(second) :]
-        meanings.model = "meanings-2"
-        await app.say("ann", "fourth")
-
-    assert (first, second, third) == ([1, 21], [["second"]], [["third"], ["Has a cat."]])
-    assert len(meanings.asked[-1]) == 21
-    assert listed[0].keys() == {"fact_id", "text", "at", "thread_id", "run_id"}
-
-
 class _Broken(Meanings):
     """Answers with something that is no embedding, or raises it."""
 
@@ -376,21 +356,6 @@ async def test_what_another_version_added_stays(store: ArmedStore) -> None:
 
     stored = await _read(store)
     assert (stored["locale"], stored["facts"][0]["mood"], len(stored["facts"])) == ("de", "glad", 2)
-
-
-@pytest.mark.behaviour("memory.cost")
-async def test_a_run_costs_one_read_of_its_memory_and_a_change_one_append(store: ArmedStore) -> None:
-    memories = memories_of(store)
-    for number in range(20):
-        await memories.remember(AGENT, OWNER, fact(f"number {number}"))
-    store.calls.clear()
-
-    await memories.facts(AGENT, OWNER)
-    read = dict(store.calls)
-    await memories.remember(AGENT, OWNER, fact("one more"))
-
-    assert read == {"head": 1}
-    assert dict(store.calls) == {"head": 2, "append": 1}
 
 
 async def _stored(store: ArmedStore, memory: dict[str, object]) -> None:

@@ -109,17 +109,3 @@ async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp) -> None:
 
         assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
         assert all(reason in body["detail"] for _, body in answers)
-
-
-async def test_a_fork_has_a_copy_and_a_deletion_takes_it(owned: OwnedApp) -> None:
-    """A fork has neither the pin nor the name as metadata; the next thread of the id has none of it."""
-    await said(owned, thread_metadata={"team": "red", "pinned": True})
-    fork = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "f"})).json()
-    copied = (await owned.ask("ada", "GET", f"{THREADS}/{fork['thread_id']}/metadata")).json()
-    await changed(owned, {"team": "blue"})
-    await owned.ask("ada", "DELETE", f"{THREADS}/t")
-    await said(owned)
-
-    assert copied["metadata"] == {"team": "red"}
-    assert (await owned.ask("ada", "GET", PLACE)).json()["metadata"] == {}
-    assert (await owned.ask("ada", "GET", f"{THREADS}/f/metadata")).json()["metadata"] == {"team": "red"}

@@ -12,10 +12,7 @@ import httpx
 import pytest
 from agent_framework import (
     Agent,
-    ChatResponse,
-    Content,
     ContextProvider,
-    Message,
 )
 
 from hosting.app import Budget, Price, Principal
@@ -24,9 +21,8 @@ from hosting.options import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
-from tests.support.spender import CALLS, USED, Held, Spender, priced, spender, step
+from tests.support.spender import CALLS, Spender, priced, spender, step
 
-RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 ADA = Principal("https://issuer.example", "ada")
 
@@ -186,63 +182,6 @@ async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Pa
 
     assert (thread["budget"]["used_tokens"], run["status"]) == (40, "running")
     assert [one["usage"]["total_token_count"] for one in (thread, timeline, timeline["steps"][1])] == [40] * 3
-
-
-@pytest.mark.behaviour("http.budget")
-async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that_are_tools() -> None:
-    inner = spender("inner").as_tool(name="inner", arg_name="task")
-    outer = Agent(client=_calling_inner(), name="Joker", tools=[inner])
-    async with served(app_of(outer, budget=Budget(tokens=100))) as (_, http):
-        within = await ask(http, "go", thread_id="t")
-    async with served(app_of(spender(), budget=Budget(tokens=80))) as (_, http):
-        off = await ask(http, "5", thread_id="t", enable_tool_calls=False)
-
-    assert (within.status_code, within.json()["budget"]["used_tokens"]) == (402, 120)
-    assert (off.status_code, off.json()["budget"]["used_tokens"]) == (402, 80)
-    assert CALLS == ["9", "9", "5", "5"]
-
-
-@pytest.mark.behaviour("http.budget-answered")
-@pytest.mark.parametrize("per", ["run", "thread"])
-async def test_an_answer_says_what_is_left(per: Any) -> None:
-    """Whatever the run ended in, and while it has not; another thread's has another budget, and a text has none."""
-    model, app = Held(free=1), app_of(spender("Free"))
-    app.add_agent(spender(client=model), budget=Budget(tokens=100, per=per))
-    async with served(app) as (_, http):
-        first = (await ask(http, "0", thread_id="t")).json()
-        pending = await http.post(RUN, json={"message": "0", "thread_id": "t"}, headers={"Prefer": "respond-async"})
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        model.goes_on.set()
-        queued = (await ask(http, "0", thread_id="t")).json()
-        shown = (await http.get(f"{THREADS}/t/runs/{first['run_id']}" if per == "run" else f"{THREADS}/t")).json()
-        other = (await ask(http, "0", thread_id="u")).json()
-        free = (await http.post("/api/agents/Free/run", json={"message": "0", "thread_id": "t"})).json()
-
-    budget = {"per": per, "tokens": 100}
-    assert first["budget"] == other["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
-    assert pending.status_code == 202
-    assert pending.json()["budget"]["used_tokens"] == (0 if per == "run" else 40)
-    assert queued["budget"]["used_tokens"] == (40 if per == "run" else 120)
-    assert shown["budget"] == (first if per == "run" else queued)["budget"]
-    assert "budget" not in free
-
-
-def _calling_inner(model: str | None = None) -> Spender:
-    class Outer(Spender):
-        def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **kwargs: Any) -> Any:
-            call = Content.from_function_call("c", "inner", arguments={"task": "9"})
-            is_done = messages[-1].role == "tool"
-            answer = ChatResponse(
-                messages=Message("assistant", [Content.from_text("done") if is_done else call]),
-                usage_details=dict(USED),  # type: ignore[arg-type]
-            )
-            ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
-            ready.set_result(answer)
-            return ready
-
-    client = Outer()
-    client.model = model
-    return client
 
 
 @pytest.mark.behaviour("http.budget")

@@ -24,7 +24,6 @@ from agent_framework import (
 
 from hosting.app import Budget, Price, Principal
 from hosting.errors import ConfigurationError
-from tests.support.ag_ui import events_of, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
 from tests.support.spender import CALLS, priced, spender
@@ -164,7 +163,6 @@ def test_a_cost_or_a_price_that_is_none_is_refused_at_the_start(given: Any, sent
 
 
 RUN = "/api/agents/Joker/run"
-REPORTED = {"input_token_count": 1000, "output_token_count": 1}
 
 
 class _Talker(BaseChatClient[Any]):
@@ -236,23 +234,6 @@ async def test_what_was_received_of_an_answer_that_was_cut_short_counts(breaks: 
     assert "budget_exceeded" in found["next"].text
 
 
-@pytest.mark.behaviour("http.budget-cut-short")
-async def test_what_a_model_reported_before_it_was_cut_short_is_no_estimate() -> None:
-    """Of what it has read; what it has written is what was received, if that is more than it reported."""
-    talker = Talker(reported=REPORTED)
-    found = await cut_short(
-        app_of(Agent(client=talker, name="Joker"), budget=Budget(tokens=5000)), talker, is_spent=False
-    )
-
-    assert found["run"]["usage"] == {
-        "input_token_count": 1000,
-        "output_token_count": 100,
-        "total_token_count": 1100,
-        "estimated_token_count": 99,
-    }
-
-
-WIRES = ["responses", "chat-completions", "ag-ui"]
 PARTS = {"cache_read_input_token_count": 8, "reasoning_output_token_count": 10}
 TOTALS = {"input_token_count": 20, "output_token_count": 16, "total_token_count": 36}
 
@@ -271,29 +252,3 @@ async def test_the_parts_of_a_runs_usage_are_in_every_answer_of_ours(streamed: b
     calls = [step["usage"] for step in timeline["steps"] if step["kind"] == "model_call"]
     assert run["usage"] == thread["usage"] == timeline["usage"] == {**TOTALS, **PARTS}
     assert calls == [{name: count // 2 for name, count in {**TOTALS, **PARTS}.items()}] * 2
-
-
-@pytest.mark.behaviour("http.parts-of-usage")
-async def test_the_parts_of_a_runs_usage_are_on_every_wire() -> None:
-    async with served(app_of(thinker(), wires=WIRES)) as (_, http):
-        response = (await http.post("/api/openai/v1/responses", json={"model": "Joker", "input": "look"})).json()
-        chat = {"model": "Joker", "messages": [{"role": "user", "content": "look"}]}
-        completion = (await http.post("/api/chat/v1/chat/completions", json=chat)).json()
-        events = events_of((await http.post("/api/ag-ui/Joker", json=wanted("look"))).text)
-
-    assert response["usage"] == {
-        "input_tokens": 20,
-        "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
-        "output_tokens": 16,
-        "output_tokens_details": {"reasoning_tokens": 10},
-        "total_tokens": 36,
-    }
-    assert completion["usage"] == {
-        "prompt_tokens": 20,
-        "prompt_tokens_details": {"cached_tokens": 8},
-        "completion_tokens": 16,
-        "completion_tokens_details": {"reasoning_tokens": 10},
-        "total_tokens": 36,
-    }
-    parts = {"cachedInputTokens": 8, "reasoningTokens": 10}
-    assert events[-1]["usage"] == [{"inputTokens": 20, "outputTokens": 16, "totalTokens": 36, **parts}]

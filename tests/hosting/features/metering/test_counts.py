@@ -11,7 +11,7 @@ from hosting.amounts import UNUSED, Used
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import LimitExceededError, LogUnavailableError
+from hosting.errors import LimitExceededError
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
@@ -143,25 +143,6 @@ async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
 
 
 @pytest.mark.behaviour("log.owner-minutes")
-async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None:
-    desk = MinuteDesk(2)
-    desk.now = NOON + 0.9
-    assert await taken(desk.minutes)
-    desk.now = NOON + 30
-    assert await taken(desk.minutes)
-    desk.store.calls.clear()
-    with pytest.raises(LimitExceededError) as refused:
-        await desk.minutes.count("ada")
-    seconds = refused.value.retry_after_seconds
-    assert (seconds, dict(desk.store.calls)) == (31, {})
-
-    desk.now = NOON + 30 + seconds - 1
-    before = await taken(desk.minutes)
-    desk.now = NOON + 30 + seconds
-    assert (before, await taken(desk.minutes), await taken(desk.minutes)) == (False, True, False)
-
-
-@pytest.mark.behaviour("log.owner-minutes")
 async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None:
     """Also where another process counted in between, so that the store knows nothing of the append any more."""
     desk = MinuteDesk(4)
@@ -176,19 +157,6 @@ async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None
     await desk.minutes.count("ada")
 
     assert not await taken(desk.others)
-
-
-@pytest.mark.behaviour("log.owner-minutes")
-async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_counted() -> None:
-    desk = MinuteDesk(5)
-    await desk.minutes.count("ada")
-    desk.store.calls.clear()
-    await desk.minutes.count("ada")
-    assert desk.store.calls == {"append": 1}
-
-    desk.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await desk.minutes.count("ada")
 
 
 @pytest.mark.behaviour("log.owner-minutes")

@@ -134,23 +134,6 @@ async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> 
     assert refused.headers["ratelimit"] == '"runs";r=0;t=1'
 
 
-@pytest.mark.behaviour("http.run-limit")
-async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
-    held = _Held()
-    async with served(app_of(held, limit=Limit(runs_at_once=1, requests_per_minute=3))) as (_, http):
-        keyed = {"json": {"message": "hi"}, "headers": {"Idempotency-Key": "k"}}
-        first = await http.post(RUN, **keyed)
-        asked = [asyncio.ensure_future(ask(http, "hold", thread_id=f"t{number}")) for number in range(5)]
-        await held.one_begins()
-        again = await http.post(RUN, **keyed)
-        held.let_go()
-        answers = [await answer for answer in asked]
-
-    assert (again.status_code, again.json()["run_id"]) == (200, first.json()["run_id"])
-    assert sorted(answer.status_code for answer in answers) == [200, 429, 429, 429, 429]
-    assert {answer.json()["limit"]["of"] for answer in answers if answer.status_code == 429} == {"runs"}
-
-
 @pytest.mark.behaviour("http.limit-standing")
 async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     """Also before a stream's first event, and with a run that nobody waits for; what begins no run says nothing."""

@@ -74,19 +74,6 @@ async def test_threads_are_listed_by_their_state_and_time(owned: OwnedApp) -> No
     assert await listed(owned, f"changed_since={changed}&metadata.team=red") == []
 
 
-@pytest.mark.behaviour("overview.filters")
-async def test_the_threads_of_all_agents_are_one_list_with_workflows(owned: OwnedApp) -> None:
-    """Each names its agent; one agent's alone are asked for by its name."""
-    body = {"input": "red", "thread_id": "w", "thread_metadata": {"team": "red"}}
-    painted = await owned.ask("ada", "POST", "/api/workflows/Text/run", json=body)
-    assert painted.status_code == 200, painted.text
-
-    await until_listed(owned, "metadata.team=red", "w", "t5", "t3", "t1", place="/api/threads")
-    assert await listed(owned, "metadata.team=red&agent=TEXT", place="/api/threads") == ["w"]
-    shown = (await owned.ask("ada", "GET", "/api/threads?agent=text")).json()["threads"]
-    assert [(thread["agent"], thread["agent_kind"]) for thread in shown] == [("Text", "workflow")]
-
-
 PLACES = [
     ("statu=idle", "Did you mean 'status'?"),
     ("team=red", "is not known"),

@@ -68,27 +68,6 @@ async def turn(process: Process, thread_id: str, principal: Principal | None = N
 
 
 @pytest.mark.behaviour("overview.operations")
-async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(
-    processes: Processes, engine: ListedEngine
-) -> None:
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    queued = await one.start(call("second"))
-    unknown = await survey(other)
-    here = await survey(one)
-    committed(engine, "t1")
-    there = await survey(other)
-
-    assert (unknown.open_runs, unknown.is_complete) == ([], True)
-    assert [(len(seen.open_runs), seen.queued[0].id, seen.held_here) for seen in (here, there)] == [
-        (2, queued.run_id, 1),
-        (2, queued.run_id, 0),
-    ]
-    assert [address for address, _ in there.threads] == [ADDRESS]
-
-
-@pytest.mark.behaviour("overview.operations")
 async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine: ListedEngine) -> None:
     """Their threads of one id are two; today's figures are of all of them together."""
     one, other = processes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,15 +16,8 @@ from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import DeleteThread, FinishDelete
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.errors import EngineUnavailableError, LogUnavailableError
-from hosting.features.overview.http import day_fields, figures_reply
-from hosting.features.overview.log import (
-    Known,
-    OverviewHead,
-    OverviewLog,
-    OverviewState,
-)
 from hosting.features.overview.overview import Overview, OverviewSweep
-from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
+from hosting.http.verbs import FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
 from hosting.principal import Caller
@@ -119,31 +111,7 @@ async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> No
     assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
 
 
-BEFORE_CANCELLED = """{"threads": {}, "days": {"2026-01-30": {
-    "runs": 7, "failures": {"run_failed": 1, "run_cancelled": 2, "run_superseded": 1, "run_rolled_back": 1},
-    "seconds": 7.0, "longest_seconds": 2.0, "latencies": {"0": 7}, "tokens": {"total_token_count": 9}, "cost": 0}}}"""
 """A day as versions stored it that showed cancelled runs as failures."""
-
-
-@pytest.mark.behaviour("overview.figures")
-async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: App) -> None:
-    """By whoever stopped it; days of the version before are read, and added up, in the same way."""
-    one = app.processes[0]
-    one.agent.gate.clear()
-    run = await one.start(call("stop me"))
-    await one.runs.cancel(run.address, run.run_id, one.engine)
-    await one.runs.wait(run, one.engine, 5.0)
-    app.engine.changed["t1"] = iso(time.time())
-    written = OverviewLog(Cells(one.store, one.log))
-    before = Known.model_validate_json(BEFORE_CANCELLED)
-    assert await written.append(OverviewState(), AGENT.lower(), APP, before, OverviewHead())
-
-    figures = await app.overview().figures(AGENT, 30, Caller(app.engine))
-
-    days = json.loads(str(figures_reply(AGENT, figures, {}, 30).body))["days"]
-    both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]), NO_FEEDBACK)
-    ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
-    assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
 
 
 @pytest.mark.behaviour("overview.exact")

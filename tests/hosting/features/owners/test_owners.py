@@ -14,9 +14,7 @@ from hosting.app import Principal, PrincipalRequest
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.stores.memory import MemoryThreadStore
 from hosting.errors import IdentityUnavailableError
-from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
-from hosting.tools import current
 from tests.support.declared_routes import FILE_ROUTES, OWNED_ROUTES, ROUTES, SHARED_ROUTES
 from tests.support.noted import Noted, NotingOrchestration
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
@@ -137,26 +135,6 @@ async def test_who_asked_stands_in_the_export_and_in_the_stored_conversation(own
 
     assert document["data"]["extensionData"]["durableAgentHost"]["owner"] == {"issuer": ISSUER, "id": "ada"}
     assert export["runs"][0]["accepted"]["principal"] == {"issuer": ISSUER, "id": "ada", "name": "Ada", "roles": []}
-
-
-@pytest.mark.behaviour("owners.told")
-async def test_tools_and_callbacks_know_who_asked() -> None:
-    seen: list[Principal | None] = []
-
-    class Callback:
-        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
-            seen.append(context.principal)
-
-    def note(_: str) -> None:
-        seen.append(current().principal)
-
-    owned = OwnedApp(note=note, default_callback=Callback())
-    approval = (await owned.say("ada", "call refund 10"))["pending_approvals"][0]["id"]
-    await owned.ask("ada", "POST", f"{THREADS}/t/approvals/{approval}", json={"approved": True})
-    await owned.stored()
-
-    assert seen
-    assert set(seen) == {Principal(ISSUER, "ada", name="Ada")}
 
 
 @pytest.mark.behaviour("owners.lists")

@@ -56,22 +56,6 @@ async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("owners.grants")
-async def test_a_thread_is_shared_to_be_read(owned: OwnedApp) -> None:
-    run_id = (await owned.say("ada", "more"))["run_id"]
-    await owned.stored()
-    grant = (await shared(owned, "read"))["grant"]
-
-    for part in ("", "/messages", "/runs", "/export", "/approvals", f"/runs/{run_id}"):
-        own = await owned.ask("ada", "GET", f"{THREADS}/t{part}")
-        others = await owned.ask("bob", "GET", f"/api/shared/{grant}{part}")
-        assert (own.status_code, others.status_code) == (200, 200)
-        assert {**others.json(), "exported_at": 0} == {**own.json(), "exported_at": 0}
-    events = await owned.ask("bob", "GET", f"/api/shared/{grant}/runs/{run_id}/events")
-    assert (events.status_code, "completed" in events.text) == (200, True)
-    assert events.headers["content-location"].endswith(f"/api/shared/{grant}/runs/{run_id}/events")
-
-
-@pytest.mark.behaviour("owners.grants")
 async def test_who_is_notified_of_a_thread_is_its_owners_alone() -> None:
     """Whoever else reads it finds no address, no host and no role, in no answer; its owner finds them all."""
     owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators", **WEBHOOKS)

@@ -98,18 +98,6 @@ async def test_a_run_that_is_paused_while_its_model_thinks_calls_no_tool(stage: 
     assert len(stage.working.client.shown) == 3
 
 
-@pytest.mark.behaviour("runs.pause")
-async def test_another_process_pauses_and_resumes_a_run_before_its_step_ends(stage: Stage) -> None:
-    run = await stage.at_work()
-    before = await stage.pause(run, there=True)
-    await stage.resume(run, there=True)
-    ended = await stage.paused(run)
-
-    assert before == "pausing"
-    assert ended.end is not None
-    assert (await stage.here.kinds()).count("claimed") == 1
-
-
 @pytest.mark.behaviour("runs.pause-waits")
 async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_for_all_that_wait(stage: Stage) -> None:
     """The operations of those behind it are over too; one signal has all of them ended in their order."""

@@ -197,20 +197,6 @@ async def _late(stage: Stage, work: ToolCall) -> None:
         stage.reporting.raised.append(error)
 
 
-@pytest.mark.behaviour("runs.progress")
-async def test_text_that_hides_something_is_shown_as_it_is(stages: list[Stage]) -> None:
-    """On one line, with invisible characters written out; half a character is replaced."""
-    stages.append(stage := Stage(lambda work: work.progress(1, "a\n\u202eb\ud800")))
-    await stage.reported()
-    await stage.until_written(1)
-
-    (share, text) = (await stage.written())[0]
-    assert share == 1.0
-    assert "\n" not in text
-    assert "\u202e" not in text
-    assert text.encode()
-
-
 PROGRESS = {"share": 0.4, "text": "reading"}
 WIRES = ["ag-ui", "ai-sdk", "a2a", "mcp", "responses", "chat-completions"]
 

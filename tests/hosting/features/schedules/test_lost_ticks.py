@@ -140,19 +140,3 @@ async def test_a_tick_whose_host_dies_over_it_has_its_run_half_a_minute_later(
     assert [run["run_id"] for run in runs] == [told["last_run"]["run_id"]]
     assert schedule == told
     assert (schedule["status"], schedule["next_run_at"]) == ("ended", None)
-
-
-async def test_calls_that_are_lost_one_after_the_other_begin_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is called for again after twice the time, until one ends; those that come again find the run."""
-    unkind = Armed()
-    for nth in (1, 2, 3):
-        unkind.arm(Fault.DIED_AFTER_ACTIVITY, TICK, nth)
-    async with scheduled(unkind, monkeypatch, at=at(60)) as app:
-        await app.clock.next_alarm()
-        app.clock.advance(60)
-        for lost, patience in ((1, LONG_SECONDS), (2, 2 * LONG_SECONDS), (3, 4 * LONG_SECONDS)):
-            await asyncio.wait_for(unkind.until_struck(Fault.DIED_AFTER_ACTIVITY, lost), GUARD_SECONDS)
-            app.clock.advance(patience)
-        await app.until_clock_ended()
-
-        assert len(await app.runs()) == 1

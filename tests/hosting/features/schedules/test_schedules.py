@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hosting.core.agent.held_run import read_run
 from hosting.core.cells import Cells
 from hosting.core.stores.contract import Append, StoredHead
-from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import (
     EngineUnavailableError,
@@ -35,7 +33,6 @@ NOW = 1_800_000_000.0
 HOURLY = Times("0 * * * *")
 NEXT = 1_800_003_600.0 - 1_800_000_000 % 3600
 ONE_TIME = Times(at=NOW + 60)
-SOMEBODY = Principal("https://issuer.example", "somebody", roles=("reader",))
 
 
 class ClockEngine(Engine):
@@ -326,33 +323,6 @@ async def test_a_key_makes_one_schedule(both: tuple[Scheduling, Scheduling]) -> 
     assert len(await both[0].all.of_agent(AGENT)) == 1
     with pytest.raises(IdempotencyKeyReusedError):
         await both[0].made(key="k", times=ONE_TIME)
-
-
-@pytest.mark.behaviour("schedules.owners")
-async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Scheduling, Scheduling]) -> None:
-    """Nobody else sees them; their runs are sent by who made them, as they were asked for, on threads of theirs."""
-    one = Scheduling(both[0].process, both[0].engine, both[0].time, most=2)
-    wanted = RunRequest(message="tick", webhook="https://hooks.example/ticks")
-    first = await one.made(maker=SOMEBODY, thread_id=None, request=wanted)
-    one.time.now += 1
-    second = await one.made(maker=SOMEBODY, thread_id=None)
-    one.time.now = NEXT
-    await one.wake(first)
-
-    last = (await one.stored(first)).last
-    assert last is not None
-    assert last.thread_id is not None
-    run = await read_run(one.process.log, replace(ADDRESS, thread_id=last.thread_id, owner=SOMEBODY.owner), last.run_id)
-    assert isinstance(run, Run)
-    assert (run.accepted.principal, run.accepted.request) == (SOMEBODY, wanted)
-    assert [name.id for name, _ in await one.of(SOMEBODY).of_agent(AGENT)] == [first.id, second.id]
-    assert await one.all.of_agent(AGENT) == []
-    with pytest.raises(TooManySchedulesError, match="2 schedules"):
-        await one.made(maker=SOMEBODY)
-    await one.made()
-    await one.of(SOMEBODY).erase()
-    assert await one.of(SOMEBODY).of_agent(AGENT) == []
-    assert len(await one.all.of_agent(AGENT)) == 1
 
 
 @pytest.mark.behaviour("schedules.owners")

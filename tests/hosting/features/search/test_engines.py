@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +13,6 @@ from hosting.app import AgentFunctionApp, SearchHit, ThreadPlace
 from hosting.errors import ConfigurationError
 from hosting.features.search.feature import SearchFeature
 from tests.support.ai_search_server import AiSearchServer
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import THREADS, OwnedApp, owner
 from tests.support.simple_engine import SimpleEngine
 
@@ -51,17 +49,6 @@ async def found(owned: OwnedApp, search: str, user: str = "ada", more: str = "")
     return sorted(thread["thread_id"] for thread in answer.json()["threads"])
 
 
-async def until(owned: OwnedApp, search: str, is_done: Callable[[list[str]], bool]) -> list[str]:
-    """Return what a search finds once it is that: a list may rest for a moment after it was read."""
-
-    async def ask() -> list[str]:
-        while not is_done(ids := await found(owned, search)):
-            continue
-        return ids
-
-    return await asyncio.wait_for(ask(), GUARD_SECONDS)
-
-
 SEARCHES: list[tuple[Any, ...]] = [
     ("invoice", ["one"]),
     ("INVOICE about", ["one"]),
@@ -89,35 +76,6 @@ async def test_each_engine_finds_the_same_words_and_phrases(owned: OwnedApp) -> 
     """Of a title, a message, an answer or an id; of a caller's own threads."""
     for search, expected in SEARCHES:
         assert await found(owned, search) == expected
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_finds_what_a_thread_says_now(owned: OwnedApp) -> None:
-    """By the next turn, and by a newer title instead of the one before."""
-    before = await found(owned, "banana"), await found(owned, "fruit")
-    await owned.say("ada", "A banana", "one")
-    after = await until(owned, "banana", bool)
-    await owned.ask("ada", "POST", f"{THREADS}/three/describe", json={"title": "Fruit"})
-    titled = await until(owned, "fruit", bool)
-    await owned.ask("ada", "POST", f"{THREADS}/three/describe", json={"title": "Bread"})
-    again = await until(owned, "bread", bool), await found(owned, "fruit")
-
-    assert (before, after, titled, await found(owned, "invoice")) == (([], []), ["one"], ["three"], ["one"])
-    assert again == (["three"], [])
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_finds_nothing_of_what_was_forgotten(owned: OwnedApp) -> None:
-    """Of a thread that was reset, and of a deleted one, from the answer on; they are found again by what comes then."""
-    searched = await found(owned, "about")
-    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
-    await owned.ask("ada", "DELETE", f"{THREADS}/two")
-    at_once = await found(owned, "about")
-    await owned.stored()
-    await owned.say("ada", "anew", "two")
-    again = await until(owned, "anew", bool)
-
-    assert (searched, at_once, again, await found(owned, "about")) == (["one", "two"], [], ["two"], [])
 
 
 @pytest.mark.behaviour("search.engines")

@@ -97,20 +97,6 @@ async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
     assert len(await entries(owned)) == 3
 
 
-@pytest.mark.behaviour("thread.put")
-async def test_messages_are_refused_while_a_run_is_open(owned: OwnedApp, goes_on: threading.Event) -> None:
-    """Another attempt of it would begin with other messages."""
-    body = {"message": "hold", "thread_id": "t", "wait_for_response": False}
-    await owned.ask("ada", "POST", RUN, json=body)
-
-    refused = await put(owned, TALK)
-    goes_on.set()
-    await owned.stored()
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
-    assert (await put(owned, TALK)).status_code == 201
-
-
 WRONG_MESSAGES: list[tuple[Any, ...]] = [
     ([], "invalid_field"),
     ("hi", "invalid_field"),

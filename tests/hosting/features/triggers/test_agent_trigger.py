@@ -245,20 +245,6 @@ async def test_a_body_that_names_no_thread_fails_its_delivery(body: str, refusal
 
 
 @pytest.mark.behaviour("triggers.failures")
-async def test_a_run_that_fails_is_a_failed_delivery_each_time() -> None:
-    """Until the platform gives it up: the run is one, and its end is found."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    runs = list[str]()
-    for tries in (1, 2):
-        with pytest.raises(AgentRunError, match="run_failed") as raised:
-            await function.get(queued("fail", tries=tries))
-        runs.append(raised.value.run_id)
-
-    assert runs[0] == runs[1]
-
-
-@pytest.mark.behaviour("triggers.failures")
 async def test_a_poison_message_does_not_stop_the_others() -> None:
     function = Function(container)
 

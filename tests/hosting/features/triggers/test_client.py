@@ -81,24 +81,6 @@ async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
 
 
 @pytest.mark.behaviour("triggers.client")
-async def test_a_run_that_is_not_waited_for_is_accepted_and_ends() -> None:
-    inbox = Inbox()
-
-    started = await inbox.run("hello")
-    with pytest.raises(AgentRunError, match=r"app\.client\.result"):
-        _ = started.response
-    ids = AgentRun(started.agent, started.thread_id, started.run_id)
-    ended = await inbox.do(lambda: inbox.app.client.result(ids))
-
-    assert (started.status, started.is_over, set(started.fields)) == (
-        "accepted",
-        False,
-        {"status", "thread_id", "session_id", "run_id", "correlation_id"},
-    )
-    assert ended.response == "echo: hello"
-
-
-@pytest.mark.behaviour("triggers.client")
 async def test_a_function_follows_a_run() -> None:
     inbox = Inbox()
 

@@ -28,9 +28,7 @@ from agent_framework.orchestrations import HandoffBuilder
 
 from hosting.app import WorkflowHitlContext
 from hosting.errors import ConfigurationError
-from tests.support import moved_graphs
 from tests.support.app.scripted import ScriptedModel, scripted_agent
-from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
 
 
@@ -89,18 +87,6 @@ async def test_runs_of_a_given_graph_do_not_meet() -> None:
     assert next(one for one in given.executors.values() if isinstance(one, Counting)).count == 0
 
 
-@pytest.mark.behaviour("workflows.given-graph")
-@pytest.mark.parametrize("build", FLOWS)
-async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) -> None:
-    body = {"input": {"item": "tea"}} if build().name == "Orders" else {"message": "say hi"}
-    answers = []
-    for source in (build, build()):
-        async with served(app_of(workflow=source)) as (_, http):
-            answers.append((await http.post(f"/api/workflows/{build().name}/run", json=body)).json()["response"])
-
-    assert answers[0] == answers[1]
-
-
 @pytest.mark.behaviour("workflows.refused")
 @pytest.mark.parametrize(
     ("given", "sentence"),
@@ -140,30 +126,6 @@ async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]
     place = f"/api/workflows/{name}/threads/{started.json()['instanceId']}/runs/{started.headers['x-ms-run-id']}"
     await http.get(f"{place}/events")
     return dict((await http.get(started.json()["statusQueryGetUri"])).json())
-
-
-@pytest.mark.behaviour("workflows.upstream")
-@pytest.mark.parametrize(
-    ("graph", "letter", "output"),
-    [
-        (moved_graphs.letters, 'say {"is_spam": false, "reason": "calm"}', 'sent {"is_spam": false, "reason": "calm"}'),
-        (moved_graphs.triage, 'say {"is_spam": true, "reason": "loud"}', "spam: loud"),
-        (
-            moved_graphs.triage,
-            'say {"is_spam": false, "reason": "calm"}',
-            'sent echo: {"is_spam": false, "reason": "calm"}',
-        ),
-    ],
-)
-async def test_conditions_lead_from_an_agents_finding(graph: Any, letter: str, output: str) -> None:
-    """Samples 09 and 10; the letter of one run is not in the next one's state."""
-    hosted = graph()
-    async with served(app_of(workflow=hosted)) as (_, http):
-        first = await ended(http, hosted.name, letter)
-        second = await ended(http, hosted.name, 'say {"is_spam": true, "reason": "again"}')
-
-    assert (first["runtimeStatus"], first["output"]) == ("Completed", [output])
-    assert (second["runtimeStatus"], second["output"]) == ("Completed", ["spam: again"])
 
 
 TEXT = {"$type": "text", "text": "and this"}

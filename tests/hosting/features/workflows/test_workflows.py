@@ -20,7 +20,7 @@ from agent_framework import (
 
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
-from tests.support.event_stream import parse, words
+from tests.support.event_stream import parse
 from tests.support.flows import FLOWS, Reversed, Upper, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
@@ -174,17 +174,6 @@ async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
         answer = await run(http, "Text", message="wait")
 
     assert (answer.status_code, answer.json()["code"]) == (504, "run_timed_out")
-
-
-@pytest.mark.behaviour("workflows.verbs")
-async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.AsyncClient) -> None:
-    answer = await http.post(
-        "/api/workflows/Chat/run", json={"message": "say a b c"}, headers={"accept": "text/event-stream"}
-    )
-
-    frames = parse(answer.text)
-    assert words(frames).startswith("a b c\n\n")
-    assert frames[-1].fields["response"] == words(frames)
 
 
 @pytest.mark.behaviour("workflows.executors")

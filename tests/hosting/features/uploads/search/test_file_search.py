@@ -202,11 +202,6 @@ async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(
 
 
 WORDS = "oolong train terrier"
-DESK = "/api/agents/Desk"
-
-
-def desk(inner: Agent[Any]) -> Agent[Any]:
-    return searcher(name="Desk", tools=[inner.as_tool()])
 
 
 def names_cited(answer: Any) -> list[str]:
@@ -219,26 +214,6 @@ async def said(app: Library, path: str, message: str, thread_id: str = "t") -> A
     answer = await app.ask("ann", "POST", f"{path}/run", json={"message": message, "thread_id": thread_id})
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-@pytest.mark.behaviour("file-search.within")
-async def test_an_agent_that_is_a_tool_searches_for_its_caller_and_the_answer_cites() -> None:
-    inner = librarian()
-    async with library(inner, desk(inner), searcher(FileSearch(embeddings=HashedWords()), name="Other")) as app:
-        await said(app, DESK, "hello")
-        await app.upload("ann", TEA, "owner.md")
-        await app.upload("ann", TRAIN, "thread.md", f"{DESK}/threads/t/files")
-        await app.upload("root", DOG, "desk.md", f"{DESK}/files")
-        await app.upload("root", TEA + DOG, "librarian.md", "/api/agents/Librarian/files")
-        await app.upload("root", TRAIN + DOG, "other.md", "/api/agents/Other/files")
-        body = {"message": f"ask Librarian search {WORDS}", "thread_id": "t"}
-        sent = await app.ask("ann", "POST", f"{DESK}/run", json=body, headers={"accept": "text/event-stream"})
-        alone = await said(app, "/api/agents/Librarian", f"search {WORDS}", "u")
-
-    answer = parse(sent.text)[-1].fields
-    assert names_cited(answer) == ["desk.md", "librarian.md", "owner.md", "thread.md"]
-    assert all(citation["mark"] in answer["response"] for citation in answer["citations"])
-    assert names_cited(alone) == ["librarian.md", "owner.md"]
 
 
 class Teller(Executor):
