@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from hosting.core.thread.commands import AcceptRun, Change, Continuation
+from hosting.core.thread.events import Accepted
+from hosting.core.thread.run_request import RunRequest
 from hosting.features.search.engine_search import EngineIndex
 from hosting.features.search.feature import SearchFeature
 from hosting.features.search.handed import Debts, handed_cell
 from hosting.features.search.index import WordIndex
 from hosting.features.search.thread_words import MOST_WORDS, ThreadWords
 from hosting.features.search.words import searched_words
+from hosting.http.rewinding import Rewinding
 from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
 from tests.support.simple_engine import SimpleEngine
 
@@ -341,3 +345,43 @@ async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None
     await process.handed._payer
 
     assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
+
+
+@pytest.mark.behaviour("search.bounds")
+async def test_of_a_thread_that_goes_on_only_the_newer_entries_are_read(world: World) -> None:
+    """However long it is: those that the archive has by then cost a call more, and the others none."""
+    calls = list[int]()
+    for turns in (4, 12, 24):
+        for number in range(turns):
+            await world.process().say(f"message {number} {'x' * 600}")
+        await Searching(world).update(f"{turns}")
+        await world.process().say("one more")
+        life = Life()
+        words = await Searching(world, life).update(f"{turns} and one")
+        calls.append(life.calls)
+        assert (has(words, "one more"), has(words, "message 0")) == (True, True)
+
+    assert calls[1] == calls[2] <= calls[0] + 2
+
+
+@pytest.mark.behaviour("search.words")
+async def test_words_of_a_replaced_turn_are_not_found(world: World) -> None:
+    """The thread goes on from before it, and its older words stay."""
+    process = world.process()
+    await process.say("apples")
+    replaced = await process.say("bananas")
+    await Searching(world).update("1")
+    log = process.services.log
+    view = await process.services.threads.view(ORIGIN, process.engine)
+    event = Rewinding(process.services.archiver).before(view, replaced, [replaced], 1.0)
+    accepted = Accepted(
+        at=1.0, run_id="new", agent=AGENT, thread_id="origin", fingerprint="f", request=RunRequest(message="cherries")
+    )
+    continues = Continuation.of(await log.head(ORIGIN), event)
+    decided = await log.execute(ORIGIN, AcceptRun(accepted, 10, continues=continues))
+    assert isinstance(decided.outcome, Change)
+    await process.deliver("origin", "run", {"run_id": "new", "logged": True})
+    words = await Searching(world).update("2")
+
+    assert [has(words, fruit) for fruit in ("apples", "bananas", "cherries")] == [True, False, True]
+    assert b"bananas" not in stored(world)

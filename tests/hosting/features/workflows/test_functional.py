@@ -13,7 +13,7 @@ from agent_framework import Agent, RunContext, step, workflow
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.answer import plain_value
-from hosting.tools import StepCutOffError, idempotent
+from hosting.tools import StepCutOffError, current, idempotent
 from tests.support.flows import Order, Plan, Verdict
 from tests.support.functional import DONE, FUNCTIONS, TillError, echo, shop, side, upper, within, write
 from tests.support.made_app import app_of, served
@@ -339,3 +339,21 @@ def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str
         app_of(*options.pop("agents", ()), **options)
 
     assert sentence in refused.value.detail
+
+
+@pytest.mark.behaviour("workflows.cut-off-steps")
+async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
+    """By a time limit of the function's, in each attempt; what follows is none of the step's."""
+    DONE.clear()
+
+    async def body() -> str:
+        try:
+            await asyncio.wait_for(slow(), 0.5)  # time enough for the step to begin on a busy machine
+        except TimeoutError:
+            with pytest.raises(LookupError):
+                _ = current().call_key
+        return await upper("late")
+
+    end = await run_twice(failing_once(body))
+
+    assert (end["response"], DONE) == ("LATE", ["slow", "upper late"])
