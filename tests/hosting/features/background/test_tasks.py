@@ -306,3 +306,14 @@ async def run_once_ended(app: OwnedApp, task: dict[str, Any], threads: str = TAS
     while (run := (await app.ask("ann", "GET", place)).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     return dict(run)
+
+
+@pytest.mark.behaviour("background.is-plain")
+async def test_a_task_may_be_a_workflow_s() -> None:
+    """One that is an agent, in two turns of the task."""
+    app = OwnedApp(agent=planner(is_workflow=True))
+    message = f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"
+    async with app.http:
+        hosted = (await app.say("ann", message))["response"]
+
+    assert hosted == (await planner(is_workflow=True).run(message, session=AgentSession())).text

@@ -163,6 +163,16 @@ async def shown(empty: OwnedApp, search: str) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.behaviour("search.phrases")
+async def test_a_phrase_is_found_in_a_title_and_in_an_id(empty: OwnedApp) -> None:
+    await empty.say("ada", "hello", "red-house.7")
+    await empty.ask("ada", "POST", f"{THREADS}/red-house.7/describe", json={"title": "Bill of March"})
+
+    assert await shown(empty, '"bill of"') == [("red-house.7", "Bill of")]
+    assert [id_ for id_, _ in await shown(empty, '"red house 7"')] == ["red-house.7"]
+    assert await shown(empty, '"march red"') == []
+
+
+@pytest.mark.behaviour("search.phrases")
 async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_words(empty: OwnedApp) -> None:
     await empty.say("ada", "the red house", "old")
     for message in ("house red", "red and house", "a house that is red"):

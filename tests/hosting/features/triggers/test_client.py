@@ -99,6 +99,8 @@ async def test_a_function_cancels_a_run() -> None:
     inbox = Inbox()
 
     started = await inbox.run("sleep 30")
+    with pytest.raises(AgentRunError, match=r"app\.client\.result"):
+        _ = started.response
     await inbox.do(lambda: inbox.app.client.cancel(started))
     ended = await inbox.do(lambda: inbox.app.client.result(started))
 

@@ -318,3 +318,16 @@ def contents_of(export: Any) -> dict[str, bytes]:
         found[content[:20].decode("latin-1")] = content
     assert len(found) == len(export["uploaded_contents"])
     return found
+
+
+@pytest.mark.behaviour("uploads.whole")
+async def test_a_form_is_read_as_the_file_in_it(owned: OwnedApp) -> None:
+    """With its name and its media type."""
+    form = {"file": ("Übersicht.pdf", LARGE, "application/pdf")}
+    created = await owned.ask("ada", "POST", "/api/files", files=form)
+    file = created.json()
+    content = await owned.ask("ada", "GET", file["content_url"])
+
+    assert created.status_code == 201, created.text
+    assert (file["name"], file["media_type"], file["bytes"]) == ("Übersicht.pdf", "application/pdf", len(LARGE))
+    assert content.content == LARGE

@@ -254,3 +254,13 @@ def test_what_would_be_left_out_is_refused(agent: Any, sentence: str) -> None:
         app_of(agent)
 
     assert sentence in refused.value.detail
+
+
+@pytest.mark.behaviour("workflows.as-agent")
+async def test_a_function_is_an_agent_too() -> None:
+    """What it returns is said as it is plain."""
+    plain = (await calling.build().as_agent("Caller").run("hello")).text
+    async with served(app_of(calling.build().as_agent("Caller"))) as (_, http):
+        body = await run(http, "hello", name="Caller")
+
+    assert (body["response"], plain) == ("['HELLO']", "['HELLO']")
