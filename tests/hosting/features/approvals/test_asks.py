@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, ToolApprovalMiddleware, tool
+from agent_framework import Agent, tool
 
 from hosting.app import AgentFunctionApp
 from hosting.tools import current, idempotent
@@ -37,7 +37,6 @@ async def reserve(item: str) -> str:
 @idempotent
 @tool
 async def ship(n: str) -> str:
-    """Ask where to."""
     shelf = await current().step("reserve", reserve, n)
     NOTES.append(f"ship {n}")
     address = await current().ask(f"Where does {n} go?")
@@ -47,7 +46,6 @@ async def ship(n: str) -> str:
 @idempotent
 @tool
 async def deliver(n: str) -> str:
-    """Ask twice, and let nothing pass."""
     try:
         address = await current().ask("Which address?", schema=Address)
         hour = await current().ask(f"When at {address.street}?", schema={"type": "integer", "minimum": 8})
@@ -58,14 +56,12 @@ async def deliver(n: str) -> str:
 
 @tool
 async def careless(n: str) -> str:
-    """Ask, and may not."""
     return str(await current().ask("Really?"))
 
 
 @idempotent
 @tool
 def blocking(n: str) -> str:
-    """Ask, where nothing can be awaited."""
     try:
         current().ask("Really?")
     except LookupError as error:
@@ -75,7 +71,6 @@ def blocking(n: str) -> str:
 
 @tool
 def look(n: str) -> str:
-    """Note it."""
     NOTES.append(f"look {n}")
     return f"saw {n}"
 
@@ -83,14 +78,12 @@ def look(n: str) -> str:
 @idempotent
 @tool(approval_mode="always_require")
 async def refund(n: str) -> str:
-    """Ask once it is approved."""
     return f"refunded {n}: {await current().ask('Why?')}"
 
 
 @idempotent
 @tool
 async def wavering(n: str) -> str:
-    """Ask something else each time."""
     NOTES.append("wavering")
     return str(await current().ask(f"Question {len(NOTES)}?"))
 
@@ -100,7 +93,6 @@ TOOLS = [ship, deliver, careless, blocking, look, refund, wavering]
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """One process of an app whose tools ask."""
     NOTES.clear()
     agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS)
     async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
@@ -120,7 +112,6 @@ async def give(http: httpx.AsyncClient, asked: dict[str, Any], value: object) ->
 
 @pytest.mark.behaviour("asks.answered")
 async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.AsyncClient) -> None:
-    """The call is made again from its beginning, but for its step."""
     (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
     end = await give(http, asked, "Elm Street 1")
 
@@ -136,55 +127,6 @@ async def test_the_tool_gets_the_answer_and_the_model_its_result(http: httpx.Asy
     assert NOTES == ["reserve 5", "ship 5", "ship 5"]
 
 
-@pytest.mark.behaviour("asks.answered")
-async def test_a_reader_of_plain_text_reads_the_question(http: httpx.AsyncClient) -> None:
-    """In its words, with how it is answered."""
-    answer = await http.post(
-        "/api/agents/Clerk/run?thread_id=t", content="call ship 5", headers={"content-type": "text/plain"}
-    )
-    (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]
-
-    assert f"Waits for an answer {asked['id']}: Where does 5 go?\n" in answer.text
-    assert 'POST {"value": ...} as application/json' in answer.text
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_a_tool_asks_again_and_has_each_answer(http: httpx.AsyncClient) -> None:
-    """By a type or a JSON Schema; no `except` of its own catches a question."""
-    (first,) = (await say(http, "call deliver 5"))["pending_approvals"]
-    (second,) = (await give(http, first, {"street": "Elm", "number": 3}))["pending_approvals"]
-    end = await give(http, second, 9)
-
-    assert (first["id"] != second["id"], second["question"]) == (True, "When at Elm?")
-    assert end["response"] == "told: Elm 3 at 9"
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_calls_beside_it_keep_their_results(http: httpx.AsyncClient) -> None:
-    """Two calls ask, and one does not: that is made once."""
-    first, second = (await say(http, "call ship 5, look 6, ship 7"))["pending_approvals"]
-    left = await give(http, second, "B")
-    end = await give(http, first, "A")
-
-    assert [one["id"] for one in left["pending_approvals"]] == [first["id"]]
-    assert sorted(end["response"].removeprefix("told: ").split(" | ")) == [
-        "5 from shelf of 5 to A",
-        "7 from shelf of 7 to B",
-    ]
-    assert sorted(NOTES) == ["look 6", "reserve 5", "reserve 7", "ship 5", "ship 5", "ship 7", "ship 7"]
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_an_approved_tool_may_ask(http: httpx.AsyncClient) -> None:
-    """First the approval, then the question."""
-    (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-    approved = await http.post(f"{THREAD}/approvals/{asked['id']}", json={"approved": True})
-    (question,) = approved.json()["pending_approvals"]
-    end = await give(http, question, "late")
-
-    assert (asked["kind"], question["kind"], end["response"]) == ("approve", "ask", "told: refunded 5: late")
-
-
 @pytest.mark.behaviour("asks.checked")
 @pytest.mark.parametrize(
     ("body", "why"),
@@ -196,7 +138,6 @@ async def test_an_approved_tool_may_ask(http: httpx.AsyncClient) -> None:
 async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
     http: httpx.AsyncClient, body: dict[str, Any], why: str
 ) -> None:
-    """And the question stays."""
     (asked,) = (await say(http, "call deliver 5"))["pending_approvals"]
 
     refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
@@ -208,7 +149,6 @@ async def test_an_answer_that_does_not_fit_is_refused_with_its_place(
 
 @pytest.mark.behaviour("asks.checked")
 async def test_an_answer_is_given_to_no_other_question(http: httpx.AsyncClient) -> None:
-    """The run ends where the tool asks something else than it did."""
     (asked,) = (await say(http, "call wavering 5"))["pending_approvals"]
 
     end = await give(http, asked, "yes")
@@ -219,7 +159,6 @@ async def test_an_answer_is_given_to_no_other_question(http: httpx.AsyncClient) 
 
 @pytest.mark.behaviour("asks.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
-    """The others are refused, and the call is made again once."""
     (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
 
     answers = await asyncio.gather(*(give(http, asked, name) for name in "ABCD"))
@@ -230,7 +169,6 @@ async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> No
 
 @pytest.mark.behaviour("asks.idempotent")
 async def test_a_tool_that_may_not_be_called_again_may_not_ask(http: httpx.AsyncClient) -> None:
-    """The run ends by a sentence that names the mend."""
     end = await say(http, "call careless 5")
 
     assert end["code"] == "run_failed"
@@ -240,50 +178,6 @@ async def test_a_tool_that_may_not_be_called_again_may_not_ask(http: httpx.Async
 
 @pytest.mark.behaviour("asks.idempotent")
 async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncClient) -> None:
-    """Nothing can be awaited there."""
     end = await say(http, "call blocking 5")
 
     assert end["response"].endswith("told: current().ask() needs an asynchronous tool. Make it 'async def'.")
-
-
-@pytest.mark.behaviour("asks.idempotent")
-async def test_no_standing_approval_answers_a_question() -> None:
-    """The run ends by a sentence, and asks nobody for ever."""
-    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
-    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
-        (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-        answer = {"approved": True, "always": "tool"}
-        end = (await http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json()
-
-    assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
-
-
-@pytest.mark.behaviour("asks.answered")
-async def test_the_timeline_says_that_the_call_asks_and_who_was_answered(http: httpx.AsyncClient) -> None:
-    """The call is not shown as cut off."""
-    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
-    await give(http, asked, "Elm")
-
-    steps = (await http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (answer,) = (step for step in steps if step["kind"] == "approval_answered")
-    assert (call["code"], answer["tool"], answer["value"]) == ("asks", "ship", "Elm")
-
-
-@pytest.mark.behaviour("http.timeline")
-async def test_the_timeline_has_the_steps_of_a_tool_under_its_call(http: httpx.AsyncClient) -> None:
-    """In the run that made them alone, with their names and times."""
-    (asked,) = (await say(http, "call ship 5"))["pending_approvals"]
-    after = (await give(http, asked, "Elm"))["run_id"]
-
-    steps, later = [
-        (await http.get(f"{THREAD}/runs/{run_id}/timeline")).json()["steps"] for run_id in (asked["run_id"], after)
-    ]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (step,) = (step for step in steps if step["kind"] == "tool_step")
-    assert (step["call"], step["name"], step["result"]) == (call["id"], "reserve", '"shelf of 5"')
-    assert call["at"] <= step["at"] <= step["ended_at"] <= call["ended_at"]
-    assert steps.index(step) == steps.index(call) + 1
-    assert [step["kind"] for step in later if step["kind"] == "tool_step"] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, ToolApprovalMiddleware, tool
+from agent_framework import Agent, tool
 
 import hosting.app
 from hosting.app import AgentFunctionApp
@@ -40,7 +40,6 @@ async def fetch(n: str) -> str:
 @idempotent
 @tool
 async def both(n: str) -> str:
-    """Ask for two sign-ins."""
     await current().authorization("GitHub", url=LINK, scopes=["repo"])
     await current().authorization("Graph", url="https://login.example/authorize", scopes=["Mail.Read", "User.Read"])
     return f"{n} of both"
@@ -49,14 +48,12 @@ async def both(n: str) -> str:
 @idempotent
 @tool
 async def shortly(n: str) -> str:
-    """Wait for a minute."""
     await current().authorization("GitHub", url=LINK, seconds=60)
     return n
 
 
 @tool
 async def careless(n: str) -> str:
-    """Ask, and may not."""
     await current().authorization("GitHub", url=LINK)
     return n
 
@@ -64,7 +61,6 @@ async def careless(n: str) -> str:
 @idempotent
 @tool(approval_mode="always_require")
 async def refund(n: str) -> str:
-    """Ask once it is approved."""
     await current().authorization("Bank", url=LINK)
     return f"refunded {n}"
 
@@ -72,34 +68,23 @@ async def refund(n: str) -> str:
 @idempotent
 @tool
 async def linked(n: str) -> str:
-    """Ask with the link that the call names."""
     await current().authorization("GitHub", url=n)
     return n
 
 
 @idempotent
 @tool
-async def wonder(n: str) -> str:
-    """Ask a question."""
-    return f"{n} is {await current().ask('Which colour?')}"
-
-
-@idempotent
-@tool
 async def after(n: str) -> str:
-    """Ask a question after the sign-in."""
     await current().authorization("GitHub", url=LINK)
     branch, user = await current().ask("Which branch?"), current().principal
     return f"{n} to {branch} by {'nobody' if user is None else user.id}"
 
 
-WONDERS = "call push 5, wonder 6"
 TOOLS = [fetch, both, shortly, careless, refund, linked]
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """One process of an app whose tools need sign-ins."""
     NOTES.clear()
     TOKENS.clear()
     agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS)
@@ -119,7 +104,6 @@ async def answer(http: httpx.AsyncClient, asked: dict[str, Any], **body: Any) ->
 
 @pytest.mark.behaviour("authorizations.answered")
 async def test_the_run_waits_with_the_link_and_goes_on_with_the_sign_in(http: httpx.AsyncClient) -> None:
-    """The tool is called again, finds the token, and its question is the first one of the call."""
     (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
     TOKENS.append("secret")
     (question,) = (await answer(http, asked))["pending_approvals"]
@@ -137,42 +121,7 @@ async def test_the_run_waits_with_the_link_and_goes_on_with_the_sign_in(http: ht
 
 
 @pytest.mark.behaviour("authorizations.answered")
-async def test_a_tool_that_still_has_no_token_asks_again_with_a_new_link(http: httpx.AsyncClient) -> None:
-    """The first sign-in counts once in each call."""
-    (first,) = (await say(http, "call fetch 5"))["pending_approvals"]
-    (second,) = (await answer(http, first))["pending_approvals"]
-    (third,) = (await answer(http, second))["pending_approvals"]
-
-    links = [asked["authorization"]["url"].removeprefix(LINK) for asked in (first, second, third)]
-    assert (len({first["id"], second["id"], third["id"]}), links) == (3, ["0", "1", "3"])
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_call_may_need_several_sign_ins(http: httpx.AsyncClient) -> None:
-    """Each is made once."""
-    (first,) = (await say(http, "call both 5"))["pending_approvals"]
-    (second,) = (await answer(http, first))["pending_approvals"]
-    end = await answer(http, second)
-
-    assert (second["authorization"]["service"], end["response"]) == ("Graph", "told: 5 of both")
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_refused_sign_in_ends_the_call_and_the_model_reads_why(http: httpx.AsyncClient) -> None:
-    """The tool is not called again."""
-    (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
-
-    end = await answer(http, asked, approved=False, reason="not my account")
-
-    assert (end["response"], NOTES) == (
-        "told: This call was not made: it was refused. Reason: not my account",
-        [],
-    )
-
-
-@pytest.mark.behaviour("authorizations.answered")
 async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncClient) -> None:
-    """With how it is answered."""
     said = await http.post(f"{RUN}?thread_id=t", content="call fetch 5", headers={"content-type": "text/plain"})
     (asked,) = (await http.get(f"{THREAD}/approvals")).json()["approvals"]
 
@@ -180,70 +129,52 @@ async def test_a_reader_of_plain_text_reads_where_to_sign_in(http: httpx.AsyncCl
     assert 'POST {"approved": true}' in said.text
 
 
-@pytest.mark.behaviour("authorizations.answered")
-async def test_the_timeline_says_that_the_call_asks(http: httpx.AsyncClient) -> None:
-    """The call is not shown as cut off."""
-    (asked,) = (await say(http, "call both 5"))["pending_approvals"]
-    await answer(http, asked)
-
-    steps = (await http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
-
-    (call,) = (step for step in steps if step["kind"] == "tool_call")
-    (answered,) = (step for step in steps if step["kind"] == "approval_answered")
-    assert (call["code"], answered["tool"], answered["approved"]) == ("asks", "both", True)
+WRONG_ANSWERS = [
+    {"value": "a token"},
+    {"error": "none"},
+    {"approved": True, "reason": "gho_token"},
+    {"approved": True, "arguments": {"n": "6"}},
+    {"approved": True, "always": "tool"},
+    {"approved": True, "token": "a token"},
+]
 
 
 @pytest.mark.behaviour("authorizations.no-secret")
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"value": "a token"},
-        {"error": "none"},
-        {"approved": True, "reason": "gho_token"},
-        {"approved": True, "arguments": {"n": "6"}},
-        {"approved": True, "always": "tool"},
-        {"approved": True, "token": "a token"},
-    ],
-)
-async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncClient, body: dict[str, Any]) -> None:
-    """Nothing of it is stored, and the sign-in is still waited for."""
+async def test_an_answer_that_could_carry_a_token_is_refused(http: httpx.AsyncClient) -> None:
     (asked,) = (await say(http, "call fetch 5"))["pending_approvals"]
+    for body in WRONG_ANSWERS:
+        refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
 
-    refused = await http.post(f"{THREAD}/approvals/{asked['id']}", json=body)
+        assert (refused.status_code, refused.json()["code"] in ("invalid_input", "unknown_field")) == (400, True)
+        assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
+        assert "token" not in (await http.get(f"{THREAD}/export")).text
 
-    assert (refused.status_code, refused.json()["code"] in ("invalid_input", "unknown_field")) == (400, True)
-    assert len((await http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
-    assert "token" not in (await http.get(f"{THREAD}/export")).text
+
+WRONG_LINKS: list[tuple[Any, ...]] = [
+    ("http://github.example/authorize", "begins with 'http' and leads to 'github.example'"),
+    ("javascript://github.example/%0aalert(1)", "begins with 'javascript'"),
+    ("https://github.example@evil.example/", "has a user's name before its host"),
+    ("https://github.example\\@evil.example/", "is no address of 1 to 2048 ASCII characters"),
+    ("https://github.ехample/", "is no address of 1 to 2048 ASCII characters"),
+    ("https://a.example/" + "a" * 2048, "is no address of 1 to 2048 ASCII characters"),
+    ("https:/authorize?token=t0ps3cret", "is no absolute address"),
+    ("https://a.example:x/", "is no absolute address"),
+    ("https://a.example/?Access_Token=t0ps3cret", "has the parameter 'access_token'"),
+    ("https://a.example/cb?code=t0ps3cret", "has the parameter 'code'"),
+    ("https://a.example/?state=1;token=t0ps3cret", "has the parameter 'token'"),
+    ("https://a.example/#id_token=t0ps3cret", "has the parameter 'id_token'"),
+]
 
 
 @pytest.mark.behaviour("authorizations.no-secret")
-@pytest.mark.parametrize(
-    ("link", "why"),
-    [
-        ("http://github.example/authorize", "begins with 'http' and leads to 'github.example'"),
-        ("javascript://github.example/%0aalert(1)", "begins with 'javascript'"),
-        ("https://github.example@evil.example/", "has a user's name before its host"),
-        ("https://github.example\\@evil.example/", "is no address of 1 to 2048 ASCII characters"),
-        ("https://github.ехample/", "is no address of 1 to 2048 ASCII characters"),
-        ("https://a.example/" + "a" * 2048, "is no address of 1 to 2048 ASCII characters"),
-        ("https:/authorize?token=t0ps3cret", "is no absolute address"),
-        ("https://a.example:x/", "is no absolute address"),
-        ("https://a.example/?Access_Token=t0ps3cret", "has the parameter 'access_token'"),
-        ("https://a.example/cb?code=t0ps3cret", "has the parameter 'code'"),
-        ("https://a.example/?state=1;token=t0ps3cret", "has the parameter 'token'"),
-        ("https://a.example/#id_token=t0ps3cret", "has the parameter 'id_token'"),
-    ],
-)
-async def test_a_link_that_is_none_or_carries_a_secret_ends_the_run(
-    http: httpx.AsyncClient, link: str, why: str
-) -> None:
-    """By a sentence that says what to do, and repeats no secret."""
-    end = await say(http, f"call linked n={link}")
+async def test_a_link_that_is_none_or_carries_a_secret_ends_the_run(http: httpx.AsyncClient) -> None:
+    for link, why in WRONG_LINKS:
+        end = await say(http, f"call linked n={link}")
 
-    assert end["code"] == "run_failed"
-    assert "Tool 'linked' asks for a sign-in that nobody can make. The link " in end["detail"]
-    assert why in end["detail"]
-    assert "t0ps3cret" not in end["detail"]
+        assert end["code"] == "run_failed"
+        assert "Tool 'linked' asks for a sign-in that nobody can make. The link " in end["detail"]
+        assert why in end["detail"]
+        assert "t0ps3cret" not in end["detail"]
 
 
 @pytest.mark.behaviour("authorizations.no-secret")
@@ -263,22 +194,8 @@ async def test_a_link_of_this_machine_may_be_http(http: httpx.AsyncClient, link:
     assert asked["authorization"] == {"service": "GitHub", "url": link, "scopes": []}
 
 
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_tool_that_never_finds_its_token_asks_20_times(http: httpx.AsyncClient) -> None:
-    """The answer to each counts, and the next one ends the run."""
-    end = await say(http, "call fetch 5")
-    number = 0
-    while "pending_approvals" in end and number < 30:
-        number += 1
-        end = await answer(http, end["pending_approvals"][0])
-
-    assert (number, end["code"]) == (20, "run_failed")
-    assert "asks more than 20 questions in one call" in end["detail"]
-
-
 @pytest.mark.behaviour("authorizations.once")
 async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> None:
-    """The others are refused."""
     (asked,) = (await say(http, "call both 5"))["pending_approvals"]
     granted, refused = {"approved": True}, {"approved": False, "reason": "no"}
 
@@ -289,26 +206,13 @@ async def test_of_many_answers_at_once_one_counts(http: httpx.AsyncClient) -> No
 
 @pytest.mark.behaviour("authorizations.idempotent")
 async def test_a_tool_that_may_not_be_called_again_may_not_ask_for_a_sign_in(http: httpx.AsyncClient) -> None:
-    """The run ends by a sentence that names the mend."""
     end = await say(http, "call careless 5")
 
     assert (end["code"], "Mark it @idempotent" in end["detail"]) == ("run_failed", True)
 
 
-@pytest.mark.behaviour("authorizations.idempotent")
-async def test_no_standing_approval_stands_for_a_sign_in() -> None:
-    """The run ends by a sentence, and asks nobody for ever."""
-    agent = Agent(ClerksClient(), name="Clerk", tools=TOOLS, middleware=[ToolApprovalMiddleware()])
-    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
-        (asked,) = (await say(http, "call refund 5"))["pending_approvals"]
-        end = await answer(http, asked, approved=True, always="tool")
-
-    assert "A rule of the agent approved the question of tool 'refund'" in end["detail"]
-
-
 @pytest.mark.behaviour("authorizations.expires")
 async def test_a_sign_in_expires_after_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too late it is refused, and the model learns that nobody signed in."""
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
@@ -357,41 +261,7 @@ class TestOwners:
         assert (end["response"], NOTES) == ("told: branch 5 pushed by ada", ["reserve 5", "push 5"])
 
     @pytest.mark.behaviour("authorizations.user")
-    async def test_a_run_by_a_grant_waits_for_whoever_began_it(self, owned: OwnedApp) -> None:
-        """Not for the owner of the thread."""
-        shared = f"/api/shared/{await self.grant(owned)}"
-        said = await owned.ask("bob", "POST", f"{shared}/run", json={"message": "call push 5"})
-        (asked,) = said.json()["pending_approvals"]
-        yes = {"approved": True}
-
-        by_ada = await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['id']}", json=yes)
-        by_bob = await owned.ask("bob", "POST", f"{shared}/approvals/{asked['id']}", json=yes)
-
-        assert (by_ada.status_code, by_bob.json()["response"]) == (403, "told: branch 5 pushed by bob")
-
-    @pytest.mark.behaviour("authorizations.user")
-    async def test_a_run_goes_on_for_its_user_whoever_answers_last(self) -> None:
-        """Another who answers a question beside the sign-in gets no call made for them."""
-        agent = signer(NOTES.append)
-        agent.default_options["tools"].append(wonder)
-        owned = OwnedApp(agent=agent)
-        async with owned.http:
-            await owned.say("ada", "hello")
-            shared = f"/api/shared/{await self.grant(owned)}"
-            said = await owned.say("ada", WONDERS)
-            asked = {one["kind"]: one["id"] for one in said["pending_approvals"]}
-            await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['authorization']}", json={"approved": True})
-            end = await owned.ask("bob", "POST", f"{shared}/approvals/{asked['ask']}", json={"value": "blue"})
-            export = (await owned.ask("ada", "GET", f"{THREAD}/export")).json()
-            steps = (await owned.ask("ada", "GET", f"{THREAD}/runs/{said['run_id']}/timeline")).json()["steps"]
-
-        assert end.json()["response"] == "told: branch 5 pushed by ada | 6 is blue"
-        assert [run["accepted"]["principal"]["id"] for run in export["runs"]] == ["ada"] * 3
-        assert [step["by"]["id"] for step in steps if step["kind"] == "approval_answered"] == ["ada", "bob"]
-
-    @pytest.mark.behaviour("authorizations.user")
     async def test_a_sign_in_stands_for_no_other_user_for_whom_the_call_goes_on(self) -> None:
-        """Who answers a question later has the run go on, and signs in too."""
         owned = OwnedApp(agent=Agent(ClerksClient(), name="Clerk", tools=[after]))
         async with owned.http:
             await owned.say("ada", "hello")
@@ -406,14 +276,3 @@ class TestOwners:
 
         assert (second["kind"], by_ada.status_code) == ("authorization", 403)
         assert by_bob.json()["response"] == "told: 5 to main by bob"
-
-    @pytest.mark.behaviour("authorizations.user")
-    async def test_a_deleted_thread_has_no_link_left(self, owned: OwnedApp) -> None:
-        """Nor does it take the answer."""
-        (asked,) = (await owned.say("ada", "call push 5"))["pending_approvals"]
-
-        deleted = await owned.ask("ada", "DELETE", THREAD)
-        stored = await owned.stored()
-        late = await owned.ask("ada", "POST", f"{THREAD}/approvals/{asked['id']}", json={"approved": True})
-
-        assert (deleted.status_code, late.status_code, LINK in str(stored)) == (204, 410, False)

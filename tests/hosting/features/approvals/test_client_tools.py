@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -36,13 +35,11 @@ async def calls_of(desk: Desk, message: str, *tools: dict[str, Any], thread_id: 
 
 
 async def send(desk: Desk, call: dict[str, Any], thread_id: str = "t", **answer: Any) -> httpx.Response:
-    """Send the answer of a call."""
     return await desk.http.post(f"/api/agents/Clerk/threads/{thread_id}/approvals/{call['id']}", json=answer)
 
 
 @pytest.mark.behaviour("client-tools.called")
 async def test_a_call_of_a_callers_tool_ends_the_run_with_the_call(open_desk: Desk) -> None:
-    """It is listed like an approval, and says of which kind it is."""
     answer = (await open_desk.say("call where 5", client_tools=[WHERE])).json()
 
     (call,) = answer["pending_approvals"]
@@ -90,7 +87,6 @@ async def test_the_run_goes_on_with_the_clients_result(open_desk: Desk, answer: 
     ],
 )
 async def test_a_wrong_answer_is_refused_with_its_place(open_desk: Desk, answer: dict[str, Any], said: str) -> None:
-    """And the call waits on."""
     (call,) = await calls_of(open_desk, "call where 5", POSITION)
     assert call["answer_schema"] == POSITION["answer_schema"]
 
@@ -99,18 +95,6 @@ async def test_a_wrong_answer_is_refused_with_its_place(open_desk: Desk, answer:
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_input")
     assert said in refused.json()["detail"]
     assert (await send(open_desk, call, value={"x": 4})).json()["response"] == 'told: {"x": 4}'
-
-
-@pytest.mark.behaviour("client-tools.checked")
-@pytest.mark.parametrize("answer", [{"value": 1}, {"error": "x"}])
-async def test_a_call_that_waits_for_approval_takes_no_result(open_desk: Desk, answer: dict[str, Any]) -> None:
-    """It is the app's tool, and is called here."""
-    (call,) = await calls_of(open_desk, "call refund 5", WHERE)
-
-    refused = await send(open_desk, call, **answer)
-
-    assert refused.json()["code"] == "invalid_input"
-    assert "waits for a decision" in refused.json()["detail"]
 
 
 @pytest.mark.behaviour("client-tools.mixed")
@@ -128,18 +112,6 @@ async def test_calls_of_all_kinds_in_one_answer_are_answered_in_any_order(
     assert [response.json()["status"] for response in sent] == ["answered", "answered", "success"]
     assert sent[-1].json()["response"] == "told: here | saw 2 | refunded 3 | there"
     assert [note.split()[0] for note in open_desk.notes] == ["look", "refund"]
-
-
-@pytest.mark.behaviour("client-tools.mixed")
-async def test_a_tool_of_the_app_beside_one_of_the_callers_is_called_once(open_desk: Desk) -> None:
-    """When the caller has answered."""
-    (call,) = await calls_of(open_desk, "call look 1, where 2", WHERE)
-    before = list(open_desk.notes)
-
-    answer = await send(open_desk, call, value="here")
-
-    assert answer.json()["response"] == "told: saw 1 | here"
-    assert (before, open_desk.notes) == ([], ["look 1"])
 
 
 @pytest.mark.behaviour("client-tools.kept")
@@ -172,7 +144,6 @@ async def test_a_tool_that_the_agent_only_declares_is_a_tool_of_the_caller() -> 
 
 @pytest.mark.behaviour("client-tools.off")
 async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: Desk) -> None:
-    """Their descriptions are read by its model."""
     refused = await desk.say("call where 5", client_tools=[WHERE])
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
@@ -180,43 +151,30 @@ async def test_an_agent_takes_tools_of_callers_only_if_its_author_says_so(desk: 
     assert (await desk.say("hello", client_tools=[])).status_code == 200
 
 
+WRONG_TOOLS: list[tuple[Any, ...]] = [
+    ("where", "The field 'client_tools' is a JSON string."),
+    ([1], "client_tools[0] is a JSON number."),
+    ([{**WHERE, "name": "refund"}], "client_tools[0].name is 'refund', which is a tool of the agent."),
+    ([WHERE, WHERE], "client_tools[1].name is 'where', which another one has."),
+    ([{**WHERE, "name": "a b"}], "client_tools[0].name is 'a b'. Send 1 to 64 of A-Z a-z 0-9 _ -."),
+    ([{"description": "x"}], "client_tools[0].name is None."),
+    ([{**WHERE, "strict": True}], "client_tools[0] has the member 'strict'."),
+    ([{**WHERE, "description": 5}], "client_tools[0].description is a JSON number."),
+    ([{**WHERE, "parameters": {"type": "array"}}], "client_tools[0].parameters describes no object."),
+    (
+        [{**WHERE, "parameters": {"type": "object", "properties": 5}}],
+        "client_tools[0].parameters.properties is not an object of JSON Schemas.",
+    ),
+    ([{**WHERE, "answer_schema": {"type": "nothing"}}], "client_tools[0].answer_schema "),
+    ([{**WHERE, "name": f"where_{number}"} for number in range(65)], "has 65 tools; the limit is 64."),
+    ([{**WHERE, "description": "x" * 70_000}], "bytes as JSON; the limit is 65,536."),
+]
+
+
 @pytest.mark.behaviour("client-tools.refused")
-async def test_half_a_character_in_a_tool_is_refused(open_desk: Desk) -> None:
-    """No store could hold it."""
-    body = json.dumps({"message": "hello", "client_tools": [{**WHERE, "description": "\ud800"}]})
+async def test_wrong_tools_are_refused_with_their_place(open_desk: Desk) -> None:
+    for tools, said in WRONG_TOOLS:
+        refused = await open_desk.say("hello", client_tools=tools)
 
-    refused = await open_desk.http.post(
-        "/api/agents/Clerk/run", content=body, headers={"content-type": "application/json"}
-    )
-
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_encoding")
-
-
-@pytest.mark.behaviour("client-tools.refused")
-@pytest.mark.parametrize(
-    ("tools", "said"),
-    [
-        ("where", "The field 'client_tools' is a JSON string."),
-        ([1], "client_tools[0] is a JSON number."),
-        ([{**WHERE, "name": "refund"}], "client_tools[0].name is 'refund', which is a tool of the agent."),
-        ([WHERE, WHERE], "client_tools[1].name is 'where', which another one has."),
-        ([{**WHERE, "name": "a b"}], "client_tools[0].name is 'a b'. Send 1 to 64 of A-Z a-z 0-9 _ -."),
-        ([{"description": "x"}], "client_tools[0].name is None."),
-        ([{**WHERE, "strict": True}], "client_tools[0] has the member 'strict'."),
-        ([{**WHERE, "description": 5}], "client_tools[0].description is a JSON number."),
-        ([{**WHERE, "parameters": {"type": "array"}}], "client_tools[0].parameters describes no object."),
-        (
-            [{**WHERE, "parameters": {"type": "object", "properties": 5}}],
-            "client_tools[0].parameters.properties is not an object of JSON Schemas.",
-        ),
-        ([{**WHERE, "answer_schema": {"type": "nothing"}}], "client_tools[0].answer_schema "),
-        ([{**WHERE, "name": f"where_{number}"} for number in range(65)], "has 65 tools; the limit is 64."),
-        ([{**WHERE, "description": "x" * 70_000}], "bytes as JSON; the limit is 65,536."),
-    ],
-)
-async def test_wrong_tools_are_refused_with_their_place(open_desk: Desk, tools: Any, said: str) -> None:
-    """Before anything is stored."""
-    refused = await open_desk.say("hello", client_tools=tools)
-
-    assert refused.status_code in {400, 413}, refused.text
-    assert said in refused.json()["detail"]
+        assert refused.status_code in {400, 413}, refused.text
+        assert said in refused.json()["detail"]

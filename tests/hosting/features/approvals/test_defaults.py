@@ -1,28 +1,32 @@
-"""Questions with a time of their own: answered by their default with nobody there, on the local host's engine."""
+"""Questions with a time of their own: their defaults, and what does not run out while they wait."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from agent_framework import Agent, tool
 
 import hosting.app
 from devhost.durable.records import orchestration_target
 from devhost.durable.store.contract import InstanceFilter
-from hosting.features.approvals import deadlines
+from hosting.app import Limit
 from hosting.features.approvals.deadlines import CLOCK
 from hosting.ports import Clocks
 from hosting.tools import current, idempotent
 from tests.support.clerk import ClerksClient
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
-from tests.support.made_app import app_of
+from tests.support.made_app import app_of, ask, served
 from tests.support.receiver import GUARD_SECONDS
+from tests.support.spender import Spender
 
 THREAD = "/api/agents/Clerk/threads/t"
 HOUR = 3600.0
@@ -32,7 +36,6 @@ NOTES: list[str] = []
 @idempotent
 @tool
 async def ship(n: str) -> str:
-    """Ask where to, for so many hours."""
     address = await current().ask(f"Where does {n} go?", seconds=float(n) * HOUR, default=f"depot {n}")
     NOTES.append(f"ship {n} to {address}")
     return f"{n} to {address}"
@@ -41,14 +44,12 @@ async def ship(n: str) -> str:
 @idempotent
 @tool
 async def demand(n: str) -> str:
-    """Ask for so many hours, and have no default."""
     return str(await current().ask("Who pays?", seconds=float(n) * HOUR))
 
 
 @idempotent
 @tool
 async def null(n: str) -> str:
-    """Have nothing as the default."""
     answer = await current().ask("Any wish?", schema={"type": ["string", "null"]}, seconds=HOUR, default=None)
     return f"wish: {answer}"
 
@@ -56,7 +57,6 @@ async def null(n: str) -> str:
 @idempotent
 @tool
 async def wrong(n: str) -> str:
-    """Give a default, or a time, that is none."""
     cases: dict[str, dict[str, Any]] = {
         "default": {"schema": int, "seconds": HOUR, "default": "many"},
         "no-time": {"default": "x"},
@@ -82,12 +82,10 @@ class Desk:
         return dict((await self.running.http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json())
 
     async def runs(self) -> list[dict[str, Any]]:
-        """Return the runs of the thread, the newest first."""
         runs = (await self.running.http.get(f"{THREAD}/runs")).json()["runs"]
         return [(await self.running.http.get(f"{THREAD}/runs/{run['run_id']}")).json() for run in runs]
 
     async def clocks(self) -> int:
-        """Return how many clocks the engine has."""
         known = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
         return sum(one.name == CLOCK for one in known)
 
@@ -102,8 +100,6 @@ class Desk:
         await asyncio.wait_for(asked(), GUARD_SECONDS)
 
     async def until_clocks(self, number: int) -> None:
-        """Return once the engine has so many clocks."""
-
         async def there() -> bool:
             return await self.clocks() == number
 
@@ -147,7 +143,6 @@ async def desk(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobody_looks(desk: Desk) -> None:
-    """The record says that nobody answered, and no clock is left."""
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
     await desk.until_asleep()
     desk.clock.advance(2 * HOUR - 1)
@@ -164,26 +159,7 @@ async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobod
 
 
 @pytest.mark.behaviour("asks.default")
-async def test_a_default_is_not_late_where_the_engine_begins_its_clock_late(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The machine slept, or much was to do, between the order for the clock and its begin: all of its time."""
-    start = deadlines.start_clock
-
-    async def start_late(*order: Any) -> None:
-        desk.clock.advance(2 * HOUR)
-        await start(*order)
-
-    monkeypatch.setattr(deadlines, "start_clock", start_late)
-    await desk.say("call ship 2")
-    await desk.until_runs(2)
-
-    assert NOTES == ["ship 2 to depot 2"]
-
-
-@pytest.mark.behaviour("asks.default")
 async def test_a_persons_answer_counts_before_that_and_the_default_comes_to_nothing(desk: Desk) -> None:
-    """Its clock ends at its time."""
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
     await desk.until_asleep()
     end = await desk.give(asked, {"value": "Elm"})
@@ -196,7 +172,6 @@ async def test_a_persons_answer_counts_before_that_and_the_default_comes_to_noth
 
 @pytest.mark.behaviour("asks.default")
 async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
-    """One clock sees to all of them, and the run goes on behind the last."""
     asked = (await desk.say("call ship 3, ship 1"))["pending_approvals"]
     await desk.until_asleep()
     desk.clock.advance(HOUR + 1)
@@ -217,34 +192,8 @@ async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
     assert end["response"] == "told: 1 to depot 1 | 3 to depot 3"
 
 
-@pytest.mark.behaviour("asks.default")
-async def test_a_default_beside_a_question_without_one_waits_for_that(desk: Desk) -> None:
-    """A person who answers the other one begins the run that goes on, with the default."""
-    asked = (await desk.say("call ship 1, demand 2"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(HOUR + 1)
-    await desk.until_clocks(0)
-    (left,) = (await desk.running.http.get(f"{THREAD}/approvals")).json()["approvals"]
-    end = await desk.give(left, {"value": "me"})
-
-    assert (asked[0]["expires_at"] < asked[1]["expires_at"], left["tool"]) == (True, "demand")
-    assert end["response"] == "told: 1 to depot 1 | me"
-
-
-@pytest.mark.behaviour("asks.default")
-async def test_null_is_a_default_too(desk: Desk) -> None:
-    """It is another thing than none."""
-    (asked,) = (await desk.say("call null 1"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(HOUR + 1)
-    end, _ = await desk.until_runs(2)
-
-    assert (asked["default"], end["response"]) == (None, "told: wish: None")
-
-
 @pytest.mark.behaviour("asks.expires")
 async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) -> None:
-    """As an approval does, and the model learns that nobody answered."""
     (asked,) = (await desk.say("call demand 1"))["pending_approvals"]
     desk.clock.advance(HOUR + 1)
     late = await desk.give(asked, {"value": "me"})
@@ -265,7 +214,6 @@ async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) 
     ],
 )
 async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk: Desk, case: str, why: str) -> None:
-    """Nobody is asked."""
     end = await desk.say(f"call wrong {case}")
 
     assert end["code"] == "run_failed"
@@ -274,7 +222,6 @@ async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk:
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> None:
-    """The receipt names it."""
     await desk.say("call ship 2")
     await desk.until_asleep()
     deleted = asyncio.ensure_future(desk.running.http.delete(THREAD))
@@ -287,3 +234,59 @@ async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> N
 
     assert ((await deleted).status_code, await desk.clocks()) == (204, 0)
     assert [one["outcome"] for one in receipt["instances"] if one["id"].startswith("pause!")] == ["deleted"]
+
+
+THREADS = "/api/agents/Joker/threads"
+SECONDS = 60.0
+
+
+@idempotent
+@tool(name="step")
+async def where() -> str:
+    return str(await current().ask("Where to?"))
+
+
+@dataclass
+class Times:
+    """Both clocks of both processes."""
+
+    passed: float = 0.0
+    http: list[httpx.AsyncClient] = field(default_factory=list)
+
+    def clocks(self) -> Clocks:
+        return Clocks(wall=lambda: 1_767_261_600.0 + self.passed, awake=lambda: 1_000.0 + self.passed)
+
+
+@pytest.fixture
+async def times(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> AsyncIterator[Times]:
+    """Two processes of an app whose runs take a minute at most, over one log and one engine."""
+    times, hosts = Times(), []
+    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=times.clocks()))
+    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}", "AGENT_RUN_TIMEOUT_SECONDS": f"{SECONDS:g}"}
+    async with AsyncExitStack() as stack:
+        for _ in range(2):
+            agent = Agent(Spender(), name="Joker", tools=[where])
+            host, http = await stack.enter_async_context(served(app_of(agent, environ=environ, **request.param)))
+            hosts.append(host)
+            times.http.append(http)
+        hosts[0].entities = hosts[1].entities
+        yield times
+
+
+async def asked(http: httpx.AsyncClient) -> str:
+    """Send a message that makes the tool ask, and return where it is answered."""
+    answer = (await ask(http, "1", thread_id="t")).json()
+    return f"{THREADS}/t/approvals/{answer['pending_approvals'][0]['id']}"
+
+
+@pytest.mark.behaviour("asks.waits-free")
+@pytest.mark.parametrize("times", [{"limit": Limit(runs_at_once=1)}], indirect=True)
+async def test_a_question_that_waits_takes_the_place_of_no_other_run(times: Times) -> None:
+    question = await asked(times.http[0])
+
+    other = await ask(times.http[0], "0", thread_id="u")
+    answer = (await times.http[0].post(question, json={"value": "Paris"})).json()
+
+    assert (other.status_code, answer["status"]) == (200, "success")

@@ -1,25 +1,110 @@
-"""Approvals that an MCP client meets, and those that an orchestration brings: the same thread, the same rules."""
+"""Approvals with other arguments, of MCP clients and orchestrations, of other agents, and in two processes."""
 
+from __future__ import annotations
+
+import asyncio
 import json
 from typing import Any
 
 import pytest
-from agent_framework import AgentResponse, Content
+from agent_framework import (
+    Agent,
+    AgentResponse,
+    Content,
+    Message,
+    tool,
+)
 
 from hosting.app import AgentFunctionApp
 from hosting.core.entity.called_run import (
     AgentCall,
-    AgentRunError,
     MessageInput,
     message_fields,
     read_answer,
     result_format,
 )
-from hosting.errors import HostingError
-from tests.support.clerk import clerk
-from tests.support.desk import Desk
-from tests.support.direct import DirectHost
-from tests.support.signer import LINK, signer
+from hosting.core.request.fields import read_decisions
+from hosting.core.thread.events import Completed
+from hosting.core.thread.run_request import Answering, Decision
+from hosting.errors import (
+    HostingError,
+    InvalidFieldError,
+)
+from hosting.features.approvals.approvals import Answered
+from hosting.names import Address
+from hosting.tools import destructive
+from tests.support.bench import Bench, CountingAgent
+from tests.support.clerk import ClerksClient
+from tests.support.desk import THREADS, Desk
+from tests.support.made_app import served
+from tests.support.process import AGENT, Process, call
+
+NOTE = 'A person changed the arguments of this call before it was made: {"n": "7"}'
+
+
+async def asked(desk: Desk, message: str = "call refund 5", **fields: Any) -> dict[str, Any]:
+    """Have the clerk ask for one approval; return it."""
+    (approval,) = (await desk.say(message, **fields)).json()["pending_approvals"]
+    return dict(approval)
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_the_call_is_made_with_the_arguments_of_the_person(desk: Desk) -> None:
+    approval = await asked(desk)
+
+    answer = await desk.answer(approval["id"], arguments={"n": "7"})
+
+    assert answer.json()["response"] == f"told: {NOTE}\nrefunded 7"
+    assert [note[:8] for note in desk.notes] == ["refund 7"]
+
+
+WRONG_ARGUMENTS: list[tuple[Any, ...]] = [
+    ({"approved": True, "arguments": {"n": 7}}, "at $.n the rule 'type' is broken"),
+    ({"approved": True, "arguments": {}}, "at $ the rule 'required' is broken"),
+    ({"approved": True, "arguments": {"n": "7", "m": 1}}, "at $ the rule 'additionalProperties' is broken"),
+    ({"approved": True, "arguments": "7"}, "The field 'arguments' is a JSON string. Send an object"),
+    ({"approved": False, "arguments": {"n": "7"}}, "The field 'arguments' is there with approved false."),
+]
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_arguments_that_do_not_fit_the_tool_are_refused_and_decide_nothing(desk: Desk) -> None:
+    approval = await asked(desk)
+    for body, why in WRONG_ARGUMENTS:
+        refused = await desk.http.post(f"{THREADS}/t/approvals/{approval['id']}", json=body)
+
+        assert refused.status_code == 400
+        assert why in refused.json()["detail"]
+        assert (await desk.waiting(), desk.notes) == ([approval["id"]], [])
+
+
+@pytest.mark.behaviour("approvals.edited")
+async def test_an_orchestration_cannot_change_arguments() -> None:
+    """A person does: over its entity's call, and in the place where an answer of the framework has a reason."""
+    call = Content.from_function_call("c", "refund", arguments={"n": "5"})
+    properties = {"arguments": {"n": "7"}}
+    answer = Content.from_function_approval_response(True, "a", call, additional_properties=properties)
+
+    with pytest.raises(InvalidFieldError, match="A person changes them"):
+        read_decisions([{"id": "a", "approved": True, "arguments": {"n": "7"}}])
+    with pytest.raises(InvalidFieldError, match="A person changes them"):
+        message_fields([answer])
+
+
+@pytest.mark.behaviour("approvals.destructive")
+async def test_a_destructive_tool_says_so_where_it_waits() -> None:
+    @destructive
+    @tool(approval_mode="always_require")
+    def wipe(n: str) -> str:
+        return n
+
+    agent = Agent(ClerksClient(), name="Clerk", tools=[wipe])
+    async with served(AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})) as (_, http):
+        body = {"message": "call wipe 5", "thread_id": "t"}
+        (approval,) = (await http.post("/api/agents/Clerk/run", json=body)).json()["pending_approvals"]
+        (described,) = (await http.get("/api/agents/Clerk")).json()["tools"]
+
+    assert (approval["tool"], approval["destructive"], described["destructive"]) == ("wipe", True, True)
 
 
 @pytest.mark.behaviour("approvals.mcp")
@@ -44,33 +129,6 @@ async def test_an_mcp_client_learns_what_waits_and_where_a_person_answers(desk: 
     assert later["structuredContent"]["response"] == "echo: hello"
 
 
-@pytest.mark.behaviour("approvals.mcp")
-async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_answer() -> None:
-    """Rather than a route that is not there."""
-    app = AgentFunctionApp(
-        agents=[clerk(str)],
-        enable_http_endpoints=False,
-        enable_mcp_tool_trigger=True,
-        environ={"AGENT_LOG": "memory"},
-    )
-
-    result = await DirectHost(app).call_tool("Clerk", {"query": "call refund 5"})
-
-    assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_an_mcp_client_learns_where_the_user_signs_in(desk: Desk) -> None:
-    """In text and in structure."""
-    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-
-    result = await desk.host.call_tool("Clerk", {"query": "call push 5", "threadId": "t"})
-
-    (asked,) = result["structuredContent"]["pending_approvals"]
-    assert asked["authorization"] == {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
-    assert f"push: sign in to GitHub (repo) at {LINK}" in result["content"][0]["text"]
-
-
 async def called(desk: Desk, message: MessageInput, run_id: str) -> AgentResponse[Any]:
     """Call the clerk on thread t as an orchestration does, and return what its task gives."""
     call = AgentCall("Clerk", "t", run_id, result_format(None))
@@ -93,7 +151,6 @@ def answers(response: AgentResponse[Any], *approved: bool, reason: str | None = 
 
 @pytest.mark.behaviour("approvals.orchestrations")
 async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: Desk) -> None:
-    """In agent-framework's own contents, under the same ids as over HTTP."""
     paused = await called(desk, "call refund 5, refund 7", "r-1")
     listed = await desk.waiting()
 
@@ -104,54 +161,9 @@ async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: D
     assert await desk.waiting() == []
 
 
-@pytest.mark.behaviour("authorizations.answered")
-async def test_an_orchestration_says_that_its_user_has_signed_in(desk: Desk) -> None:
-    """As it brings a decision; the link is in the request."""
-    desk.app.agents["Clerk"].default_options["tools"] += signer(desk.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    paused = await called(desk, "call push 5", "r-1")
-    (request,) = paused.user_input_requests
-
-    resumed = await called(desk, answers(paused, True), "r-2")
-
-    assert request.additional_properties["durable_question"]["authorization"]["url"] == LINK
-    assert (resumed.text, desk.notes) == ("told: branch 5 pushed by the app", ["reserve 5", "push 5"])
-
-
-@pytest.mark.behaviour("approvals.orchestrations")
-async def test_what_an_orchestration_answered_is_answered_for_everybody_and_once(desk: Desk) -> None:
-    """A second run with answers is void, the first one delivered again is not; nothing is called twice."""
-    paused = await called(desk, "call refund 5", "r-1")
-    (approval,) = await desk.waiting()
-    await called(desk, answers(paused, True), "r-2")
-
-    over_http = await desk.answer(approval, False)
-    again = await called(desk, answers(paused, True), "r-2")
-    with pytest.raises(AgentRunError) as second:
-        await called(desk, answers(paused, True), "r-3")
-
-    assert (over_http.json()["code"], again.text) == ("approval_answered", "told: refunded 5")
-    assert (second.value.code, len(desk.notes)) == ("approvals_void", 1)
-
-
-@pytest.mark.behaviour("approvals.orchestrations")
-async def test_an_orchestration_comes_too_late_when_a_person_has_answered_over_http(desk: Desk) -> None:
-    """One of two approvals is enough."""
-    paused = await called(desk, "call refund 5, refund 7", "r-1")
-    first, second = await desk.waiting()
-    await desk.answer(first)
-
-    with pytest.raises(AgentRunError) as late:
-        await called(desk, answers(paused, True, True), "r-2")
-    await desk.answer(second)
-
-    assert late.value.code == "approvals_void"
-    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
-
-
 @pytest.mark.behaviour("approvals.orchestrations")
 @pytest.mark.parametrize("approved", ["yes", 1, None])
 async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) -> None:
-    """At the call, as is one with a message beside it."""
     call = Content.from_function_call("c", "refund", arguments={})
     answer = Content.from_function_approval_response(True, "a", call)
     wrong = Content.from_function_approval_response(True, "a", call)
@@ -161,3 +173,59 @@ async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) ->
         message_fields([wrong])
     with pytest.raises(HostingError, match="two runs"):
         message_fields([answer, "and hello"])
+
+
+class AskingAgent(CountingAgent):
+    """An agent of no framework class, which requests an approval and answers with the decisions."""
+
+    async def run(self, messages: list[Message], *, session: Any, **options: Any) -> AgentResponse[Any]:
+        """Request what the newest message names, or return the decisions."""
+        newest = messages[-1]
+        if newest.text:
+            call = Content.from_function_call("c-1", "pay", arguments={"n": 1}, id="f-1")
+            request = Content.from_function_approval_request("f-1", call)
+            return AgentResponse(messages=[Message("assistant", [call, request])])
+        decisions = [(content.approved, content.additional_properties.get("reason")) for content in newest.contents]
+        return AgentResponse(messages=[Message("assistant", [str(decisions)])])
+
+
+@pytest.mark.behaviour("approvals.goes-on")
+async def test_an_agent_of_no_framework_class_may_ask_too() -> None:
+    bench = Bench(AskingAgent())
+    run_id = await bench.run("pay")
+    (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]
+    decisions = [{"id": approval.id, "approved": False, "reason": "no"}]
+
+    answered = await bench.deliver({"decisions": decisions, "correlationId": "r-2"}, signal=False)
+
+    assert (approval.tool, approval.arguments, answered["response"]) == ("pay", {"n": 1}, "[(False, 'no')]")
+
+
+Processes = tuple[Process, Process]
+
+
+async def paused(process: Process, *calls: str) -> list[str]:
+    """Have a run ask for approval of these calls; return the ids under which they are answered."""
+    process.agent.asks = list(calls)
+    run = await process.start(call())
+    ended = await process.runs.wait(run, process.engine, 5.0)
+    assert isinstance(ended.end, Completed)
+    return [approval.id for approval in ended.end.approvals]
+
+
+async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
+    decision = Decision(id=approval_id, approved=approved)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller, waits=waits))
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes) -> None:
+    """Each decides on another call; the later one brings both decisions."""
+    one, other = processes
+    first, second = await paused(one, "c1", "c2")
+
+    both = await asyncio.gather(answer(one, first), answer(other, second))
+
+    resumed = [found.resumed for found in both if found.resumed is not None]
+    assert len(resumed) == 1
+    assert {decision.id for decision in resumed[0].accepted.request.decisions} == {first, second}

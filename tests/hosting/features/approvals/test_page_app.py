@@ -36,7 +36,6 @@ ASKED = "call refund order=A-17 amount=120"
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """One process of the page's app."""
     *tools, orchestration = page_blocks(PAGE)
     source = "\n".join([BEFORE, *tools, BETWEEN, orchestration])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
@@ -45,7 +44,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 
 @pytest.fixture
 async def instances(host: RunningHost) -> AsyncIterator[Instances]:
-    """The orchestrations of that host."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
         yield Instances(http)
 
@@ -58,7 +56,6 @@ async def instances(host: RunningHost) -> AsyncIterator[Instances]:
 async def test_a_person_sends_the_orchestration_an_event_and_it_brings_the_answer(
     instances: Instances, approved: bool, response: str
 ) -> None:
-    """The tool is called only with a yes."""
     instance = f"person-{approved}"
     await instances.start("refund_order", ASKED, instance)
     await instances.waits(instance, "TimerCreated")

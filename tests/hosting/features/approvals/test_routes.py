@@ -1,19 +1,23 @@
-"""Approvals over HTTP: requested, listed, answered once, and the conversation that continues from there."""
+"""Approvals over HTTP: requested, shown, answered once, and the conversation that continues from there."""
+
+from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from agent_framework import tool
+from jsonschema import Draft202012Validator
 
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.desk import Desk
+from tests.support.desk import THREADS, Desk
+from tests.support.event_stream import parse
 
 
 @pytest.mark.behaviour("approvals.asked")
 async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: Desk) -> None:
-    """The response lists what waits."""
     answer = (await desk.say("call refund 5")).json()
 
     (approval,) = answer["pending_approvals"]
@@ -25,29 +29,22 @@ async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: D
 
 
 @pytest.mark.behaviour("approvals.said")
-async def test_the_response_says_what_the_run_waits_for(desk: Desk) -> None:
+@pytest.mark.behaviour("approvals.listed")
+async def test_a_run_says_and_its_thread_lists_what_they_wait_for(desk: Desk) -> None:
     """Behind what the agent said, each tool once; a model that calls a tool mostly says nothing."""
     answer = (await desk.say("call refund 5, refund 7")).json()
-    later = (await desk.http.get(f"/api/agents/Clerk/threads/t/runs/{answer['run_id']}")).json()
-
-    assert answer["response"] == later["response"] == "One moment.\n\nWaits for a person's approval of: refund."
-
-
-@pytest.mark.behaviour("approvals.listed")
-async def test_the_thread_lists_what_it_waits_for(desk: Desk) -> None:
-    """As the run's response lists them; none on a thread that waits for no approval."""
-    pending = (await desk.say("call refund 5, refund 7")).json()["pending_approvals"]
+    pending = answer["pending_approvals"]
     await desk.say("hello", "other")
 
     listed = (await desk.http.get("/api/agents/Clerk/threads/t/approvals")).json()
 
+    assert answer["response"] == "One moment.\n\nWaits for a person's approval of: refund."
     assert listed == {"thread_id": "t", "session_id": "t", "approvals": pending}
     assert await desk.waiting("other") == []
 
 
 @pytest.mark.behaviour("approvals.goes-on")
 async def test_an_approved_call_is_made_and_the_model_goes_on(desk: Desk) -> None:
-    """The answer to the approval is the answer of the run that went on."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     answer = await desk.answer(approval)
@@ -73,7 +70,6 @@ async def test_a_refused_call_is_not_made_and_the_model_gets_the_reason(desk: De
 
 @pytest.mark.behaviour("approvals.several")
 async def test_several_are_answered_one_by_one_and_the_last_answer_goes_on(desk: Desk) -> None:
-    """Approved and refused ones, beside a tool that needs no approval, which is called then too."""
     first, second = await desk.approvals_of("call refund 5, look 1, refund 7")
 
     one = await desk.answer(second, False, reason="not that one")
@@ -86,34 +82,6 @@ async def test_several_are_answered_one_by_one_and_the_last_answer_goes_on(desk:
         "told: refunded 5 | saw 1 | This call was not made: it was refused. Reason: not that one"
     )
     assert [note.split()[0] for note in desk.notes] == ["refund", "look"]
-
-
-@pytest.mark.behaviour("approvals.several")
-async def test_a_run_that_goes_on_may_ask_again(desk: Desk) -> None:
-    """Its approvals have ids of their own, although the model gave the calls the same ones."""
-    (first,) = await desk.approvals_of("call refund 8")
-
-    again = (await desk.answer(first)).json()
-    (second,) = [approval["id"] for approval in again["pending_approvals"]]
-    last = await desk.answer(second)
-
-    assert first != second
-    assert last.json()["response"] == "told: refunded 9"
-
-
-@pytest.mark.behaviour("approvals.once")
-async def test_an_approval_is_answered_once(desk: Desk) -> None:
-    """The first answer stands, before and after the run that goes on."""
-    first, second = await desk.approvals_of("call refund 5, refund 7")
-    await desk.answer(first)
-
-    early = await desk.answer(first, False)
-    resumed = (await desk.answer(second)).json()["run_id"]
-    late = await desk.answer(second, False)
-
-    assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
-    assert late.json()["detail"].endswith(f"Run {resumed} continues from there.")
-    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
 
 
 @pytest.mark.behaviour("approvals.once")
@@ -134,7 +102,6 @@ async def test_of_many_who_answer_at_once_in_two_processes_one_decides(tmp_path:
 
 @pytest.mark.behaviour("approvals.blocks")
 async def test_a_message_waits_until_all_are_answered(desk: Desk) -> None:
-    """It is refused, and leaves no trace in the conversation."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     refused = await desk.say("hello?")
@@ -148,7 +115,6 @@ async def test_a_message_waits_until_all_are_answered(desk: Desk) -> None:
 @pytest.mark.behaviour("approvals.unknown")
 @pytest.mark.parametrize("approval_id", ["nobody", "no~such"])
 async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) -> None:
-    """Nor is one of another thread."""
     (elsewhere,) = await desk.approvals_of("call refund 5", "other")
     await desk.say("hello")
 
@@ -159,7 +125,6 @@ async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) ->
 
 @pytest.mark.behaviour("approvals.expires")
 async def test_an_expired_approval_counts_as_refused() -> None:
-    """It is neither listed nor answered any more, and the thread takes messages again."""
     hasty = Desk(AGENT_APPROVAL_SECONDS="0.000001")
     async with hasty.http:
         (approval,) = await hasty.approvals_of("call refund 5, look 1")
@@ -172,17 +137,6 @@ async def test_an_expired_approval_counts_as_refused() -> None:
     closing = (await hasty.stored())["data"]["conversationHistory"][2]["messages"][0]
     assert (closing["role"], {content["$type"] for content in closing["contents"]}) == ("tool", {"functionResult"})
     assert "it was not approved in time" in str(closing)
-
-
-@pytest.mark.behaviour("approvals.expires")
-async def test_with_zero_seconds_an_approval_waits_for_ever() -> None:
-    """And its body says so."""
-    patient = Desk(AGENT_APPROVAL_SECONDS="0")
-    async with patient.http:
-        (approval,) = (await patient.say("call refund 5")).json()["pending_approvals"]
-        answer = await patient.answer(approval["id"])
-
-    assert (approval["expires_at"], answer.json()["response"]) == (None, "told: refunded 5")
 
 
 @pytest.mark.behaviour("approvals.failed-run")
@@ -202,7 +156,6 @@ async def test_a_run_that_went_on_and_failed_leaves_no_open_call(desk: Desk) -> 
 
 @pytest.mark.behaviour("approvals.forgotten")
 async def test_a_reset_forgets_what_waits(desk: Desk) -> None:
-    """Nothing is called afterwards, and the thread goes on."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     reset = await desk.http.post("/api/agents/Clerk/threads/t/reset")
@@ -211,18 +164,6 @@ async def test_a_reset_forgets_what_waits(desk: Desk) -> None:
     assert (reset.status_code, await desk.waiting()) == (204, [])
     assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
     assert ((await desk.say("hello")).json()["response"], desk.notes) == ("echo: hello", [])
-
-
-@pytest.mark.behaviour("approvals.forgotten")
-async def test_a_deleted_thread_waits_for_nobody(desk: Desk) -> None:
-    """Its approvals are gone with it."""
-    (approval,) = await desk.approvals_of("call refund 5")
-
-    deleted = await desk.http.delete("/api/agents/Clerk/threads/t")
-    late = await desk.answer(approval)
-
-    assert deleted.status_code == 204
-    assert (late.status_code, late.json()["code"], desk.notes) == (410, "thread_deleted", [])
 
 
 @pytest.mark.behaviour("approvals.kept")
@@ -249,21 +190,7 @@ async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> No
 
 
 @pytest.mark.behaviour("approvals.form")
-async def test_a_format_holds_for_the_run_that_goes_on(desk: Desk) -> None:
-    """The run that pauses has no value yet; the one that goes on is held to the format."""
-    schema = {"type": "object", "required": ["paid"]}
-    paused = (await desk.say("call refund 5", response_format=schema)).json()
-    assert paused["status"] == "success", paused
-
-    answer = await desk.answer(paused["pending_approvals"][0]["id"])
-
-    assert "value" not in paused
-    assert (answer.status_code, answer.json()["code"]) == (500, "invalid_output")
-
-
-@pytest.mark.behaviour("approvals.form")
 async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) -> None:
-    """Behind the agent's text, with the id to answer by and the place to send it to."""
     answer = await desk.http.post(
         "/api/agents/Clerk/run?thread_id=t", content="call refund 5", headers={"content-type": "text/plain"}
     )
@@ -279,24 +206,8 @@ async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) 
     assert answered.json()["response"] == "told: refunded 5"
 
 
-@pytest.mark.behaviour("approvals.form")
-async def test_an_answer_in_text_before_the_last_one_says_where_the_others_are(desk: Desk) -> None:
-    """The address lists them."""
-    approval, other = await desk.approvals_of("call refund 5, refund 6")
-    thread = "http://app.example/api/agents/Clerk/threads/t"
-
-    answer = await desk.http.post(
-        f"{thread}/approvals/{approval}", json={"approved": True}, headers={"accept": "text/plain"}
-    )
-
-    place = f"{thread}/approvals"
-    assert answer.text == f"Answered. 1 more before the thread continues. GET {place} lists them."
-    assert [one["id"] for one in (await desk.http.get(place)).json()["approvals"]] == [other]
-
-
 @pytest.mark.behaviour("approvals.not-waited")
 async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
-    """202 with its address, as for any run."""
     (approval,) = await desk.approvals_of("call refund 5")
 
     answer = await desk.answer(approval, wait_for_response=False)
@@ -305,31 +216,28 @@ async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
     assert answer.headers["location"].endswith(answer.json()["run_id"])
 
 
+WRONG_ANSWERS: list[tuple[Any, ...]] = [
+    ({}, "invalid_field"),
+    ({"approved": "yes"}, "invalid_field"),
+    ({"approved": True, "reason": 5}, "invalid_field"),
+    ({"approved": True, "reason": "x" * 2001}, "invalid_field"),
+    ({"aproved": True}, "unknown_field"),
+    ([True], "invalid_body"),
+    ({"approved": True, "wait_for_response": "maybe"}, "invalid_wait"),
+]
+
+
 @pytest.mark.behaviour("approvals.checked")
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({}, "invalid_field"),
-        ({"approved": "yes"}, "invalid_field"),
-        ({"approved": True, "reason": 5}, "invalid_field"),
-        ({"approved": True, "reason": "x" * 2001}, "invalid_field"),
-        ({"aproved": True}, "unknown_field"),
-        ([True], "invalid_body"),
-        ({"approved": True, "wait_for_response": "maybe"}, "invalid_wait"),
-    ],
-)
-async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk, body: object, code: str) -> None:
-    """By a sentence."""
+async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk) -> None:
     (approval,) = await desk.approvals_of("call refund 5")
+    for body, code in WRONG_ANSWERS:
+        answer = await desk.http.post(f"/api/agents/Clerk/threads/t/approvals/{approval}", json=body)
 
-    answer = await desk.http.post(f"/api/agents/Clerk/threads/t/approvals/{approval}", json=body)
-
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert await desk.waiting() == [approval]
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        assert await desk.waiting() == [approval]
 
 
 def frames(stream: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the events of a stream with their data."""
     lines = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in stream.strip().split("\n\n")]
     return [(line["event"], json.loads(line["data"])) for line in lines]
 
@@ -361,29 +269,88 @@ async def test_a_stream_names_what_waits_and_so_does_the_one_that_goes_on(desk: 
     )
 
 
-@pytest.mark.behaviour("approvals.streamed")
-async def test_the_stream_that_goes_on_names_the_preferences_that_were_applied(desk: Desk) -> None:
-    """As the stream of a run that a message began does."""
-    (approval,) = await desk.approvals_of("call refund 5")
-    url, headers = f"/api/agents/Clerk/threads/t/approvals/{approval}", {"accept": "text/event-stream"}
+PLACE = "/agents/{name}/threads/{thread_id}/approvals/{approval_id}"
+TAKEN: list[dict[str, Any]] = [
+    {"approved": True},
+    {"approved": False, "reason": "no"},
+    {"approved": True, "always": "tool"},
+    {"approved": True, "arguments": {}},
+    {"approved": False, "always": None, "arguments": None},
+    {"value": None},
+    {"value": [1], "reason": "so", "always": None},
+    {"error": "broken", "wait_for_response": False},
+]
+REFUSED: list[dict[str, Any]] = [
+    {},
+    {"reason": "no"},
+    {"approved": True, "value": 1},
+    {"approved": True, "error": "broken"},
+    {"value": 1, "error": "broken"},
+    {"approved": True, "value": 1, "error": "broken"},
+    {"approved": False, "always": "tool"},
+    {"approved": False, "arguments": {}},
+    {"value": 1, "always": "tool"},
+    {"value": 1, "arguments": {}},
+    {"error": "broken", "arguments": {}},
+]
 
-    answer = await desk.http.post(url, json={"approved": True}, headers={**headers, "prefer": "wait=30"})
 
-    assert answer.headers["preference-applied"] == "wait=30"
-    assert frames(answer.text)[-1][0] == "completed"
+@pytest.mark.behaviour("openapi.limits")
+@pytest.mark.behaviour("approvals.checked")
+async def test_the_document_takes_and_refuses_the_answers_that_the_app_does(desk: Desk) -> None:
+    """To an approval that nobody knows, so that each is only read."""
+    document = (await desk.http.get("/api/openapi.json")).json()
+    body = document["paths"][PLACE]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema = Draft202012Validator(body)
+    await desk.say("hello")
+
+    answers = [await desk.http.post(f"{THREADS}/t/approvals/x", json=sent) for sent in (*TAKEN, *REFUSED)]
+
+    codes = ["unknown_approval"] * len(TAKEN) + ["invalid_field"] * len(REFUSED)
+    assert [answer.json()["code"] for answer in answers] == codes
+    assert [schema.is_valid(sent) for sent in (*TAKEN, *REFUSED)] == [code == "unknown_approval" for code in codes]
 
 
-@pytest.mark.behaviour("approvals.streamed")
-async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: Desk) -> None:
-    """What stands behind a run's end is no event of its stream; from its last id on there is nothing."""
-    (approval,) = await desk.approvals_of("call refund 5")
-    (run,) = (await desk.http.get("/api/agents/Clerk/threads/t/runs")).json()["runs"]
-    url = f"/api/agents/Clerk/threads/t/runs/{run['run_id']}/events"
-    before = await desk.http.get(url)
-    await desk.answer(approval)
+CLERK = "/api/agents/Clerk"
+THREAD = f"{CLERK}/threads/t"
+EVENTS = {"accept": "text/event-stream"}
+Calls = list[tuple[str, Any]]
 
-    after = await asyncio.wait_for(desk.http.get(url), GUARD_SECONDS)
-    nothing = await desk.http.get(url, headers={"last-event-id": before.text.rpartition("id: ")[2].split()[0]})
 
-    assert after.text == before.text
-    assert nothing.status_code == 204
+async def in_timeline(http: httpx.AsyncClient, run: str) -> Calls:
+    """Return the tools that a run's timeline says it called, with their arguments."""
+    steps = (await http.get(f"{run}/timeline")).json()["steps"]
+    return sorted((step["tool"], step["arguments"]) for step in steps if step["kind"] == "tool_call")
+
+
+def in_stream(text: str) -> Calls:
+    """Return the tools whose calls a stream has, with their arguments."""
+    frames = [frame.fields for frame in parse(text) if frame.event == "tool_call"]
+    return sorted((fields["tool"], fields["arguments"]) for fields in frames)
+
+
+async def asked(http: httpx.AsyncClient, message: str) -> str:
+    """Have the agent wait for one answer; return where it goes."""
+    body = {"message": message, "thread_id": "t"}
+    (approval,) = (await http.post(f"{CLERK}/run", json=body)).json()["pending_approvals"]
+    return f"{THREAD}/approvals/{approval['id']}"
+
+
+@pytest.mark.behaviour("approvals.shown-arguments")
+@pytest.mark.parametrize(("changed", "made"), [({}, "5"), ({"arguments": {"n": "7"}}, "7")])
+async def test_a_call_that_waited_is_shown_as_it_is_made_and_so_are_those_beside_it(
+    desk: Desk, changed: dict[str, Any], made: str
+) -> None:
+    """In the stream of the run that goes on, and in its timeline; the person's arguments, if they changed them."""
+    place = await asked(desk.http, "call refund 5, look 3")
+
+    stream = await desk.http.post(place, json={"approved": True, **changed}, headers=EVENTS)
+
+    shown = [("look", {"n": "3"}), ("refund", {"n": made})]
+    assert in_stream(stream.text) == shown
+    assert await in_timeline(desk.http, f"{THREAD}/runs/{stream.headers['x-ms-run-id']}") == shown
+
+
+@tool(approval_mode="always_require")
+def refund(n: str) -> str:
+    return n

@@ -36,19 +36,16 @@ async def give(desk: Desk, message: str, always: str = "tool", thread_id: str = 
 
 
 async def standing(desk: Desk, place: str = STANDING) -> list[dict[str, Any]]:
-    """Return the thread's standing approvals."""
     answer = await desk.http.get(place)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["standing_approvals"])
 
 
 async def withdraw(desk: Desk, number: int = 0) -> httpx.Response:
-    """Withdraw the standing approval with that number."""
     return await desk.http.delete(f"{STANDING}/{(await standing(desk))[number]['id']}")
 
 
 async def asks(desk: Desk, message: str, thread_id: str = "t") -> bool:
-    """Return whether the clerk asks before it does that."""
     return "pending_approvals" in (await desk.say(message, thread_id)).json()
 
 
@@ -75,88 +72,9 @@ async def test_a_tool_that_is_approved_for_good_is_called_without_a_question(des
     assert await asks(desk, "call refund 7", "other")
 
 
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_call_that_is_approved_for_good_asks_again_with_other_arguments(desk: Desk) -> None:
-    """The list shows the arguments as the model sent them."""
-    await give(desk, "call refund 5", "tool_with_arguments")
-
-    assert [listed["arguments"] for listed in await standing(desk)] == [{"n": "5"}]
-    assert not await asks(desk, "call refund 5")
-    assert await asks(desk, "call refund 7")
-
-
-@pytest.mark.behaviour("approvals.withdrawn")
-async def test_a_tool_asks_again_once_its_approval_is_withdrawn(desk: Desk) -> None:
-    """The others stand, and a repeated request changes nothing."""
-    await give(desk, "call refund 5", "tool_with_arguments")
-    await give(desk, "call refund 7", "tool_with_arguments")
-    first, second = await standing(desk)
-
-    answers = [await desk.http.delete(f"{STANDING}/{first['id']}") for _ in range(2)]
-
-    assert [answer.status_code for answer in answers] == [204, 204]
-    assert await standing(desk) == [second]
-    assert not await asks(desk, "call refund 7")
-    assert await asks(desk, "call refund 5")
-
-
-@pytest.mark.behaviour("approvals.withdrawn")
-async def test_an_approval_is_withdrawn_while_another_call_waits(desk: Desk) -> None:
-    """That one is answered as ever, and the run that continues asks for what was withdrawn."""
-    await give(desk, "call refund 8", "tool_with_arguments")  # after which the model calls refund 9
-    (waiting,) = await desk.waiting()
-
-    await withdraw(desk)
-    answer = (await desk.answer(waiting)).json()
-
-    assert answer["response"] == "told: refunded 9"
-    assert await standing(desk) == []
-    assert await asks(desk, "call refund 8")
-
-
-@pytest.mark.behaviour("approvals.withdrawn")
-async def test_the_stored_conversation_follows_a_withdrawal(desk: Desk) -> None:
-    """Neither it nor an export names the rule or its giver any more."""
-    await give(desk, "call refund 5")
-    before = str((await desk.stored())["data"]["extensionData"])
-
-    await withdraw(desk)
-
-    after = str((await desk.stored())["data"]["extensionData"])
-    exported = (await desk.http.get(f"{THREADS}/t/export")).json()["conversation"]["data"]["extensionData"]
-    assert "refund" in before
-    assert "refund" not in after + str(exported)
-
-
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_run_that_fails_gives_nothing(desk: Desk) -> None:
-    """Its decision is made, and its session is dropped."""
-    (approval,) = await desk.approvals_of("call refund 13")
-
-    failed = await desk.answer(approval, always="tool")
-
-    assert failed.status_code == 500
-    assert await standing(desk) == []
-
-
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_reset_ends_standing_approvals_and_a_deletion_leaves_none(desk: Desk) -> None:
-    """They are state of the conversation."""
-    await give(desk, "call refund 5")
-    await desk.http.post(f"{THREADS}/t/reset")
-
-    assert await standing(desk) == []
-    assert "refund" not in str((await desk.stored())["data"]["extensionData"])
-
-    await give(desk, "call refund 5")
-    await desk.http.delete(f"{THREADS}/t")
-    assert (await desk.http.get(STANDING)).json()["code"] == "unknown_thread"
-
-
 @pytest.mark.behaviour("approvals.withdrawn")
 @pytest.mark.parametrize("end", ["", "/5"])
 async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> None:
-    """Whether it goes on from the end of the thread, or from a run before the withdrawal."""
     run_id = (await give(desk, "call refund 5"))["run_id"]
     await desk.say("thanks")
     await withdraw(desk)
@@ -167,20 +85,6 @@ async def test_no_fork_brings_back_what_was_withdrawn(desk: Desk, end: str) -> N
     assert forked.status_code == 201, forked.text
     assert await standing(desk, f"{THREADS}/fork/approvals/standing") == []
     assert await asks(desk, "call refund 5", "fork")
-
-
-@pytest.mark.behaviour("approvals.standing")
-async def test_a_fork_has_what_stood_at_its_end(desk: Desk) -> None:
-    """With who gave it; it is the fork's own from then on."""
-    run_id = (await give(desk, "call refund 5", "tool_with_arguments"))["run_id"]
-    await give(desk, "call refund 7", "tool_with_arguments")
-    first, _ = await standing(desk)
-    await desk.http.post(f"{THREADS}/t/fork", json={"thread_id": "fork", "at": run_id})
-    await withdraw(desk)
-
-    assert await standing(desk, f"{THREADS}/fork/approvals/standing") == [first]
-    fork = await desk.stored("fork")
-    assert len(fork["data"]["extensionData"]["durableAgentHost"]["standing"]) == 1
 
 
 def shared_with(answer: httpx.Response) -> str:
@@ -213,24 +117,6 @@ async def test_who_may_approve_on_a_thread_may_withdraw() -> None:
         assert (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"] == []
 
 
-@pytest.mark.behaviour("approvals.standing-owners")
-async def test_a_standing_approval_is_of_one_owners_thread_alone() -> None:
-    """Another owner's thread of the same id asks, and has nothing to withdraw."""
-    owned = OwnedApp(agent=clerk(str, ToolApprovalMiddleware()))
-    async with owned.http:
-        asked = (await owned.say("ada", "call refund 5"))["pending_approvals"]
-        decision = {"approved": True, "always": "tool"}
-        await owned.ask("ada", "POST", f"{THREADS}/t/approvals/{asked[0]['id']}", json=decision)
-
-        of_bob = await owned.say("bob", "call refund 5")
-        (ada,) = (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"]
-        withdrawn = await owned.ask("bob", "DELETE", f"{STANDING}/{ada['id']}")
-
-        assert len(of_bob["pending_approvals"]) == 1
-        assert withdrawn.status_code == 204
-        assert (await owned.ask("ada", "GET", STANDING)).json()["standing_approvals"] == [ada]
-
-
 class Held(AgentMiddleware):
     """Holds each run that says "wait" until it may go on."""
 
@@ -239,7 +125,6 @@ class Held(AgentMiddleware):
         self.go = asyncio.Event()
 
     async def process(self, context: AgentContext, call_next: Any) -> None:
-        """Wait for the test."""
         if any("wait" in message.text for message in context.messages):
             self.begun.set()
             await asyncio.wait_for(self.go.wait(), GUARD_SECONDS)

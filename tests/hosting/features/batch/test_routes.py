@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator
 
-from hosting.app import Limit
 from hosting.http import run_call, runs
 from hosting.http.run_call import RawRequest, RunCall
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.flows import FLOWS
 from tests.support.made_app import MEMORY, app_of, ask, served
-from tests.support.owned_app import OwnedApp
-from tests.support.whole_lines import whole_lines
 
 BATCH = "/api/agents/Joker/runs/batch"
 JSON = {"content-type": "application/json"}
@@ -37,17 +30,8 @@ def joker(places: int = 8, **options: Any) -> AbstractAsyncContextManager[tuple[
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the app of Joker."""
     async with joker() as (_, client):
         yield client
-
-
-@pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which the model writes a line for each of its calls."""
-    log = tmp_path / "asked.txt"
-    monkeypatch.setenv("SCRIPT_LOG", str(log))
-    return log
 
 
 async def send(http: httpx.AsyncClient, *requests: Any, key: str | None = None, **more: Any) -> httpx.Response:
@@ -86,7 +70,6 @@ REQUESTS: list[dict[str, Any]] = [
 
 @pytest.mark.behaviour("batch.each")
 async def test_each_request_of_a_batch_is_answered_as_by_itself(http: httpx.AsyncClient) -> None:
-    """Refused ones beside the others, with the same status, headers and body."""
     batch = await http.post(BATCH, json={"requests": REQUESTS}, headers={"content-type": "application/vnd.batch+json"})
     results = batch.json()["results"]
     singly = [{**each, "thread_id": f"{each['thread_id']}2"} if "thread_id" in each else each for each in REQUESTS]
@@ -106,130 +89,60 @@ async def test_each_request_of_a_batch_is_answered_as_by_itself(http: httpx.Asyn
             assert read.json()["run_id"] == result["run_id"] == result["headers"]["x-ms-run-id"]
 
 
+WRONG_BATCHES: list[tuple[Any, str]] = [
+    ([], "invalid_body"),
+    ({}, "invalid_field"),
+    ({"requests": {}}, "invalid_field"),
+    ({"requests": []}, "invalid_field"),
+    ({"requests": [{"message": "hi"}] * 101}, "invalid_field"),
+    ({"requests": [{"message": "hi"}, "hi"]}, "invalid_field"),
+    ({"requests": [{"message": "hi"}], "message": "hi"}, "unknown_field"),
+    ({"requests": [{"message": "hi"}, {"message": "\ud800"}]}, "invalid_encoding"),
+    ({"requests": [{"message": "hi"}], "stream": "perhaps"}, "invalid_field"),
+    ({"requests": [{"message": "hi"}], "wait_for_response": "perhaps"}, "invalid_wait"),
+]
+
+
 @pytest.mark.behaviour("batch.each")
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ([], "invalid_body"),
-        ({}, "invalid_field"),
-        ({"requests": {}}, "invalid_field"),
-        ({"requests": []}, "invalid_field"),
-        ({"requests": [{"message": "hi"}] * 101}, "invalid_field"),
-        ({"requests": [{"message": "hi"}, "hi"]}, "invalid_field"),
-        ({"requests": [{"message": "hi"}], "message": "hi"}, "unknown_field"),
-        ({"requests": [{"message": "hi"}, {"message": "\ud800"}]}, "invalid_encoding"),
-        ({"requests": [{"message": "hi"}], "stream": "perhaps"}, "invalid_field"),
-        ({"requests": [{"message": "hi"}], "wait_for_response": "perhaps"}, "invalid_wait"),
-    ],
-)
-async def test_a_batch_of_a_wrong_form_begins_nothing(body: Any, code: str) -> None:
-    """Whatever else is in it."""
+async def test_a_batch_of_a_wrong_form_begins_nothing() -> None:
     async with joker() as (host, http):
-        refused = await http.post(BATCH, content=json.dumps(body), headers=JSON)
+        refused = [await http.post(BATCH, content=json.dumps(body), headers=JSON) for body, _ in WRONG_BATCHES]
         await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
         nothing = dict(host.entities.states)
         begun = await http.post(BATCH, json={"requests": [{"message": "hi"}]})
         await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
 
-    assert (refused.status_code, refused.json()["code"]) == (400, code)
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [(400, code) for _, code in WRONG_BATCHES]
     assert nothing == {}
     assert (begun.status_code, len(host.entities.states)) == (200, 1)
 
 
-@pytest.mark.behaviour("batch.each")
-async def test_a_batch_that_is_no_json_too_large_or_has_no_key_is_refused(http: httpx.AsyncClient) -> None:
-    """By the rules of every body."""
-    text = await http.post(BATCH, content="hi", headers={"accept": "application/json"})
-    large = await send(http, "x" * 1_100_000)
-    key = await send(http, "hi", key="with a blank")
-
-    assert [(one.status_code, one.json()["code"]) for one in (text, large, key)] == [
-        (415, "unsupported_media_type"),
-        (413, "body_too_large"),
-        (400, "invalid_idempotency_key"),
-    ]
+OF_THE_WHOLE: list[tuple[Any, ...]] = [
+    ({"stream": True}, "invalid_field"),
+    ({"wait_for_response": True}, "invalid_field"),
+    ({"waitForResponse": None}, "invalid_field"),
+    ({"idempotency_key": 7}, "invalid_field"),
+    ({"idempotency_key": "with a blank"}, "invalid_idempotency_key"),
+]
 
 
 @pytest.mark.behaviour("batch.each")
-@pytest.mark.parametrize(
-    ("member", "code"),
-    [
-        ({"stream": True}, "invalid_field"),
-        ({"wait_for_response": True}, "invalid_field"),
-        ({"waitForResponse": None}, "invalid_field"),
-        ({"idempotency_key": 7}, "invalid_field"),
-        ({"idempotency_key": "with a blank"}, "invalid_idempotency_key"),
-    ],
-)
-async def test_what_is_for_the_whole_batch_is_refused_in_one_request(
-    http: httpx.AsyncClient, member: dict[str, Any], code: str
-) -> None:
-    """That one alone."""
-    batch = await send(http, "hi", {"message": "hi", **member})
+async def test_what_is_for_the_whole_batch_is_refused_in_one_request(http: httpx.AsyncClient) -> None:
+    for member, code in OF_THE_WHOLE:
+        batch = await send(http, "hi", {"message": "hi", **member})
 
-    assert [result["status"] for result in batch.json()["results"]] == [200, 400]
-    assert batch.json()["results"][1]["body"]["code"] == code
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_limit_counts_each_request_of_a_batch() -> None:
-    """Those above it are refused one by one, each with the headers of the limit."""
-    async with joker(places=1, limit=Limit(requests_per_minute=2)) as (_, http):
-        batch = await send(http, "one", "two", "three", key="k")
-    results = batch.json()["results"]
-
-    assert [result["status"] for result in results] == [200, 200, 429]
-    assert results[2]["body"]["code"] == "limit_exceeded"
-    assert int(results[2]["headers"]["retry-after"]) >= 1
-    assert ["ratelimit" in result["headers"] for result in results] == [True] * 3
+        assert [result["status"] for result in batch.json()["results"]] == [200, 400]
+        assert batch.json()["results"][1]["body"]["code"] == code
 
 
 @pytest.mark.behaviour("batch.order")
 async def test_requests_of_one_thread_have_their_runs_in_their_order(http: httpx.AsyncClient) -> None:
-    """Beside those of others, and whatever the names of the member are."""
     names = ("thread_id", "session_id", "sessionId")
     of_thread = [{"message": f"word {number}", names[number % 3]: "t"} for number in range(6)]
     batch = await send(http, *of_thread, "alone", {"message": "recall", "thread_id": "t"})
 
     assert [answer.status_code for answer in (batch,)] == [200]
     assert answers(batch)[-1] == " | ".join([*(each["message"] for each in of_thread), "recall"])
-
-
-@pytest.mark.behaviour("batch.order")
-async def test_a_request_waits_for_the_one_before_it_on_its_thread(http: httpx.AsyncClient) -> None:
-    """So a busy thread rejects none for the sake of another of the batch."""
-    batch = await send(
-        http, {"message": "sleep 0.1", "thread_id": "t"}, {"message": "count", "thread_id": "t", "busy": "reject"}
-    )
-
-    assert answers(batch) == ["echo: sleep 0.1", "3"]
-
-
-@pytest.mark.behaviour("batch.order")
-async def test_a_stream_has_each_result_when_its_run_ends(http: httpx.AsyncClient) -> None:
-    """The first waits until the second came, which comes first; at the end it says how many there were."""
-    streamed = await send(http, "sleep 0.3", "hi", {"message": ""}, headers={"accept": "text/event-stream"})
-    frames = [frame.splitlines() for frame in streamed.text.split("\n\n") if frame.startswith("event:")]
-    results = [json.loads(data.removeprefix("data: ")) for _, data in frames]
-
-    assert streamed.headers["content-type"].startswith("text/event-stream")
-    assert [event for event, _ in frames] == ["event: result"] * 3 + ["event: ended"]
-    assert sorted(result["index"] for result in results[:2]) == [1, 2]
-    assert (results[2]["index"], results[2]["body"]["response"]) == (0, "echo: sleep 0.3")
-    assert results[3] == {"results": 3, "open": 0}
-
-
-@pytest.mark.behaviour("batch.order")
-async def test_a_stream_waits_for_runs_longer_than_other_requests_do() -> None:
-    """Until the end of each: it is not bound by the wait of the app."""
-    environ = {**MEMORY, "AGENT_WAIT_SECONDS": "1"}
-    async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
-        streamed = await send(http, "sleep 1.5", stream=True)
-        together = await send(http, "sleep 1.5")
-
-    assert '"response": "echo: sleep 1.5"' in streamed.text
-    assert '"open": 0' in streamed.text
-    assert (together.status_code, together.json()["open"]) == (202, 1)
 
 
 @pytest.mark.behaviour("batch.once")
@@ -251,7 +164,6 @@ async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncC
 
 @pytest.mark.behaviour("batch.once")
 async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncClient) -> None:
-    """Both have all answers, of the same runs."""
     both = await asyncio.gather(
         *(send(http, *(f"sleep 0.0{number}" for number in range(9)), key="k") for _ in range(2))
     )
@@ -260,25 +172,6 @@ async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncCli
     assert ids[0] == ids[1]
     assert len({*ids[0]}) == 9
     assert [answers(one) for one in both] == [[f"echo: sleep 0.0{number}" for number in range(9)]] * 2
-
-
-@pytest.mark.behaviour("batch.once")
-async def test_the_same_key_of_another_owner_has_runs_of_their_own() -> None:
-    """On threads of their own, which the first owner does not see."""
-    owned = OwnedApp()
-    place, body = "/api/agents/Clerk/runs/batch", {"requests": [{"message": "hi"}]}
-    async with owned.http:
-        (ada, ben, nobody) = [
-            await owned.ask(user, "POST", place, json=body, headers={"idempotency-key": "k"})
-            for user in ("ada", "ben", None)
-        ]
-        result = ada.json()["results"][0]
-        seen = [(await owned.ask(user, "GET", result["run_url"])).status_code for user in ("ada", "ben")]
-
-    assert nobody.status_code == 401
-    assert result["run_id"] != ben.json()["results"][0]["run_id"]
-    assert result["thread_id"] != ben.json()["results"][0]["thread_id"]
-    assert seen == [200, 404]
 
 
 @pytest.mark.behaviour("batch.wait")
@@ -300,31 +193,12 @@ async def test_when_the_wait_is_over_every_request_has_begun_its_run() -> None:
 
 
 async def until_ended(http: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    """Return what a run ended in, under the guard."""
-
     async def read() -> dict[str, Any]:
         while (answer := await http.get(url)).status_code == 202:  # noqa: ASYNC110 - the app ends it
             await asyncio.sleep(0)
         return dict(answer.json())
 
     return await asyncio.wait_for(read(), GUARD_SECONDS)
-
-
-@pytest.mark.behaviour("batch.wait")
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"wait_for_response": False},
-        {"headers": {"prefer": "respond-async"}},
-        {"stream": True, "waitForResponse": False},
-    ],
-)
-async def test_who_does_not_wait_for_a_batch_is_answered_at_once(http: httpx.AsyncClient, more: dict[str, Any]) -> None:
-    """With where each run is: a hundred that sleep for a minute."""
-    batch = await send(http, *["sleep 60"] * 100, **more)
-
-    assert (batch.status_code, batch.json()["open"]) == (202, 100)
-    assert len({result["run_url"] for result in batch.json()["results"]}) == 100
 
 
 @pytest.mark.behaviour("batch.places")
@@ -342,49 +216,10 @@ async def test_so_many_runs_of_batches_are_waited_for_at_once() -> None:
     assert [one["response"] for one in ended] == ["3 have met"] * 3
 
 
-@pytest.mark.behaviour("batch.wait")
-async def test_a_batch_is_answered_in_its_time_while_a_stream_has_all_places(asked: Path) -> None:
-    """By one that waits for a second and by one that does not wait; a run from outside then ends the stream."""
-    async with joker(places=1) as (_, http):
-        streamed = asyncio.ensure_future(send(http, "meet 2", stream=True))
-        await until_asked(asked, 1)
-        waited = await send(http, "sleep 0.1", "sleep 0.2", headers={"prefer": "wait=1"})
-        at_once = await send(http, "sleep 0.1", wait_for_response=False)
-        ended = [await until_ended(http, result["run_url"]) for result in waited.json()["results"]]
-        await ask(http, "meet 2")
-        frames = await streamed
-
-    assert [(one.status_code, one.json()["open"]) for one in (waited, at_once)] == [(202, 2), (202, 1)]
-    assert [one["response"] for one in ended] == ["echo: sleep 0.1", "echo: sleep 0.2"]
-    assert '"response": "2 have met"' in frames.text
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_process_that_is_to_end_begins_no_more_of_a_batch(asked: Path) -> None:
-    """What runs ends, the others are refused each by itself, and so is a whole batch that comes then."""
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_BATCH_RUNS": "1"})
-        async with served(app) as (_, http):
-            batch = asyncio.ensure_future(send(http, "sleep 0.3", "one", "two"))
-            await until_asked(asked, 1)
-            signal.raise_signal(signal.SIGTERM)
-            await asyncio.wait_for(app._services.holders.draining.wait(), GUARD_SECONDS)
-            refused = await send(http, "hi")
-            results = (await batch).json()["results"]
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-    assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
-    assert [result["status"] for result in results] == [200, 503, 503]
-    assert [result["headers"].get("retry-after") for result in results] == [None, "1", "1"]
-
-
 @pytest.mark.behaviour("batch.each")
 async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     monkeypatch: pytest.MonkeyPatch, http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The others are answered. The log has the cause, and not the message."""
     parse = run_call.parse_run
 
     def broken(call: RawRequest, *rest: Any) -> RunCall:
@@ -401,45 +236,14 @@ async def test_a_defect_of_ours_fails_one_request_and_says_no_more(
     assert "private" not in caplog.text
 
 
-@pytest.mark.behaviour("batch.places")
-async def test_two_batches_have_turns_and_a_single_request_waits_for_none(asked: Path) -> None:
-    """While the first run of a batch has the only place, one run by itself is answered, which lets that one go on."""
-    async with joker(places=1) as (_, http):
-        first = asyncio.ensure_future(send(http, "meet 2", "a 1", "a 2", "a 3"))
-        await until_asked(asked, 1)
-        second = asyncio.ensure_future(send(http, "b 1", "b 2", "b 3"))
-        others = [await asyncio.wait_for(ask(http, "alone"), GUARD_SECONDS) for _ in range(3)]
-        await ask(http, "meet 2")
-        batches = await asyncio.gather(first, second)
-    order = [line.partition(" ")[2] for line in whole_lines(asked)]
+@pytest.mark.behaviour("batch.order")
+async def test_a_stream_waits_for_runs_longer_than_other_requests_do() -> None:
+    """Until the end of each: it is not bound by the wait of the app."""
+    environ = {**MEMORY, "AGENT_WAIT_SECONDS": "1"}
+    async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
+        streamed = await send(http, "sleep 1.5", stream=True)
+        together = await send(http, "sleep 1.5")
 
-    assert [one.json()["response"] for one in others] == ["echo: alone"] * 3
-    assert order == ["meet 2", *["alone"] * 3, "meet 2", "b 1", "a 1", "b 2", "a 2", "b 3", "a 3"]
-    assert [one.status_code for one in batches] == [200, 200]
-
-
-async def until_asked(log: Path, times: int) -> None:
-    """Return once the model was asked so often, under the guard."""
-
-    async def look() -> None:
-        while len(whole_lines(log)) < times:  # noqa: ASYNC110 - the model writes the file
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(look(), GUARD_SECONDS)
-
-
-@pytest.mark.behaviour("batch.each")
-async def test_a_workflow_is_run_many_times_at_once_and_the_document_has_all_answers() -> None:
-    """By its own route; the answers, also refusals, are as the OpenAPI document says."""
-    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
-        name = (await http.get("/api/workflows")).json()["workflows"][0]["name"]
-        flows = await http.post(f"/api/workflows/{name}/runs/batch", json={"requests": [{"message": "hi"}, {}]})
-        jokes = await send(http, "hi", "", "fail")
-        document = (await http.get("/api/openapi.json")).json()
-    for path, answer in (("/workflows/{name}/runs/batch", flows), ("/agents/{name}/runs/batch", jokes)):
-        operation = next(each for place, each in document["paths"].items() if place.endswith(path))["post"]
-        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
-
-    assert [result["status"] for result in flows.json()["results"]] == [200, 400]
-    assert [result["status"] for result in jokes.json()["results"]] == [200, 400, 500]
+    assert '"response": "echo: sleep 1.5"' in streamed.text
+    assert '"open": 0' in streamed.text
+    assert (together.status_code, together.json()["open"]) == (202, 1)

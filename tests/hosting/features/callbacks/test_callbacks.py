@@ -7,14 +7,13 @@ import gc
 import queue
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
-from hosting.core.hooks import ENTITY, KEYS
+from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
-from hosting.features.callbacks.callbacks import CallOutcome, Listener
+from hosting.features.callbacks.callbacks import Listener
 from hosting.features.callbacks.feature import callback_signal
 from hosting.names import Address
 from tests.support.app.scripted import scripted_agent
@@ -34,44 +33,20 @@ class Listening:
         self.contexts: list[Any] = []
 
     async def on_streaming_response_update(self, update: Any, context: Any) -> None:
-        """Take an update."""
         self._note("update", update.text, context)
 
     def on_agent_response(self, response: Any, context: Any) -> None:
-        """Take the answer, on a thread."""
         self._note("response", response.text, context)
 
     async def on_agent_failure(self, error: Any, context: Any) -> None:
-        """Take a failure."""
         self._note("failure", error.code, context)
 
     async def next(self) -> Call:
-        """Return the next call, under the guard."""
         return await asyncio.to_thread(self.calls.get, timeout=GUARD_SECONDS)
 
     def _note(self, method: str, value: Any, context: Any) -> None:
         self.contexts.append(context)
         self.calls.put((method, value, context.run_id))
-
-
-class LateCalls:
-    """Calls that are made at once, by a loop of which it is seen late that it has made all there were."""
-
-    most_seconds = 1.0
-
-    def __init__(self) -> None:
-        self.loop = self
-        self.updates: list[object] = []
-
-    def submit(self, work: Any) -> Future[None]:
-        """Do the work, and return what does not tell yet that it is done."""
-        asyncio.run(work)
-        return Future()
-
-    async def call_here(self, callback: object, update: object, *_: object) -> CallOutcome:
-        """Note the update."""
-        self.updates.append(update)
-        return CallOutcome.ENDED
 
 
 class OnlyEnds(Listening):
@@ -82,7 +57,6 @@ class OnlyEnds(Listening):
 
 @pytest.mark.behaviour("callbacks.response")
 async def test_a_callback_gets_the_answer_and_whose_it_is() -> None:
-    """Under all names of the ids."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
         answer = (await ask(http, "say hello", thread_id="t")).json()
@@ -94,20 +68,8 @@ async def test_a_callback_gets_the_answer_and_whose_it_is() -> None:
     assert (context.correlation_id, context.thread_id, context.session_id) == (answer["run_id"], "t", "t")
 
 
-@pytest.mark.behaviour("callbacks.response")
-async def test_a_callback_gets_the_answer_to_a_call_of_the_entity() -> None:
-    """As orchestrations and other packages make it."""
-    listening = OnlyEnds()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, _):
-        order = {"message": "say hello", "correlationId": "their-id"}
-        await host.entities.call("dafx-joker", "t", "run", order)
-
-        assert await listening.next() == ("response", "hello", "their-id")
-
-
 @pytest.mark.behaviour("callbacks.failure")
 async def test_a_callback_gets_a_failure_in_our_words() -> None:
-    """And of no answer, because there was none."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
         failed = (await ask(http, "fail please")).json()
@@ -117,37 +79,6 @@ async def test_a_callback_gets_a_failure_in_our_words() -> None:
 
     assert calls == ("failure", "run_failed", failed["run_id"])
     assert after[:2] == ("response", "next")
-
-
-@pytest.mark.behaviour("callbacks.failure")
-async def test_a_run_that_was_cancelled_while_it_waited_is_a_failure() -> None:
-    """In its turn, and it never began."""
-    listening = OnlyEnds()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
-        first = asyncio.ensure_future(ask(http, "meet 2", thread_id="t"))
-        while not (await http.get("/api/agents/Joker/threads/t/runs")).json().get("runs"):  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        waiting = await ask(http, "say hello", thread_id="t", wait_for_response=False)
-        await http.post(waiting.headers["location"] + "/cancel")
-        last = await ask(http, "meet 2")
-
-        calls = {await listening.next() for _ in range(3)}
-        ids = [(await first).json()["run_id"], last.json()["run_id"]]
-
-    answers = {("response", "2 have met", run_id) for run_id in ids}
-    assert calls == {*answers, ("failure", "run_cancelled", waiting.json()["run_id"])}
-
-
-@pytest.mark.behaviour("callbacks.updates")
-def test_an_update_that_comes_while_the_one_before_is_just_passed_on_is_passed_on_too() -> None:
-    """It was kept until one more came, and lost where none did."""
-    calls = LateCalls()
-    listener = Listener(calls, print, None, {})  # type: ignore[arg-type]
-
-    for update in ("one", "two", "three"):
-        listener.add(update)  # type: ignore[arg-type]
-
-    assert calls.updates == ["one", "two", "three"]
 
 
 @pytest.mark.behaviour("callbacks.updates")
@@ -168,27 +99,7 @@ async def test_a_callback_gets_each_update_in_order_and_then_the_answer() -> Non
 
 
 @pytest.mark.behaviour("callbacks.updates")
-async def test_a_slow_callback_gets_every_update_before_the_answer() -> None:
-    """The run is long answered by then."""
-
-    class Slow(Listening):
-        async def on_streaming_response_update(self, update: Any, context: Any) -> None:
-            await asyncio.sleep(0.02)
-            self._note("update", update.text, context)
-
-    listening = Slow()
-    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
-        await ask(http, "say one two three four five")
-        calls = [await listening.next() for _ in range(7)]
-
-    assert "".join(value for _, value, _ in calls[:-1]) == calls[-1][1]
-    assert calls[-1][0] == "response"
-
-
-@pytest.mark.behaviour("callbacks.updates")
 async def test_a_callback_that_fails_at_an_update_gets_no_more_of_them_and_the_answer() -> None:
-    """Whoever streams the run gets its deltas all the same."""
-
     class Failing(Listening):
         async def on_streaming_response_update(self, update: Any, context: Any) -> None:
             self._note("update", update.text, context)
@@ -235,7 +146,6 @@ def hanging(kind: str, release: threading.Event) -> Any:
 @pytest.mark.behaviour("callbacks.harmless")
 @pytest.mark.parametrize("kind", ["fails", "never answers", "holds its thread"])
 async def test_a_callback_that_does_not_end_well_changes_nothing_for_runs(kind: str, release: threading.Event) -> None:
-    """The thread goes on at once, and the callback is called for the next run."""
     listening = hanging(kind, release)
     async with served(app_of(scripted_agent("Joker"), default_callback=listening, environ=BRIEF)) as (_, http):
         first = await asyncio.wait_for(ask(http, "say first", thread_id="t"), GUARD_SECONDS)
@@ -249,7 +159,6 @@ async def test_a_callback_that_does_not_end_well_changes_nothing_for_runs(kind: 
 @pytest.mark.slow
 @pytest.mark.behaviour("callbacks.harmless")
 async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.Event) -> None:
-    """A notice that cannot be passed on meanwhile is delivered again."""
     listening = hanging("blocks its loop", release)
     async with served(app_of(scripted_agent("Joker"), default_callback=listening, environ=BRIEF)) as (host, http):
         await ask(http, "say first", thread_id="t")
@@ -265,7 +174,6 @@ async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.
 
 @pytest.mark.behaviour("callbacks.at-least-once")
 async def test_a_notice_that_is_delivered_again_calls_again_for_the_same_run() -> None:
-    """A callback recognizes repeats by it."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
@@ -277,7 +185,6 @@ async def test_a_notice_that_is_delivered_again_calls_again_for_the_same_run() -
 
 @pytest.mark.behaviour("callbacks.deleted")
 async def test_no_callback_is_called_for_a_deleted_run() -> None:
-    """Its notice may come late."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
@@ -291,7 +198,6 @@ async def test_no_callback_is_called_for_a_deleted_run() -> None:
 
 @pytest.mark.parametrize("value", [{}, "run", {"run_id": 7}, {"run_id": "a/b"}])
 async def test_a_notice_that_names_no_run_is_refused(value: object) -> None:
-    """By a sentence: it is not delivered again."""
     async with served(app_of(scripted_agent("Joker"), default_callback=OnlyEnds())) as (host, _):
         result = await host.entities.call(ENTITY, "0", "call", value)
 
@@ -299,38 +205,13 @@ async def test_a_notice_that_names_no_run_is_refused(value: object) -> None:
 
 
 @pytest.mark.behaviour("callbacks.choice")
-async def test_an_agents_own_callback_goes_before_the_apps() -> None:
-    """The other one is not called for its runs."""
-    apps, own = OnlyEnds(), OnlyEnds()
-    app = app_of(scripted_agent("Joker"), default_callback=apps)
-    app.add_agent(scripted_agent("Poet"), callback=own)
-    async with served(app) as (_, http):
-        await http.post("/api/agents/Poet/run", json={"message": "say a poem"})
-        await ask(http, "say a joke")
-        calls = [(await own.next())[1], (await apps.next())[1]]
-
-    assert calls == ["a poem", "a joke"]
-    assert own.calls.empty()
-    assert apps.calls.empty()
-
-
-@pytest.mark.behaviour("callbacks.choice")
 @pytest.mark.parametrize("callback", [print, OnlyEnds, "callback"])
 def test_what_is_no_callback_is_refused(callback: Any) -> None:
-    """A class, too: an instance is wanted."""
     with pytest.raises(ConfigurationError, match="is not a callback"):
         app_of(scripted_agent("Joker"), default_callback=callback)
 
 
-def test_notices_have_few_keys() -> None:
-    """So callbacks that hang hold few of the host's places."""
-    keys = {callback_signal(Address.of("Joker", "t"), f"run-{number}").key for number in range(2000)}
-
-    assert keys == {str(key) for key in range(KEYS)}
-
-
 async def deliver_again(host: DirectHost, run_id: str, thread_id: str = "t") -> dict[str, Any]:
-    """Deliver the notice of a run once more."""
     again = callback_signal(Address.of("Joker", thread_id), run_id)
     return await host.entities.call(again.entity, again.key, again.operation, again.value, is_signal=True)
 

@@ -16,7 +16,6 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogR
 from hosting.features.feedback.feature import FeedbackFeature
 from hosting.functions.durable import enter_invocation
 from hosting.names import Address, StoreKey
-from tests.support.ag_ui import Wired, wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import SignalClient
@@ -65,7 +64,6 @@ def move(monkeypatch: pytest.MonkeyPatch, owned: OwnedApp, ahead: timedelta) -> 
 
 @pytest.mark.behaviour("feedback.once")
 async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
-    """The first is created, the same again is the same, another one replaces it, and none is left once taken back."""
     path = await path_of(owned)
     given = [await owned.ask("ada", "POST", path, json=body) for body in (GOOD, GOOD, {"score": 0.25})]
     first, again, other = (answer.json() for answer in given)
@@ -81,23 +79,8 @@ async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
     assert (taken, await seen(owned, "ada", path)) == ([204, 204], [])
 
 
-@pytest.mark.behaviour("feedback.once")
-async def test_without_a_sign_in_the_app_has_one_feedback_on_a_run() -> None:
-    """Nobody says who it is of. A workflow's runs and an agent's have the same route."""
-    async with served(app_of(scripted_agent("Joker"))) as (_, http):
-        run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
-        path = f"/api/agents/Joker/threads/t/runs/{run_id}/feedback"
-        given = await http.post(path, json={"score": 1})
-        shown = (await http.get("/api/agents/Joker/threads/t/feedback")).json()["feedback"]
-
-    assert (given.status_code, given.json()["by"]) == (201, None)
-    assert given.headers["x-ms-run-id"] == run_id
-    assert shown == [given.json()]
-
-
 @pytest.mark.behaviour("feedback.seen")
 async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> None:
-    """Also in lists of the thread and in exports. Others see nothing, and administrators what the owner does."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     await owned.ask("ada", "POST", path, json={"score": 1})
@@ -117,32 +100,31 @@ async def test_the_owner_sees_all_and_a_reader_their_own(owned: OwnedApp) -> Non
     assert len(await seen(owned, "ada", path)) == 2
 
 
-@pytest.mark.behaviour("feedback.refused")
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        ({}, "'score'"),
-        ({"score": -0.1}, "-0.1"),
-        ({"score": 1.5}, "1.5"),
-        ({"score": True}, "boolean"),
-        ({"score": "1"}, "string"),
-        ({"score": 10**400}, "1000"),
-        ({"score": 1, "label": ""}, "label"),
-        ({"score": 1, "label": "x" * 65}, "label"),
-        ({"score": 1, "label": "<b>"}, "<b>"),
-        ({"score": 1, "label": 3}, "label"),
-        ({"score": 1, "comment": "x" * 4001}, "4001"),
-        ({"score": 1, "comment": ["x"]}, "comment"),
-        ({"score": 1, "stars": 5}, "stars"),
-    ],
-)
-async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp, body: Any, named: str) -> None:
-    """Nothing is stored of it."""
-    path = await path_of(owned)
-    refused = await owned.ask("ada", "POST", path, json=body)
+WRONG_FEEDBACK: list[tuple[Any, ...]] = [
+    ({}, "'score'"),
+    ({"score": -0.1}, "-0.1"),
+    ({"score": 1.5}, "1.5"),
+    ({"score": True}, "boolean"),
+    ({"score": "1"}, "string"),
+    ({"score": 10**400}, "1000"),
+    ({"score": 1, "label": ""}, "label"),
+    ({"score": 1, "label": "x" * 65}, "label"),
+    ({"score": 1, "label": "<b>"}, "<b>"),
+    ({"score": 1, "label": 3}, "label"),
+    ({"score": 1, "comment": "x" * 4001}, "4001"),
+    ({"score": 1, "comment": ["x"]}, "comment"),
+    ({"score": 1, "stars": 5}, "stars"),
+]
 
-    assert (refused.status_code, named in refused.json()["detail"]) == (400, True), refused.text
-    assert (await seen(owned, "ada", path), await left(owned)) == ([], [])
+
+@pytest.mark.behaviour("feedback.refused")
+async def test_a_value_outside_its_bounds_is_refused_by_name(owned: OwnedApp) -> None:
+    path = await path_of(owned)
+    for body, named in WRONG_FEEDBACK:
+        refused = await owned.ask("ada", "POST", path, json=body)
+
+        assert (refused.status_code, named in refused.json()["detail"]) == (400, True), refused.text
+        assert (await seen(owned, "ada", path), await left(owned)) == ([], [])
 
 
 @pytest.mark.behaviour("feedback.refused")
@@ -160,7 +142,6 @@ async def test_whatever_a_comment_has_is_kept_as_it_is(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("feedback.ended")
 async def test_a_run_at_work_takes_no_feedback() -> None:
-    """It has no answer yet, and the refusal says so. An unknown run is unknown."""
     async with served(app_of(scripted_agent("Joker"))) as (_, http):
         asked = await ask(http, "block 1", thread_id="t", wait_for_response=False)
         path = f"/api/agents/Joker/threads/t/runs/{asked.json()['run_id']}"
@@ -188,20 +169,8 @@ async def test_a_reset_drops_the_feedback_before_it(owned: OwnedApp) -> None:
     assert await figures(owned) == [{"count": 1, "mean_score": 0.0, "labels": {}}]
 
 
-@pytest.mark.behaviour("feedback.erased")
-async def test_a_fork_has_no_feedback_of_its_origin(owned: OwnedApp) -> None:
-    """The runs are the origin's."""
-    path = await path_of(owned)
-    await owned.ask("ada", "POST", path, json=GOOD)
-    fork = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={})).json()["thread_id"]
-
-    assert await seen(owned, "ada", f"{THREADS}/{fork}/feedback") == []
-    assert (await owned.ask("ada", "GET", f"{THREADS}/{fork}/export")).json()["feedback"] == []
-
-
 @pytest.mark.behaviour("feedback.figures")
 async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
-    """A replaced one counts once, a withdrawn one not at all, and another owner's is theirs."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     for score, label in ((0, "wrong"), (0.4, "wrong"), (0.6, "slow")):
@@ -213,18 +182,6 @@ async def test_figures_count_feedback_by_day_and_label(owned: OwnedApp) -> None:
     assert both == [{"count": 2, "mean_score": 0.8, "labels": {"slow": 2}}]
     assert await figures(owned) == [{"count": 1, "mean_score": 0.6, "labels": {"slow": 1}}]
     assert await figures(owned, "bob") == []
-
-
-@pytest.mark.behaviour("feedback.figures")
-async def test_a_day_with_feedback_alone_is_among_the_figures(owned: OwnedApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It counts on the day on which it was given first, however the months lie."""
-    path = await path_of(owned)
-    later = move(monkeypatch, owned, timedelta(days=40))
-    await owned.ask("ada", "POST", path, json=GOOD)
-    await owned.stored()
-    days = (await owned.ask("ada", "GET", "/api/agents/Clerk/figures?days=1")).json()["days"]
-
-    assert [(day["day"], day["runs"], day["feedback"]["count"]) for day in days] == [(later.date().isoformat(), 0, 1)]
 
 
 @pytest.mark.behaviour("feedback.told")
@@ -310,7 +267,6 @@ async def test_a_deleted_thread_leaves_nothing_of_its_feedback(owned: OwnedApp) 
 
 @pytest.mark.behaviour("feedback.erased")
 async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: OwnedApp) -> None:
-    """Also when the thread is not shared with them any more. What the owner gave stays."""
     path = await path_of(owned)
     at_bob = await shared(owned, path)
     await owned.ask("ada", "POST", path, json={"score": 0})
@@ -328,7 +284,6 @@ async def test_an_erased_person_leaves_no_feedback_on_threads_of_others(owned: O
 async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothing(
     owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread is there when the request is read, and gone when the record is put."""
     path, attachments = await path_of(owned), owned.app._services.stores.attachments
     put = attachments.put
 
@@ -345,26 +300,6 @@ async def test_feedback_that_comes_with_the_deletion_of_its_thread_leaves_nothin
     assert (refused.status_code, refused.json()["code"]) == (410, "thread_deleted")
     assert await left(owned) == []
     assert await records(owned.app, Address.of("Clerk", "t", owner("ada"))) == []
-
-
-@pytest.mark.behaviour("feedback.ended")
-async def test_a_run_that_was_replaced_drops_its_feedback() -> None:
-    """A page sends a message again, changed, and the thread goes on from before it."""
-    wired = Wired()
-    async with wired.http:
-        question = {"id": "m", "role": "user", "content": "say one"}
-        await wired.run(wanted(question, run="r-1"))
-        [first] = (await wired.http.get("agents/Joker/threads/t/runs")).json()["runs"]
-        path = f"agents/Joker/threads/t/runs/{first['run_id']}/feedback"
-        given = await wired.http.post(path, json=GOOD)
-        await wired.run(wanted({**question, "content": "say two"}, run="r-2"))
-        shown = [
-            (await wired.http.get(place)).json()["feedback"] for place in (path, "agents/Joker/threads/t/feedback")
-        ]
-        refused = await wired.http.post(path, json=GOOD)
-
-    assert (given.status_code, shown) == (201, [[], []])
-    assert refused.json()["code"] == "run_taken_back"
 
 
 @pytest.mark.behaviour("feedback.told")

@@ -1,24 +1,27 @@
-"""The files of agent-framework's providers, kept with the thread: in every process, and of one owner alone."""
+"""The files of agent-framework's providers, kept with the thread or the workflow, of one owner alone."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
+    ContextProvider,
     FileAccessProvider,
     FileMemoryProvider,
     FileSystemAgentFileStore,
-    InMemoryAgentFileStore,
+    Workflow,
+    WorkflowBuilder,
+    workflow,
 )
 
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.thread_log import epoch_store_key
-from hosting.features.files.provider import HostedFiles
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from state.codec import read as parse
@@ -46,12 +49,10 @@ def call(tool: str, **arguments: Any) -> str:
 
 
 def write(content: str, name: str = PLAN, **options: Any) -> str:
-    """Return the message that has a memory file written."""
     return call("file_memory_write", file_name=name, content=content, **options)
 
 
 def read(name: str = PLAN) -> str:
-    """Return the message that has a memory file read."""
     return call("file_memory_read", file_name=name)
 
 
@@ -72,7 +73,6 @@ async def sweep(app: OwnedApp, days: float = 1.0) -> None:
 async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
     content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two owners have one thread id. Nothing is on the disk, and the log says once that it is so."""
     caplog.set_level(logging.INFO, "hosting.features.files.provider")
     app = OwnedApp(agent=keeper(tmp_path / "files"))
     written = await app.say("ada", write(content, description="The way there"))
@@ -89,20 +89,6 @@ async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
     assert [record.getMessage() for record in caplog.records if record.name.startswith("hosting.features.files")] == [
         "The files of 'file_memory' are kept with each thread, in place of FileSystemAgentFileStore."
     ]
-
-
-@pytest.mark.behaviour("files.with-the-thread")
-async def test_another_instance_has_the_files(tmp_path: Path) -> None:
-    """Of the same stores, with a folder of its own."""
-    log = f"sqlite:{tmp_path / 'log.sqlite'}"
-    one, two = (OwnedApp(agent=keeper(tmp_path / name), AGENT_LOG=log) for name in ("one", "two"))
-    await one.say("ada", write(LONG))
-    await one.stored()
-    two.host.entities.take_over(one.host.entities)
-
-    answer = await two.say("ada", read())
-
-    assert answer["response"] == f"The tool says: {LONG}"
 
 
 @pytest.mark.behaviour("files.with-the-thread")
@@ -145,41 +131,6 @@ async def test_files_of_a_session_are_written_edited_searched_and_deleted(tmp_pa
     assert not (tmp_path / "files").exists()
 
 
-@pytest.mark.behaviour("files.exported")
-async def test_a_file_is_exported_and_erased_with_its_thread(tmp_path: Path) -> None:
-    """A longer content as an attachment, which the deletion's receipt has. A thread of that id begins without files."""
-    app = OwnedApp(agent=keeper(tmp_path))
-    for content, name in ((SHORT, "short.md"), (LONG, "long.md")):
-        await app.say("ada", write(content, name))
-    await app.stored()
-
-    export = (await app.ask("ada", "GET", f"{THREADS}/t/export")).json()
-    await app.ask("ada", "DELETE", f"{THREADS}/t")
-    await app.stored()
-    receipt = (await app.ask("ada", "GET", f"{THREADS}/t/erasure")).json()
-    again = await app.say("ada", call("file_memory_ls"))
-
-    [attachment] = export["attachments"]
-    state = json.dumps(export["conversation"]["data"]["extensionData"])
-    assert SHORT in state
-    assert attachment["sha256"] in state
-    assert receipt["attachments"] == [attachment["sha256"]]
-    assert again["response"] == "The tool says: []"
-
-
-@pytest.mark.behaviour("files.exported")
-async def test_a_reset_thread_has_no_files(tmp_path: Path) -> None:
-    """Its next run begins with none."""
-    app = OwnedApp(agent=keeper(tmp_path))
-    await app.say("ada", write(LONG))
-
-    await app.ask("ada", "POST", f"{THREADS}/t/reset")
-    await app.stored()
-    listed = await app.say("ada", call("file_memory_ls"))
-
-    assert listed["response"] == "The tool says: []"
-
-
 @pytest.mark.behaviour("files.forked")
 async def test_a_fork_has_the_files_of_where_it_begins(tmp_path: Path) -> None:
     """Of its origin's end, or of an earlier run, also when its origin has other ones since, or is deleted."""
@@ -219,27 +170,67 @@ async def test_a_sweep_takes_what_no_file_has_and_leaves_the_rest(tmp_path: Path
     assert (await app.say("ada", read()))["response"] == f"The tool says: {OTHER}"
 
 
-class OwnStore(InMemoryAgentFileStore):
-    """A store that an app's author wrote."""
-
-
-@pytest.mark.behaviour("files.own-stores")
-@pytest.mark.parametrize("provider", [FileMemoryProvider, FileAccessProvider])
-def test_files_in_a_store_of_the_author_s_own_stay_there(provider: Any) -> None:
-    """With a scope or without."""
-    agents = [clerk(provider(OwnStore())), clerk(provider(OwnStore(), scope="all"))]
-    for agent in agents:
-        OwnedApp(agent=agent)
-
-    assert not [item for agent in agents for item in agent.context_providers if isinstance(item, HostedFiles)]
-
-
 @pytest.mark.behaviour("files.own-stores")
 async def test_an_agent_that_is_run_by_hand_keeps_its_store(tmp_path: Path) -> None:
-    """Outside of the app's runs there is no thread."""
     agent = keeper(tmp_path / "files")
     OwnedApp(agent=agent)
 
     await agent.run(write(SHORT), session=agent.create_session(session_id="by-hand"))
 
     assert (tmp_path / "files" / "by-hand" / PLAN).read_text() == SHORT
+
+
+RUN = "/api/workflows/Flow/run"
+LONG = "Kilometre by kilometre." * 40
+
+
+def writer(*providers: ContextProvider) -> Agent[Any]:
+    """Return an agent with these providers, whose model calls the tool that it is told to."""
+    return Agent(client=OfflineChatClient(), name="Writer", context_providers=providers)
+
+
+def graph(agent: Agent[Any]) -> Workflow:
+    return WorkflowBuilder(name="Flow", start_executor=agent).build()
+
+
+def given_graph(provider: Callable[[], ContextProvider]) -> Any:
+    return graph(writer(provider()))
+
+
+def function(provider: Callable[[], ContextProvider]) -> Any:
+    agent = writer(provider())
+
+    @workflow(name="Flow")
+    async def flow(text: str) -> str:
+        return (await agent.run(text)).text
+
+    return flow
+
+
+async def run(app: OwnedApp, user: str, message: str, thread_id: str = "t") -> str:
+    answer = await app.ask(user, "POST", RUN, json={"message": message, "thread_id": thread_id})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["response"])
+
+
+@pytest.mark.behaviour("files.of-workflows")
+@pytest.mark.filterwarnings("ignore:.*experimental")
+@pytest.mark.parametrize("flow", [given_graph, function])
+async def test_shared_files_of_a_workflow_s_agent_are_its_owner_s(flow: Callable[..., Any], tmp_path: Path) -> None:
+    """In all threads of the owner with the workflow, over those that were deployed; they are exported and erased."""
+    (tmp_path / "about.md").write_text("About us")
+    asks = {"disable_readonly_tool_approval": True, "disable_write_tool_approval": True}
+    app = OwnedApp(workflows=[flow(lambda: FileAccessProvider(FileSystemAgentFileStore(tmp_path), **asks))])
+    async with app.http:
+        await run(app, "ada", call("file_access_write", file_name="a.md", content=LONG))
+        [read, other, deployed] = [
+            await run(app, user, call("file_access_read", file_name=name), "another")
+            for user, name in (("ada", "a.md"), ("bob", "a.md"), ("ada", "about.md"))
+        ]
+        exported = (await app.ask("ada", "GET", "/api/owners/me/export")).json()["files"]
+        await app.ask("ada", "DELETE", "/api/owners/me")
+        left = await run(app, "ada", call("file_access_read", file_name="a.md"))
+
+    assert (LONG in read, LONG in other, "About us" in deployed, LONG in left) == (True, False, True, False)
+    assert exported == {"Flow": {"file_access": {"a.md": LONG}}}
+    assert [path.name for path in tmp_path.iterdir()] == ["about.md"]

@@ -1,4 +1,4 @@
-"""The files of an owner over stores: two processes, ones that end between any two calls, limits, other versions."""
+"""The files of an owner and of a session over stores: two processes, kills, limits, other versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
-from agent_framework import FileAccessProvider, InMemoryAgentFileStore
+from agent_framework import AgentFileStore, AgentSession, FileMemoryProvider, InMemoryAgentFileStore, SessionContext
 
 from hosting.core.cells import Cells
 from hosting.core.stores.archive import Archive
@@ -15,9 +15,11 @@ from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.stores.stores import Stores
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import NewerVersionError
-from hosting.features.files.owned import MOST_BYTES, OwnedFiles, Seen, Shelf
-from hosting.features.files.store import MOST_FILE_BYTES, MOST_FILES
+from hosting.errors import AttachmentsUnavailableError, LogUnavailableError, NewerVersionError
+from hosting.features.files.owned import OwnedFiles, Seen, Shelf
+from hosting.features.files.provider import HostedFiles
+from hosting.features.files.store import MOST_BYTES as MOST_SESSION_BYTES
+from hosting.features.files.store import MOST_FILE_BYTES, MOST_FILES, SessionFiles
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import Clocks
 from tests.support.thread_stores import ArmedStore
@@ -45,12 +47,10 @@ class Objects(MemoryObjects):
             raise KilledError
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        """End the process behind it."""
         await super().put(store_key, objects)
         self._call()
 
     async def erase(self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = 1e99) -> None:
-        """End the process before it."""
         self._call()
         await super().erase(store_key, names, before=before)
 
@@ -64,7 +64,6 @@ class Shared:
         self.objects = Objects(lambda: self.now)
 
     def process(self) -> OwnedFiles:
-        """Return the files of one process."""
         stores = Stores("hub", self.threads, Archive(MemoryObjects()), self.objects)
         clocks = Clocks(wall=lambda: self.now, awake=lambda: self.now)
         log = ThreadLog(self.threads, self.objects, "hub", clocks=clocks, patience_seconds=0.1)
@@ -72,20 +71,17 @@ class Shared:
 
 
 async def write(files: OwnedFiles, path: str, text: str, call: str = "", **options: Any) -> None:
-    """Write a file, by a call of its own."""
     options = {"overwrite": True, "is_deployed": False, "seen": None, **options}
     await files.write(SHELF, path, text.encode(), call or new_id(), **options)
 
 
 async def texts(files: OwnedFiles) -> dict[str, str]:
-    """Return the contents by path."""
     listed = await files.files(SHELF)
     return {path: await files.read(SHELF, path, file) for path, file in listed.items() if not file.deleted}
 
 
 @pytest.fixture
 def shared() -> Shared:
-    """Stores that fail as a test says."""
     return Shared()
 
 
@@ -107,21 +103,7 @@ async def test_two_processes_that_write_at_once_lose_nothing_of_each_other(share
 
 
 @pytest.mark.behaviour("files.of-owners")
-async def test_of_two_that_create_a_file_one_does_and_leaves_no_object_of_the_other(shared: Shared) -> None:
-    """The other is told that it is there."""
-    one, two = shared.process(), shared.process()
-    shared.threads.before_append = lambda: write(two, "a.md", "two", overwrite=False)
-
-    with pytest.raises(FileExistsError):
-        await write(one, "a.md", "one", overwrite=False)
-
-    assert await texts(one) == {"a.md": "two"}
-    assert len(await shared.objects.names(KEY)) == 1
-
-
-@pytest.mark.behaviour("files.of-owners")
 async def test_an_edit_of_what_another_process_has_changed_meanwhile_is_refused(shared: Shared) -> None:
-    """Its call has read the file as it was. The other's text stays."""
     one, two = shared.process(), shared.process()
     await write(one, "a.md", "one")
     seen = Seen((await one.files(SHELF))["a.md"])
@@ -157,66 +139,7 @@ async def test_a_call_that_is_made_again_after_a_kill_counts_once(dies_at: int, 
 
 
 @pytest.mark.behaviour("files.of-owners")
-async def test_a_deletion_that_is_made_again_says_that_it_was_done(shared: Shared) -> None:
-    """And takes nothing that was written since."""
-    files = shared.process()
-    await write(files, "a.md", "one")
-    first = await files.delete(SHELF, "a.md", "call-1", is_deployed=False)
-    await write(files, "a.md", "two")
-
-    again = await shared.process().delete(SHELF, "a.md", "call-1", is_deployed=False)
-    other = await files.delete(SHELF, "b.md", "call-2", is_deployed=False)
-
-    assert (first, again, other) == (True, True, False)
-    assert await texts(files) == {"a.md": "two"}
-
-
-@pytest.mark.behaviour("files.of-owners")
-async def test_a_reader_finds_the_content_that_is_there_since(shared: Shared) -> None:
-    """Another process wrote, and removed the older content, behind the reader's list."""
-    files = shared.process()
-    await write(files, "a.md", "one")
-    listed = await files.files(SHELF)
-    await write(shared.process(), "a.md", "two")
-
-    assert await files.read(SHELF, "a.md", listed["a.md"]) == "two"
-
-
-@pytest.mark.behaviour("files.bounded")
-async def test_an_owner_has_so_many_files_and_no_more(shared: Shared) -> None:
-    """The model reads what to do. The files stay, and what is refused leaves no content."""
-    files, fitting = shared.process(), MOST_BYTES // MOST_FILE_BYTES
-    for number in range(fitting):
-        await write(files, f"{number}", "x" * MOST_FILE_BYTES)
-    with pytest.raises(ValueError, match=f"at most {MOST_BYTES} bytes. Delete some"):
-        await write(files, "more", "x")
-    await write(files, "0", "small again")
-    for number in range(fitting, MOST_FILES):
-        await write(files, f"{number}", "x")
-    with pytest.raises(ValueError, match=f"there are {MOST_FILES} files, which is the most. Delete some"):
-        await write(files, "more", "x")
-
-    assert len(await files.files(SHELF)) == len(await shared.objects.names(KEY)) == MOST_FILES
-
-
-@pytest.mark.behaviour("files.bounded")
-async def test_a_list_of_long_paths_is_full_before_the_store_refuses_it(shared: Shared) -> None:
-    """A cell has its bytes."""
-    files = shared.process()
-
-    async def fill() -> None:
-        for number in range(MOST_FILES):
-            await write(files, f"{number:0255}", "x")
-
-    with pytest.raises(ValueError, match="the list of all files is full"):
-        await fill()
-
-    assert 0 < len(await files.files(SHELF)) == len(await shared.objects.names(KEY)) < MOST_FILES
-
-
-@pytest.mark.behaviour("files.of-owners")
 async def test_what_a_newer_version_wrote_is_refused_and_what_it_added_stays(shared: Shared) -> None:
-    """Of the same version additions are kept."""
     added = b'{"v": 1, "more": 1, "shelves": {"file_access": {}}}'
     await shared.threads.append(ADDRESS, None, Append(StoredHead(0, "x", added)))
     await write(shared.process(), "a.md", "one")
@@ -229,8 +152,109 @@ async def test_what_a_newer_version_wrote_is_refused_and_what_it_added_stays(sha
     assert b'"more":1' in kept.payload
 
 
-def test_the_framework_edits_a_file_by_reading_and_writing_it() -> None:
-    """The tools whose names say so; another one would be made again after a crash, and edit twice."""
-    names = FileAccessProvider._WRITE_TOOL_NAMES
-    assert {name for name in names if "replace" not in name} == {"file_access_write", "file_access_delete"}
-    assert FileAccessProvider(InMemoryAgentFileStore()).session_scoped is False
+LONG = "Kilometre by kilometre. " * 40
+
+
+class Contents:
+    """The attachments of a thread, which may be away, and take their time."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.is_away = False
+
+    async def put(self, name: str, content: bytes) -> None:
+        await self._reach()
+        self.kept[name] = content
+
+    async def read(self, name: str) -> bytes | None:
+        await self._reach()
+        return self.kept.get(name)
+
+    async def _reach(self) -> None:
+        await asyncio.sleep(0)  # another call comes between
+        if self.is_away:
+            raise AttachmentsUnavailableError("the store is away")
+
+
+class OfRun:
+    """A run whose session has its files."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def files(self, shelf: str | None, state: dict[str, Any], own: AgentFileStore) -> SessionFiles:
+        """Return those of the session, as before the run has begun."""
+        return SessionFiles(state, self._contents)  # type: ignore[arg-type]  # the part that it reaches
+
+
+def files_in(state: dict[str, Any], contents: Contents) -> SessionFiles:
+    files = SessionFiles(state, contents)  # type: ignore[arg-type]  # the part that it reaches
+    files.has_begun = True
+    return files
+
+
+@pytest.mark.behaviour("files.bounded")
+async def test_a_file_too_many_or_too_large_is_refused_with_what_to_do() -> None:
+    files, fitting = files_in({}, Contents()), MOST_SESSION_BYTES // MOST_FILE_BYTES
+    with pytest.raises(ValueError, match=f"a file has at most {MOST_FILE_BYTES}. Write a part of it."):
+        await files.write("a", "x" * (MOST_FILE_BYTES + 1))
+    with pytest.raises(ValueError, match="at most 255 are allowed"):
+        await files.write("a" * 256, "x")
+    for number in range(fitting):
+        await files.write(f"{number}", "x" * MOST_FILE_BYTES)
+    with pytest.raises(ValueError, match="Delete some"):
+        await files.write("more", "x")
+    await files.write("0", "small again")
+    for number in range(fitting, MOST_FILES):
+        await files.write(f"{number}", "x")
+    with pytest.raises(ValueError, match=f"there are {MOST_FILES} files, which is the most. Delete some"):
+        await files.write("more", "x")
+    await files.write("0", "another text")
+
+    assert [len(await files.list_children()), await files.read("0"), await files.read("more")] == [
+        MOST_FILES,
+        "another text",
+        None,
+    ]
+
+
+@pytest.mark.behaviour("files.with-the-thread")
+async def test_a_store_that_is_away_is_a_sentence_for_the_model_and_changes_no_file() -> None:
+    contents, state = Contents(), dict[str, Any]()
+    await files_in(state, contents).write("long.md", LONG)
+    contents.is_away = True
+    files = files_in(state, contents)
+
+    with pytest.raises(OSError, match="cannot be reached now"):
+        await files.write("long.md", f"other {LONG}")
+    with pytest.raises(OSError, match="cannot be reached now"):
+        await files.read("long.md")
+    await files.write("short.md", "short")
+    contents.is_away = False
+
+    assert [await files.read("long.md"), await files.read("short.md")] == [LONG, "short"]
+
+
+@pytest.mark.behaviour("files.through-a-kill")
+async def test_an_attempt_does_not_begin_without_the_list_of_files_that_every_other_has() -> None:
+    """It ends, and the run goes on in a later attempt: its model is to be given the same messages."""
+    contents, session, state = Contents(), AgentSession(), dict[str, Any]()
+    files = files_in(state, contents)
+    await files.write("session/memories.md", LONG)
+    contents.is_away = True
+    provider = HostedFiles(FileMemoryProvider(InMemoryAgentFileStore()), lambda: OfRun(contents))  # type: ignore[arg-type, return-value]
+
+    with pytest.raises(LogUnavailableError):
+        await provider.before_run(agent=None, session=session, context=SessionContext(input_messages=[]), state=state)
+    contents.is_away = False
+    context = SessionContext(input_messages=[])
+    await provider.before_run(agent=None, session=session, context=context, state=state)
+
+    assert LONG in context.context_messages["file_memory"][0].text
+
+
+@pytest.mark.behaviour("files.with-the-thread")
+@pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "a/../b", "..", "\\a"])
+async def test_a_path_that_leaves_the_files_is_none(path: str) -> None:
+    with pytest.raises(ValueError, match="is no path of a file"):
+        await files_in({}, Contents()).write(path, "x")

@@ -7,21 +7,17 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from agent_framework import (
     Agent,
     AgentFileStore,
     FileAccessProvider,
-    FileMemoryProvider,
     FileSystemAgentFileStore,
     InMemoryAgentFileStore,
 )
 
-from hosting.app import AgentFunctionApp
 from hosting.names import StoreKey
 from hosting.offline.model import OfflineChatClient
-from tests.support.direct import DirectHost
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
 
 pytestmark = pytest.mark.behaviour("files.of-owners")
@@ -43,7 +39,6 @@ def clerk(*providers: Any) -> Agent[Any]:
 
 @pytest.fixture
 def deployed(tmp_path: Path) -> Path:
-    """The folder that the app brings."""
     folder = tmp_path / "data"
     (folder / "prices").mkdir(parents=True)
     (folder / "prices" / "trains.md").write_text(PRICES)
@@ -61,7 +56,6 @@ async def call(app: OwnedApp, user: str, tool: str, thread_id: str = "t", **argu
 async def test_a_file_is_in_all_threads_of_its_owner_and_in_no_other_owner_s(
     deployed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is written where the app was deployed, and the log says once that it is so."""
     caplog.set_level(logging.INFO, "hosting.features.files.provider")
     app = OwnedApp(agent=clerk(access(FileSystemAgentFileStore(deployed))))
     written = await call(app, "ada", "write", file_name="notes/ada.md", content="By train")
@@ -131,18 +125,6 @@ async def test_deployed_files_are_read_by_everybody_and_changed_for_one_owner(de
     assert (deployed / trains).read_text() == PRICES
 
 
-async def test_another_instance_has_the_files(tmp_path: Path) -> None:
-    """Of the same stores."""
-    log = f"sqlite:{tmp_path / 'log.sqlite'}"
-    one, two = (OwnedApp(agent=clerk(access(InMemoryAgentFileStore())), AGENT_LOG=log) for _ in range(2))
-    await call(one, "ada", "write", file_name="a.md", content="one")
-
-    edited = await call(two, "ada", "replace", file_name="a.md", old_string="one", new_string="two")
-
-    assert edited == "Replaced 1 occurrence(s) in 'a.md'."
-    assert await call(one, "ada", "read", "u", file_name="a.md") == "two"
-
-
 @pytest.mark.behaviour("files.exported")
 async def test_files_are_exported_and_erased_with_their_owner(deployed: Path) -> None:
     """With those that the owner deleted, as null. No content is left; the other owner has all."""
@@ -171,7 +153,6 @@ async def test_files_are_exported_and_erased_with_their_owner(deployed: Path) ->
 
 
 async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner() -> None:
-    """They are of all the owner's threads. The tools are not there."""
     app = OwnedApp(agent=clerk(access(InMemoryAgentFileStore())))
     await call(app, "ada", "write", file_name="a.md", content="of ada")
     grant = {"issuer": ISSUER, "id": "bob", "access": "run"}
@@ -181,25 +162,6 @@ async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner()
     answer = (await app.ask("bob", "POST", f"/api/shared/{shared}/run", json=body)).json()
 
     assert "of ada" not in json.dumps(answer)
-
-
-async def test_files_under_a_scope_are_of_one_owner_too(tmp_path: Path) -> None:
-    """Of either provider, each in its place, and two scopes apart."""
-    app = OwnedApp(
-        agent=clerk(
-            FileMemoryProvider(FileSystemAgentFileStore(tmp_path), scope="team"),
-            access(FileSystemAgentFileStore(tmp_path), scope="team"),
-        )
-    )
-    for tool in ("file_memory_write", "file_access_write"):
-        await call(app, "ada", tool, file_name="a.md", content=f"by {tool}")
-
-    ada = [await call(app, "ada", tool, "u", file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
-    bob = [await call(app, "bob", tool, file_name="a.md") for tool in ("file_memory_read", "file_access_read")]
-
-    assert ada == ["by file_memory_write", "by file_access_write"]
-    assert bob == ["File 'a.md' not found."] * 2
-    assert not list(tmp_path.iterdir())
 
 
 async def test_providers_of_one_store_share_its_files_and_those_of_another_do_not(deployed: Path) -> None:
@@ -217,19 +179,3 @@ async def test_providers_of_one_store_share_its_files_and_those_of_another_do_no
     shelves = [provider.shelf for agent in (outer, inner) for provider in agent.context_providers]  # type: ignore[attr-defined]
 
     assert shelves == ["file_access", "file_access", "file_access2"]
-
-
-async def test_an_app_without_owners_has_one_s_files() -> None:
-    """Everybody's, as its threads are."""
-    app = AgentFunctionApp(agents=[clerk(access(InMemoryAgentFileStore()))], environ={"AGENT_LOG": "memory"})
-    transport = httpx.ASGITransport(DirectHost(app).asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as http:
-        said = [
-            (await http.post("/api/agents/Clerk/run", json={"message": message, "thread_id": thread})).json()
-            for thread, message in (
-                ("t", 'Call file_access_write with {"file_name": "a.md", "content": "one"}'),
-                ("u", 'Call file_access_read with {"file_name": "a.md"}'),
-            )
-        ]
-
-    assert said[1]["response"] == f"{SAYS}one"

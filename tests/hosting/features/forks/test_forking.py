@@ -1,35 +1,32 @@
-"""Forks over the stores: what they have, what they are without their origin, and what a death in the middle leaves."""
+"""Forks over the stores: what they have, what they lend, and what a death in the middle leaves."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import itertools
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.sweeps import OVERLAP_SECONDS
-from hosting.core.thread.commands import DeleteThread
 from hosting.errors import (
     ArchiveUnavailableError,
-    IdempotencyKeyReusedError,
+    HostingError,
     InvalidFieldError,
-    ThreadDeletedError,
-    ThreadDeletingError,
     ThreadExistsError,
     UnknownRunError,
     UnknownThreadError,
 )
-from hosting.features.forks.forking import Forked
+from hosting.features.forks.forking import MOST_LENDERS, Forked
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
-from tests.support.threads import accept
 
 FORK = Address.of(AGENT, "fork")
 TURNS = 12
@@ -55,27 +52,8 @@ async def spoken(world: World) -> tuple[MortalProcess, list[str]]:
     return process, runs
 
 
-@pytest.mark.behaviour("fork.whole")
-async def test_a_fork_has_what_its_origin_says_and_goes_on_by_itself(world: World) -> None:
-    """The archive and a picture too; the next message sees the same, and the origin nothing of it."""
-    process, _ = await spoken(world)
-    before = await process.entries(ORIGIN)
-
-    forked = await process.fork("fork")
-    await process.deliver_all()
-    await process.say("and on", FORK)
-    await process.say("and on")
-
-    assert forked == Forked("fork", "origin", 2 * TURNS)
-    assert (await process.entries(FORK))[: 2 * TURNS] == before
-    assert process.agent.seen[-2] == process.agent.seen[-1]
-    assert len(await process.entries(ORIGIN)) == len(await process.entries(FORK)) == 2 * TURNS + 2
-    view = await process.services.threads.view(FORK, process.engine)
-    assert (view.head.title, view.head.usage.all_tokens, view.head.grants) == ("see", 0, ())
-
-
 @pytest.mark.behaviour("fork.at")
-@pytest.mark.parametrize("turn", range(TURNS))
+@pytest.mark.parametrize("turn", [0, 5, TURNS - 1])
 async def test_a_fork_ends_where_it_is_wanted(world: World, turn: int) -> None:
     """With a run or an entry, or before it: in the archive too, whose sums are then those of the fork."""
     process, runs = await spoken(world)
@@ -103,7 +81,6 @@ async def test_a_fork_ends_where_it_is_wanted(world: World, turn: int) -> None:
 
 @pytest.mark.behaviour("fork.at")
 async def test_a_point_that_the_conversation_does_not_have_is_refused(world: World) -> None:
-    """So is one within a turn."""
     process, _ = await spoken(world)
     await process.say("another's", FORK)
 
@@ -119,99 +96,6 @@ async def test_a_point_that_the_conversation_does_not_have_is_refused(world: Wor
         await process.fork("origin")
     with pytest.raises(UnknownThreadError):
         await process.fork(origin=Address.of(AGENT, "nowhere"))
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_fork_and_its_origin_are_deleted_each_by_itself(world: World) -> None:
-    """What is deleted is in no store any more, and the other one has all that it had: its archive and its picture."""
-    process, _ = await spoken(world)
-    before = await process.entries(ORIGIN)
-    kept = await world.kept(ORIGIN)
-    await process.fork("fork")
-    await process.deliver_all()
-
-    await process.delete(ORIGIN)
-
-    assert (await world.kept(ORIGIN))[:2] == (0, 0)
-    assert await process.entries(FORK) == before
-    export = await process.services.threads.export(FORK, process.engine)
-    read = {name for name in export.attachments.names if await export.attachments.read(name)}
-    assert read == references(before[0][1])
-    assert "@dafx-joker@fork" not in str(await process.services.threads.receipt(ORIGIN))
-    again = await process.fork("again", FORK)
-    await process.delete(FORK)
-    await process.deliver_all()
-    assert (await world.kept(FORK))[:2] == (0, 0)
-    assert (again.entries, await process.entries(Address.of(AGENT, "again"))) == (2 * TURNS, before)
-    assert kept[:2] > (0, 0)
-
-
-@pytest.mark.behaviour("fork.once")
-async def test_a_request_that_comes_again_finds_its_fork(world: World) -> None:
-    """By its id or its key, in another process, after the origin went on or was deleted; with another key not."""
-    process, runs = await spoken(world)
-    made, keyed = await process.fork("fork"), await process.fork(key="k", at=runs[0])
-    other = await process.fork(key="l", at=runs[0])
-    await process.deliver_all()
-    await process.say("and on")
-    await process.say("and on", FORK)
-    another = world.process()
-
-    for _ in range(2):
-        assert await another.fork("fork") == Forked("fork", "origin", made.entries, replayed=True)
-        assert await another.fork(key="k", at=runs[0]) == Forked(keyed.thread_id, "origin", 2, replayed=True)
-        await another.delete(ORIGIN)
-    assert other.thread_id != keyed.thread_id
-    with pytest.raises(IdempotencyKeyReusedError):
-        await another.fork(key="k", at=runs[1])
-    with pytest.raises(ThreadExistsError):
-        await another.fork("fork", at=2)
-
-
-@pytest.mark.behaviour("fork.once")
-async def test_a_key_whose_fork_was_deleted_makes_none_again(world: World) -> None:
-    """As a run's key does not begin a deleted thread again; an id that was given does."""
-    process, runs = await spoken(world)
-    keyed = await process.fork(key="k")
-    await process.fork("fork")
-    await process.deliver_all()
-    await process.delete(Address.of(AGENT, keyed.thread_id))
-    await process.delete(FORK)
-
-    with pytest.raises(ThreadDeletedError):
-        await process.fork(key="k")
-    again = await process.fork("fork", at=runs[0])
-    await process.deliver_all()
-
-    assert (again.replayed, len(await process.entries(FORK))) == (False, 2)
-
-
-@pytest.mark.behaviour("fork.at")
-async def test_a_thread_at_work_is_forked_as_its_last_run_left_it(world: World) -> None:
-    """What is open is no part of the fork, and cannot be named."""
-    process, _ = await spoken(world)
-    await process.services.log.execute(ORIGIN, accept("open"))
-
-    forked = await process.fork("fork")
-
-    assert forked.entries == 2 * TURNS
-    assert (await process.services.log.head(FORK)).runs == ()
-    with pytest.raises(UnknownRunError):
-        await process.fork(at="open")
-
-
-@pytest.mark.behaviour("fork.alone")
-async def test_a_thread_that_is_being_deleted_is_not_forked_nor_forked_to(world: World) -> None:
-    """409, as for every request."""
-    process, _ = await spoken(world)
-    await process.say("hi", FORK)
-    for address in (ORIGIN, FORK):
-        await process.services.log.execute(address, DeleteThread(world.clock.now))
-
-    with pytest.raises(ThreadDeletingError):
-        await process.fork()
-    with pytest.raises(ThreadDeletingError):
-        await process.fork("fork")
 
 
 @pytest.mark.behaviour("fork.once")
@@ -278,8 +162,6 @@ async def test_whenever_another_process_makes_the_same_fork_there_is_one(
 @pytest.mark.behaviour("fork.killed")
 @pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
 async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(world: World, *, is_done: bool) -> None:
-    """The same request finishes it in another process. Where nobody asks again, the sweep over uploads does, or removes
-    all that was put for it."""
     process, runs = await spoken(world)
     ends, made, seen = 0, 0, set[str]()
     while True:
@@ -313,46 +195,7 @@ async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(
 
 
 @pytest.mark.behaviour("fork.killed")
-async def test_a_fork_without_an_archive_whose_process_died_before_its_signal_gets_its_document(world: World) -> None:
-    """From the sweep over uploads: nobody asked again, and until then nobody could list it."""
-    await world.process().say("short")
-    ends = 0
-    while not (await world.kept(FORK))[2]:
-        ends += 1
-        with pytest.raises(DiedError):
-            await world.process(Life(ends, is_done=True)).fork("fork")
-    before = sorted(world.engine.documents)
-
-    world.clock.now += LATER
-    await world.process().sweep()
-
-    assert (before, sorted(world.engine.documents)) == (["origin"], ["fork", "origin"])
-    assert (await world.kept(FORK))[:2] == (0, 0)
-
-
-@pytest.mark.behaviour("fork.killed")
-async def test_what_was_put_for_nothing_goes_from_a_thread_that_lives(world: World) -> None:
-    """Of two that forked to one id the one that lost died before it could tidy up."""
-    process, runs = await spoken(world)
-    ends = 0
-    while await world.loans(ORIGIN) == 0:
-        ends += 1
-        with pytest.raises(DiedError):
-            await world.process(Life(ends, is_done=True)).fork("fork", at=runs[-1])
-    await process.fork("fork", at=runs[-2])
-    await process.deliver_all()
-    twice = await world.loans(ORIGIN)
-
-    world.clock.now += LATER
-    await process.sweep()
-
-    assert (twice, await world.loans(ORIGIN), (await world.kept(FORK))[:2]) == (2, 1, (0, 0))
-    assert len(await process.entries(FORK)) == 2 * TURNS - 2
-
-
-@pytest.mark.behaviour("fork.killed")
 async def test_an_archive_that_is_away_refuses_a_fork_and_leaves_nothing(world: World) -> None:
-    """503, and the same request makes the fork once it is back."""
     process, _ = await spoken(world)
 
     async def away(*_: object) -> None:
@@ -367,3 +210,184 @@ async def test_an_archive_that_is_away_refuses_a_fork_and_leaves_nothing(world: 
 
     assert left == (0, 0, 0)
     assert (await process.fork("fork")).entries == 2 * TURNS
+
+
+FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
+
+
+NOTHING = (0, 0)
+
+Act = Callable[[MortalProcess], Awaitable[None]]
+Entries = list[Any]
+
+
+async def spoken_of(world: World, turns: int = 8) -> tuple[MortalProcess, Entries]:
+    """Return a process, and the entries of a thread, a picture among the oldest; most turns are archived."""
+    process = world.process()
+    await process.say("see", contents=SEEN)
+    await speak(process, ORIGIN, turns - 1)
+    assert host_of(read(world.engine.documents["origin"])).archived.entries > 2
+    return process, await process.entries(ORIGIN)
+
+
+async def speak(process: MortalProcess, address: Address, turns: int) -> None:
+    for number in range(turns):
+        await process.say(f"{number} ".ljust(300, "x"), address)
+
+
+async def forked(world: World) -> tuple[MortalProcess, Entries]:
+    process, before = await spoken_of(world)
+    await process.fork("fork")
+    await process.deliver_all()
+    return process, before
+
+
+async def delete_origin(process: MortalProcess) -> None:
+    await process.delete(ORIGIN)
+
+
+async def reset_origin(process: MortalProcess) -> None:
+    await process.reset(ORIGIN)
+
+
+async def delete_fork(process: MortalProcess) -> None:
+    await process.delete(FORK)
+
+
+async def assert_whole(process: MortalProcess, address: Address, before: Entries) -> None:
+    assert await process.entries(address) == before
+    export = await process.services.threads.export(address, process.engine)
+    kept = {name for name in export.attachments.names if await export.attachments.read(name)}
+    assert kept == references(before[0][1])
+
+
+async def swept(world: World) -> None:
+    """Sweep over uploads when they are old, twice: what one sweep has a thread upload, the next finds."""
+    for _ in range(2):
+        world.clock.now += LATER
+        await world.process().sweep()
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
+@pytest.mark.parametrize("act", [delete_origin, reset_origin])
+async def test_whatever_call_a_process_dies_at_that_erases_an_origin_its_fork_is_whole(
+    world: World, act: Act, *, is_done: bool
+) -> None:
+    """Then, and when another process has finished it; nothing of the origin is left."""
+    _, before = await forked(world)
+    for ends in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        try:
+            await act(again.process(Life(ends, is_done=is_done)))
+        except DiedError:
+            await assert_whole(process, FORK, before)
+            await act(process)
+        else:
+            break
+        await assert_whole(process, FORK, before)
+        assert (await again.kept(ORIGIN))[:2] == NOTHING
+        await process.delete(FORK)
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
+
+    assert ends > 15
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.killed")
+@pytest.mark.parametrize("act", [delete_origin, reset_origin, delete_fork])
+async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(
+    world: World, act: Act
+) -> None:
+    outcomes: set[str] = set()
+    _, before = await spoken_of(world)
+    for at in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
+        try:
+            await again.process(life).fork("fork")
+        except HostingError as error:
+            outcomes.add(type(error).__name__)
+        await process.deliver_all()
+        await swept(again)
+        position = (await again.kept(FORK))[2]
+        if position and FORK.thread_id in again.engine.documents and act is not delete_fork:
+            outcomes.add("whole")
+            found = await process.entries(FORK)
+            assert found in (before, [])  # it may have been reset before it was read
+            outcomes.add("empty" if not found else "full")
+        elif not position:
+            assert (await again.kept(FORK))[:2] == NOTHING
+            assert await again.loans(ORIGIN) == 0
+        if act is not delete_fork and at <= life.calls:
+            assert (await again.kept(ORIGIN))[:2] == NOTHING
+        await process.delete(FORK) if position else None
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
+        if at > life.calls:
+            break
+
+    assert at > 10
+    if act is not delete_fork:
+        assert "full" in outcomes
+
+
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
+async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
+    world: World, order: tuple[Address, ...]
+) -> None:
+    process, _ = await forked(world)
+    await speak(process, FORK, 8)
+    await process.fork("again", FORK)
+    await process.deliver_all()
+    await speak(process, AGAIN, 8)
+    has = {address: await process.entries(address) for address in order}
+    assert len(host_of(read(world.engine.documents["again"])).lenders) == 2
+
+    for address in order:
+        await process.delete(address)
+        assert (await world.kept(address))[:2] == NOTHING
+        del has[address]
+        for other, before in has.items():
+            await assert_whole(process, other, before)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.whole")
+async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> None:
+    process, _ = await forked(world)
+    last, most = FORK, 0
+    for number in range(MOST_LENDERS + 3):
+        await speak(process, last, 6)
+        before = await process.entries(last)
+        await process.fork(f"f{number}", last)
+        await process.deliver_all()
+        last = Address.of(AGENT, f"f{number}")
+        await assert_whole(process, last, before)
+        most = max(most, len(host_of(read(world.engine.documents[last.thread_id])).lenders))
+
+    assert most == MOST_LENDERS
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_of_one_that_has_copies_by_now_borrows_of_that_alone(world: World) -> None:
+    """And of one whose origin is on its way out it has copies."""
+    process, before = await forked(world)
+    await process.services.threads.delete(ORIGIN, process.engine, 0.0)  # whose entity has not done it yet
+    copied = await process.fork("copied", FORK)
+    await process.deliver_all()
+    await process.fork("again", FORK)
+    await process.deliver_all()
+
+    lenders = [host_of(read(world.engine.documents[one])).lenders for one in ("copied", "again")]
+
+    assert copied.entries == len(before)
+    assert [[one.thread_id for one in of] for of in lenders] == [[], ["fork"]]
+    await process.delete(FORK)
+    for address in (Address.of(AGENT, "copied"), AGAIN):
+        await assert_whole(process, address, before)

@@ -1,18 +1,21 @@
-"""Forks over HTTP: made, gone on with, found again, and whose they are."""
+"""Forks over HTTP, and what they cost of the stores."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator
 
+from benchmarks.long_thread import made_thread
+from hosting.core.stores.archive import Archive
+from hosting.core.thread_log import epoch_store_key
 from tests.support.app.scripted import scripted_agent
-from tests.support.desk import Desk
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
+from tests.support.mortal import HUB, ORIGIN, Life, World
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 
 FORK = f"{THREADS}/t/fork"
@@ -35,14 +38,12 @@ async def fork(owned: OwnedApp, user: str = "ada", path: str = FORK, **fields: A
 
 
 async def texts(owned: OwnedApp, thread_id: str, user: str = "ada") -> list[str]:
-    """Return what is said on a thread."""
     answer = await owned.ask(user, "GET", f"{THREADS}/{thread_id}/messages")
     return [entry["messages"][0]["contents"][0]["text"] for entry in answer.json()["entries"]]
 
 
 @pytest.mark.behaviour("fork.whole")
 async def test_a_message_is_edited_by_a_fork_before_it(owned: OwnedApp) -> None:
-    """The fork is the caller's own thread, says where it came from, and the origin stays as it was."""
     made = await fork(owned, at=3, before=True)
     forked = made.json()
     await owned.say("ada", "two, and a half", forked["thread_id"])
@@ -74,27 +75,6 @@ async def test_a_fork_is_found_by_its_id_and_by_its_key(owned: OwnedApp) -> None
     ]
 
 
-@pytest.mark.behaviour("fork.at")
-async def test_a_position_is_an_integer_however_a_client_writes_it(owned: OwnedApp) -> None:
-    """To JSON 2.0 is one, and some clients have no other numbers."""
-    first, again = await fork(owned, thread_id="f", at=2), await fork(owned, thread_id="f", at=2.0)
-
-    assert (first.status_code, again.status_code, again.headers["idempotency-replayed"]) == (201, 201, "true")
-    assert again.json()["forked_from"]["entries"] == 2
-
-
-@pytest.mark.behaviour("fork.at")
-@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}, {"content-type": "text/plain"}])
-async def test_a_request_without_a_body_forks_the_whole_thread(owned: OwnedApp, headers: dict[str, str]) -> None:
-    """As `{}` does, whatever type a client gives to nothing; the OpenAPI document says so."""
-    made = await owned.ask("ada", "POST", FORK, headers=headers)
-    operations = (await owned.ask("ada", "GET", "/api/openapi.json")).json()["paths"]
-    documented = operations["/agents/{name}/threads/{thread_id}/fork"]["post"]["requestBody"]
-
-    assert (made.status_code, made.json()["forked_from"]["entries"]) == (201, 4)
-    assert documented["required"] is False
-
-
 @pytest.mark.behaviour("fork.owner")
 async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
     """To others it is not there; who may read or run it may not, nor may an administrator."""
@@ -117,77 +97,123 @@ async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "status", "code"),
-    [
-        ({"at": 0}, 400, "invalid_field"),
-        ({"at": True}, 400, "invalid_field"),
-        ({"at": 1.5}, 400, "invalid_field"),
-        ({"at": "no/run"}, 400, "invalid_field"),
-        ({"at": [1]}, 400, "invalid_field"),
-        ({"at": 9}, 400, "invalid_field"),
-        ({"at": 1}, 400, "invalid_field"),
-        ({"before": True}, 400, "invalid_field"),
-        ({"at": 1, "before": "yes"}, 400, "invalid_field"),
-        ({"at": "0" * 32}, 404, "unknown_run"),
-        ({"thread_id": "no/id"}, 400, "invalid_thread_id"),
-        ({"thread_id": 7}, 400, "invalid_field"),
-        ({"until": 3}, 400, "unknown_field"),
-    ],
-)
-@pytest.mark.behaviour("fork.at")
-async def test_what_cannot_be_forked_is_refused_by_name(
-    owned: OwnedApp, fields: dict[str, Any], status: int, code: str
-) -> None:
-    """Nothing is made then."""
-    answer = await fork(owned, **fields)
-
-    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
-    listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
-    assert [one["thread_id"] for one in listed] == ["t"]
-
-
-@pytest.mark.behaviour("openapi.limits")
-async def test_the_document_says_that_before_needs_at(owned: OwnedApp) -> None:
-    """It takes and refuses the bodies that the app does."""
-    document = (await owned.ask("ada", "GET", "/api/openapi.json")).json()
-    operation = document["paths"]["/agents/{name}/threads/{thread_id}/fork"]["post"]
-    schema = Draft202012Validator(operation["requestBody"]["content"]["application/json"]["schema"])
-    taken = [{}, {"before": False}, {"before": None}, {"at": None}, {"at": 3, "before": True}]
-    bodies = [*taken, {"before": True}, {"at": None, "before": True}]
-
-    answers = [(await fork(owned, **body)).status_code for body in bodies]
-
-    assert answers == [201] * len(taken) + [400] * 2
-    assert [schema.is_valid(body) for body in bodies] == [answer == 201 for answer in answers]
+WRONG_FORKS: list[tuple[Any, ...]] = [
+    ({"at": 0}, 400, "invalid_field"),
+    ({"at": True}, 400, "invalid_field"),
+    ({"at": 1.5}, 400, "invalid_field"),
+    ({"at": "no/run"}, 400, "invalid_field"),
+    ({"at": [1]}, 400, "invalid_field"),
+    ({"at": 9}, 400, "invalid_field"),
+    ({"at": 1}, 400, "invalid_field"),
+    ({"before": True}, 400, "invalid_field"),
+    ({"at": 1, "before": "yes"}, 400, "invalid_field"),
+    ({"at": "0" * 32}, 404, "unknown_run"),
+    ({"thread_id": "no/id"}, 400, "invalid_thread_id"),
+    ({"thread_id": 7}, 400, "invalid_field"),
+    ({"until": 3}, 400, "unknown_field"),
+]
 
 
 @pytest.mark.behaviour("fork.at")
-async def test_a_fork_of_a_thread_that_waits_for_approvals_waits_for_nobody(desk: Desk) -> None:
-    """Its next message closes the call, which is decided on where it was asked for, once."""
-    approval = (await desk.approvals_of("call refund 5"))[0]
+async def test_what_cannot_be_forked_is_refused_by_name(owned: OwnedApp) -> None:
+    for fields, status, code in WRONG_FORKS:
+        answer = await fork(owned, **fields)
 
-    whole = (await desk.http.post(f"{THREADS}/t/fork", json={})).json()["thread_id"]
-    waiting = (await desk.http.get(f"{THREADS}/{whole}/approvals")).json()["approvals"]
-    elsewhere = await desk.http.post(f"{THREADS}/{whole}/approvals/{approval}", json={"approved": True})
-    said = await desk.say("and on", whole)
-    decided = await desk.http.post(f"{THREADS}/t/approvals/{approval}", json={"approved": True})
-    run_id = (await desk.http.get(f"{THREADS}/t/messages")).json()["entries"][1]["run_id"]
-    earlier = (await desk.http.post(f"{THREADS}/t/fork", json={"at": run_id})).json()
-    on = await desk.say("and on", earlier["thread_id"])
-
-    assert (waiting, elsewhere.json()["code"]) == ([], "unknown_approval")
-    assert (said.json()["response"], on.json()["response"]) == ("echo: and on", "echo: and on")
-    assert decided.json()["response"] == "told: refunded 5"
-    assert earlier["forked_from"]["entries"] == 2
-    assert len(desk.notes) == 1
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+        listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
+        assert [one["thread_id"] for one in listed] == ["t"]
 
 
 @pytest.mark.behaviour("fork.at")
 async def test_a_thread_of_a_workflow_is_not_forked() -> None:
-    """By name; and a workflow is no agent."""
     async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
         await http.post("/api/workflows/Text/run", json={"message": "hi", "thread_id": "t"})
         answers = [await http.post(f"/api/{kind}/Text/threads/t/fork", json={}) for kind in ("workflows", "agents")]
 
     assert [(one.status_code, one.json()["code"]) for one in answers] == [(409, "fork_refused"), (404, "unknown_agent")]
+
+
+LENGTHS = (8_000, 24_000)
+POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {
+    name: lambda length, share=share: {"at": length // share} for name, share in (("at a half", 2), ("at a quarter", 4))
+}
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[dict[int, World]]:
+    worlds = {length: World() for length in LENGTHS}
+    yield worlds
+    for world in worlds.values():
+        world.loop.close()
+
+
+async def spoken(world: World, length: int) -> None:
+    if not world.engine.documents:
+        place = epoch_store_key(HUB, ORIGIN, 0)
+        made = await made_thread(Archive(world.archive), place, world.settings, length)
+        world.engine.documents["origin"] = made
+
+
+@pytest.mark.behaviour("fork.cost")
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end(
+    worlds: dict[int, World], point: str
+) -> None:
+    calls = []
+    for length, world in worlds.items():
+        await spoken(world, length)
+        life = Life()
+        forked = await world.process(life).fork(point.replace(" ", "-"), **POINTS[point](length))
+        assert forked.entries == POINTS[point](length).get("at", length)
+        calls.append(life.calls)
+
+    assert calls[0] == calls[1] < 32
+
+
+@pytest.mark.behaviour("archive.counts-all")
+@pytest.mark.parametrize("at", [50, 1000, 7950])
+async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has(worlds: dict[int, World], at: int) -> None:
+    """Messages and tokens; its document is the one that reading all behind its end makes."""
+    world = worlds[LENGTHS[0]]
+    await spoken(world, LENGTHS[0])
+    for thread_id, archive in ((f"quick-{at}", world.archive), (f"slow-{at}", WithoutSums(world.archive))):
+        process = world.process()
+        process.services.stores.archive._objects = archive
+        await process.fork(thread_id, at=at)
+        await process.deliver_all()
+
+    quick, slow = (stored(world, f"{kind}-{at}") for kind in ("quick", "slow"))
+    assert quick == slow
+
+
+class WithoutSums:
+    """The objects of an archive whose segments say nothing of those before them."""
+
+    def __init__(self, objects: Any) -> None:
+        self._objects = objects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._objects, name)
+
+    async def read(self, thread: Any, names: Any) -> dict[str, bytes]:
+        """Return the objects, each without its last line if that is none of its entries."""
+        found = await self._objects.read(thread, names)
+        return {name: cut(name, body) for name, body in found.items()}
+
+
+def cut(name: str, body: bytes) -> bytes:
+    _, _, first, last = (int(part) for part in name.split("-"))
+    return b"\n".join(body.split(b"\n")[: last - first + 1])
+
+
+def archived(world: World, thread_id: str) -> Any:
+    """Return what a document says of the entries that are archived of its thread."""
+    return json.loads(world.engine.documents[thread_id])["data"]["extensionData"]["durableAgentHost"]["archived"]
+
+
+def stored(world: World, thread_id: str) -> Any:
+    """Return a fork's document without what two forks never have in common."""
+    data = json.loads(world.engine.documents[thread_id])["data"]
+    host = data["extensionData"]["durableAgentHost"]
+    del host["generation"], host["lenders"]["generation"]
+    return data

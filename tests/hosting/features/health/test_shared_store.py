@@ -17,7 +17,6 @@ from hosting.core.thread_log import ThreadLog
 from hosting.feature import Entity
 from hosting.features.health.shared_store import (
     ENTITY,
-    FRESH_SECONDS,
     KEY,
     LOOK_SECONDS,
     MARK,
@@ -43,7 +42,6 @@ class Hub:
         self.signals = 0
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
         self.now += seconds
         self.passed += seconds
 
@@ -65,7 +63,6 @@ class Hub:
                 self.state = answer["entityState"]
 
     async def read(self, entity: str, key: str) -> str | None:
-        """Return the entity's state."""
         return self.state
 
 
@@ -81,7 +78,6 @@ class Instance:
         self._entities.add(Entity(ENTITY, MARK, self.store.record))
 
     async def handle(self, payload: str) -> str:
-        """Carry out a batch of the entity's operations."""
         return await self._entities.handle(ENTITY, payload, self._hub)  # type: ignore[arg-type]
 
     async def is_ready(self) -> bool:
@@ -96,18 +92,7 @@ class Instance:
 
 @pytest.fixture
 def hub() -> Hub:
-    """A hub that nobody works on."""
     return Hub()
-
-
-async def test_an_instance_alone_is_ready_and_marks_twice_a_minute(hub: Hub) -> None:
-    """However often it is asked."""
-    hub.runs = alone = Instance(hub, MemoryThreadStore("hub"))
-
-    answers = [await alone.is_ready() for _ in range(int(2 * MARK_SECONDS / LOOK_SECONDS))]
-
-    assert all(answers)
-    assert hub.signals == 2
 
 
 async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> None:
@@ -116,23 +101,6 @@ async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> N
 
     assert not await asked.is_ready()
     assert not await hub.runs.is_ready()
-
-
-async def test_what_a_clock_ahead_saw_keeps_nobody_from_being_ready_and_hides_no_other_store(hub: Hub) -> None:
-    """It was seen at a time that is still to come: of a store that is gone, and of one's own."""
-    gone, own, other = (Instance(hub, MemoryThreadStore("hub")) for _ in range(3))
-    hub.now += 86_400
-    for hub.runs in (gone, own):
-        await hub.runs.is_ready()
-    hub.now -= 86_400
-    hub.pass_time(MARK_SECONDS)
-
-    hub.runs = own
-    assert await own.is_ready()
-    hub.pass_time(MARK_SECONDS)
-    assert not await other.is_ready()
-    hub.pass_time(MARK_SECONDS)
-    assert not await own.is_ready()
 
 
 async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) -> None:
@@ -149,45 +117,6 @@ async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) 
         await store.close()
 
 
-async def test_two_first_looks_at_once_give_a_store_one_mark(hub: Hub) -> None:
-    """One append wins, and who lost it has the other's."""
-    store = MemoryThreadStore("hub")
-    instances = [Instance(hub, store) for _ in range(5)]
-
-    assert len(set(await asyncio.gather(*(one.store.id() for one in instances)))) == 1
-
-
-async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault(hub: Hub) -> None:
-    """The hub still has the old one's mark, from before the new one."""
-    hub.runs = before = Instance(hub, MemoryThreadStore("hub"))
-    assert await before.is_ready()
-
-    hub.runs = after = Instance(hub, MemoryThreadStore("hub"))
-
-    assert [await after.is_ready() for _ in range(100)] == [True] * 100
-
-
-@pytest.mark.parametrize("is_at_work", [True, False])
-async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
-    """Within the time for which a store counts as in use, also where nobody carries out what the hub holds."""
-    right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
-    hub.runs = wrong
-    assert not await right.is_ready()
-
-    hub.runs = right if is_at_work else None
-    hub.pass_time(FRESH_SECONDS)
-
-    assert await right.is_ready()
-
-
-async def test_a_hub_that_carries_out_nothing_proves_nothing(hub: Hub) -> None:
-    """No instance of the durable group is up yet, or an older one that has no such entity."""
-    asked = Instance(hub, MemoryThreadStore("hub"))
-
-    assert [await asked.is_ready() for _ in range(int(MARK_SECONDS) - 1)] == [True] * (int(MARK_SECONDS) - 1)
-    assert hub.signals == 1
-
-
 @pytest.mark.parametrize("state", ["", "{", "[]", '{"stores": 1}', '{"stores": {"a": {"since": "x"}}}', "5"])
 async def test_a_state_that_cannot_be_read_is_replaced(hub: Hub, state: str) -> None:
     """Nothing is lost by that: who uses a store marks it again."""
@@ -201,7 +130,6 @@ async def test_a_state_that_cannot_be_read_is_replaced(hub: Hub, state: str) -> 
     ("operation", "value"), [("mark", {}), ("mark", "x"), ("mark", {"store": 5}), ("other", {"store": "a"})]
 )
 async def test_what_nobody_of_us_sends_is_refused_and_changes_nothing(hub: Hub, operation: str, value: object) -> None:
-    """The engine keeps the state as it was."""
     instance = Instance(hub, MemoryThreadStore("hub"))
     batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": True}]
     envelope = {"self": {"name": ENTITY, "key": KEY}, "exists": False, "state": None, "batch": batch}

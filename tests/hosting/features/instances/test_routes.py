@@ -8,16 +8,14 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.flows import FLOWS, asking_flow, chat_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, asking_flow
 from tests.support.made_app import app_of, served
 
-JSON = {"content-type": "application/json"}
 WAIT = {"waitForResponse": "true"}
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of several workflows."""
     async with served(app_of(workflows=FLOWS)) as (_, http):
         yield http
 
@@ -34,7 +32,6 @@ async def status(http: httpx.AsyncClient, name: str, started: httpx.Response) ->
 
 @pytest.mark.behaviour("workflows.upstream")
 async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx.AsyncClient) -> None:
-    """It is a thread of ours under the same id."""
     started = await http.post("/api/workflow/Orders/run", json={"item": "tea", "count": 2})
 
     body = started.json()
@@ -56,120 +53,25 @@ async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx
     assert [run["status"] for run in ours.json()["runs"]] == ["success"]
 
 
-@pytest.mark.behaviour("workflows.upstream")
-@pytest.mark.parametrize(
-    ("name", "content", "headers", "output"),
-    [
-        ("Text", b"abc", {}, ["CBA"]),
-        ("Text", b'"abc"', JSON, ["CBA"]),
-        ("Text", b'{"a": 1}', JSON, ["}1 :"]),
-        ("Orders", b'{"item": "tea"}', {"content-type": "application/x-www-form-urlencoded"}, [{"item": "tea"}]),
-        ("Chat", b"say hi", {}, ["hi\n\n"]),
-    ],
-)
-async def test_who_waits_gets_the_end(
-    http: httpx.AsyncClient, name: str, content: bytes, headers: dict[str, str], output: Any
-) -> None:
-    """What is given is the body itself: a value, or a text."""
-    answer = await http.post(f"/api/workflow/{name}/run", params=WAIT, content=content, headers=headers)
-
-    body = answer.json()
-    assert (answer.status_code, body["runtimeStatus"]) == (200, "Completed"), body
-    assert sorted(body) == ["instanceId", "output", "runtimeStatus"]
-    (yielded,) = body["output"]
-    assert yielded[: len(output[0])] == output[0] if isinstance(yielded, str) else yielded.items() >= output[0].items()
+WRONG_REQUESTS: list[tuple[Any, ...]] = [
+    ("POST", "workflow/Nobody/run", b"a", "unknown_agent"),
+    ("POST", "workflow/Text/run", b"", "missing_message"),
+    ("POST", "workflow/Orders/run", b"{", "invalid_json"),
+    ("POST", "workflow/Orders/run", b"{}", "invalid_input"),
+    ("POST", "workflow/Text/run?runId=a/b", b"a", "invalid_thread_id"),
+    ("POST", "workflow/Text/run?waitForResponse=perhaps", b"a", "invalid_wait"),
+    ("POST", "workflow/Text/run?timeoutSeconds=201", b"a", "invalid_wait"),
+    ("GET", "workflow/Text/status/nobody", None, "unknown_thread"),
+]
 
 
 @pytest.mark.behaviour("workflows.upstream")
-async def test_one_that_failed_says_why(http: httpx.AsyncClient) -> None:
-    """With 200: the request for it was answered."""
-    answer = await http.post("/api/workflow/Text/run", params=WAIT, content=b"fail")
+async def test_what_fits_nothing_is_refused(http: httpx.AsyncClient) -> None:
+    for method, path, content, code in WRONG_REQUESTS:
+        answer = await http.request(method, f"/api/{path}", content=content)
 
-    body = answer.json()
-    assert (answer.status_code, body["runtimeStatus"], body["output"]) == (200, "Failed", None)
-    assert "Workflow 'Text' failed" in body["error"]
-    read = (await http.get(f"/api/workflow/Text/status/{body['instanceId']}")).json()
-    assert (read["runtimeStatus"], read["error"]) == ("Failed", body["error"])
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_a_run_id_begins_one_run(http: httpx.AsyncClient) -> None:
-    """The same request again finds it, and another one is refused."""
-    query = {**WAIT, "runId": "order-1"}
-    first = await http.post("/api/workflow/Text/run", params=query, content=b"abc")
-    again = await http.post("/api/workflow/Text/run", params=query, content=b"abc")
-    other = await http.post("/api/workflow/Text/run", params=query, content=b"xyz")
-
-    assert (first.json()["instanceId"], again.json()) == ("order-1", first.json())
-    assert again.headers["idempotency-replayed"] == "true"
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_a_cancelled_one_is_terminated(http: httpx.AsyncClient) -> None:
-    """It is cancelled by the route of this library."""
-    started = await http.post("/api/workflow/Text/run", content=b"wait")
-    thread = f"/api/workflows/Text/threads/{started.json()['instanceId']}"
-
-    await http.post(f"{thread}/runs/{started.headers['x-ms-run-id']}/cancel")
-
-    assert (await status(http, "Text", started))["runtimeStatus"] == "Terminated"
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_one_that_is_cancelled_in_the_queue_was_updated_by_that(http: httpx.AsyncClient) -> None:
-    """Its end is certain, and is recorded in its turn only."""
-    started = await http.post("/api/workflow/Text/run", content=b"wait")
-    thread_id = started.json()["instanceId"]
-    asynchronous = {"prefer": "respond-async"}
-    next_run = {"message": "abc", "thread_id": thread_id}
-    queued = await http.post("/api/workflows/Text/run", json=next_run, headers=asynchronous)
-    runs = f"/api/workflows/Text/threads/{thread_id}/runs"
-
-    await http.post(f"{runs}/{queued.headers['x-ms-run-id']}/cancel")
-    shown = (await http.get(started.json()["statusQueryGetUri"])).json()
-    (listed, _) = (await http.get(runs)).json()["runs"]
-    await http.post(f"{runs}/{started.headers['x-ms-run-id']}/cancel")
-
-    assert (shown["runtimeStatus"], shown["createdTime"] < shown["lastUpdatedTime"]) == ("Terminated", True)
-    assert shown["lastUpdatedTime"] == listed["ended_at"]
-
-
-@pytest.mark.behaviour("workflows.upstream")
-@pytest.mark.parametrize(
-    ("method", "path", "content", "code"),
-    [
-        ("POST", "workflow/Nobody/run", b"a", "unknown_agent"),
-        ("POST", "workflow/Text/run", b"", "missing_message"),
-        ("POST", "workflow/Orders/run", b"{", "invalid_json"),
-        ("POST", "workflow/Orders/run", b"{}", "invalid_input"),
-        ("POST", "workflow/Text/run?runId=a/b", b"a", "invalid_thread_id"),
-        ("POST", "workflow/Text/run?waitForResponse=perhaps", b"a", "invalid_wait"),
-        ("POST", "workflow/Text/run?timeoutSeconds=201", b"a", "invalid_wait"),
-        ("GET", "workflow/Text/status/nobody", None, "unknown_thread"),
-    ],
-)
-async def test_what_fits_nothing_is_refused(
-    http: httpx.AsyncClient, method: str, path: str, content: bytes | None, code: str
-) -> None:
-    """By the codes of this library, and `error` as theirs has it."""
-    answer = await http.request(method, f"/api/{path}", content=content)
-
-    assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)
-    assert answer.json()["error"]
-
-
-@pytest.mark.behaviour("workflows.upstream")
-async def test_the_only_workflow_needs_no_name() -> None:
-    """As in earlier versions of theirs; with two there is no such route."""
-    async with served(app_of(workflow=text_flow)) as (_, http):
-        started = await http.post("/api/workflow/run", content=b"abc")
-        ended = await status(http, "Text", started)
-    async with served(app_of(workflows=[order_flow, chat_flow])) as (_, several):
-        none = await several.post("/api/workflow/run", content=b"abc")
-
-    assert "/api/workflow/status/" in started.json()["statusQueryGetUri"]
-    assert (ended["runtimeStatus"], ended["output"], none.status_code) == ("Completed", ["CBA"], 404)
+        assert (answer.json()["code"], 400 <= answer.status_code < 500) == (code, True)
+        assert answer.json()["error"]
 
 
 @pytest.mark.behaviour("workflows.upstream")

@@ -1,8 +1,9 @@
-"""What an agent remembers of an owner: in all their threads and nobody else's, by its tools and over HTTP."""
+"""What an agent remembers of an owner: over HTTP, by its tools, and over a store that loses answers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,12 +12,19 @@ import pytest
 from agent_framework import AgentExecutor, Embedding, WorkflowBuilder
 
 from hosting.app import AgentFunctionApp
+from hosting.core.cells import Cells
+from hosting.core.stores.contract import Append, StoredHead
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog
 from hosting.embeddings import Embedder
-from hosting.errors import ConfigurationError
-from hosting.features.memory.provider import LONGEST_FACT, OwnerMemory
+from hosting.errors import ConfigurationError, NewerVersionError
+from hosting.features.memory.facts import Memories
+from hosting.features.memory.provider import LONGEST_FACT, Fact, OwnerMemory, fact_id_of
+from hosting.names import Address, new_id
 from tests.support.meanings import Meanings
 from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in, with_roles
 from tests.support.rememberer import rememberer
+from tests.support.thread_stores import ArmedStore
 
 MEMORY = "/api/agents/Clerk/memory"
 TEA = "Drinks tea without milk."
@@ -25,14 +33,12 @@ TERRIER = "Has a terrier called Rex."
 
 @pytest.fixture
 async def app() -> AsyncIterator[OwnedApp]:
-    """The app, with an agent that remembers."""
     app = OwnedApp(with_roles, agent=rememberer(), AGENT_ADMIN_ROLE="operators")
     async with app.http:
         yield app
 
 
 async def remembered(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
-    """Return what is listed of a user."""
     answer = await app.ask(user, "GET", MEMORY)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["facts"])
@@ -54,22 +60,8 @@ async def test_what_a_run_remembers_is_given_to_the_model_in_the_owner_s_other_t
     assert await remembered(app, "bob") == []
 
 
-@pytest.mark.behaviour("memory.across-threads")
-async def test_what_a_run_forgets_is_gone(app: OwnedApp) -> None:
-    """And what is not known is said to be not."""
-    await app.say("ann", f"remember {TEA}")
-    [fact] = await remembered(app)
-
-    said = await app.say("ann", f"forget {fact['fact_id']}")
-    again = await app.say("ann", f"forget {fact['fact_id']}")
-
-    assert (said["response"], await remembered(app)) == ("told: Forgotten.", [])
-    assert again["response"] == f"told: No fact has the id '{fact['fact_id']}'."
-
-
 @pytest.mark.behaviour("memory.routes")
 async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
-    """The same words are one fact. What they wrote has no run."""
     added = await app.ask("ann", "POST", MEMORY, json={"text": f" {TEA} "})
     again = await app.ask("ann", "POST", MEMORY, json={"text": TEA.upper()})
     place = added.headers["location"]
@@ -90,32 +82,31 @@ async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
     assert (erased, await remembered(app)) == ([204, 204], [])
 
 
-@pytest.mark.behaviour("memory.routes")
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", "invalid_field"),
-        (" \n", "invalid_field"),
-        ("x" * (LONGEST_FACT + 1), "invalid_field"),
-        (7, "invalid_field"),
-    ],
-)
-async def test_what_is_no_fact_is_refused(app: OwnedApp, text: object, code: str) -> None:
-    """Over HTTP with the field; the model is told the same by its tool."""
-    answer = await app.ask("ann", "POST", MEMORY, json={"text": text})
+WRONG_FACTS: list[tuple[Any, ...]] = [
+    ("", "invalid_field"),
+    (" \n", "invalid_field"),
+    ("x" * (LONGEST_FACT + 1), "invalid_field"),
+    (7, "invalid_field"),
+]
 
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    if isinstance(text, str) and text.strip():
-        told = await app.say("ann", f"remember {text}")
-        assert str(LONGEST_FACT) in answer.json()["detail"]
-        assert f"{LONGEST_FACT} are the most" in told["response"]
-    assert await remembered(app) == []
+
+@pytest.mark.behaviour("memory.routes")
+async def test_what_is_no_fact_is_refused(app: OwnedApp) -> None:
+    """Over HTTP with the field; the model is told the same by its tool."""
+    for text, code in WRONG_FACTS:
+        answer = await app.ask("ann", "POST", MEMORY, json={"text": text})
+
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        if isinstance(text, str) and text.strip():
+            told = await app.say("ann", f"remember {text}")
+            assert str(LONGEST_FACT) in answer.json()["detail"]
+            assert f"{LONGEST_FACT} are the most" in told["response"]
+        assert await remembered(app) == []
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("memory.full")
 async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgotten(app: OwnedApp) -> None:
-    """And keeps what it has."""
     texts = [f"{number} {'x' * (LONGEST_FACT - 10)}" for number in range(200)]
     answers = [await app.ask("ann", "POST", MEMORY, json={"text": text}) for text in texts]
     taken = [answer for answer in answers if answer.status_code == 201]
@@ -134,7 +125,6 @@ async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgo
 
 @pytest.mark.behaviour("memory.given")
 async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message_is_about() -> None:
-    """And then the newest, as much as fits."""
     app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
     async with app.http:
         for text in ("Has a dog called Rex.", *(f"Visited city {number}." for number in range(20))):
@@ -146,22 +136,6 @@ async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message
     assert "Visited city 19." in about["response"]
     assert "Has a dog called Rex." not in other["response"]
     assert other["response"].count("Visited city") < 20
-
-
-@pytest.mark.behaviour("memory.given")
-async def test_a_fact_that_is_too_long_keeps_no_other_from_the_model() -> None:
-    """And where none fits, the model does not take the person for a stranger."""
-    app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
-    async with app.http:
-        await app.ask("ann", "POST", MEMORY, json={"text": "x" * LONGEST_FACT})
-        none_fits = await app.say("ann", "hello")
-        for text in (TEA, "y" * LONGEST_FACT):
-            await app.ask("ann", "POST", MEMORY, json={"text": text})
-        one_fits = await app.say("ann", "hello")
-
-    assert "No facts are known" not in none_fits["response"]
-    assert "More facts are known about this person than fit here." in none_fits["response"]
-    assert TEA in one_fits["response"]
 
 
 @asynccontextmanager
@@ -177,47 +151,12 @@ async def with_cities(embeddings: Meanings) -> AsyncIterator[OwnedApp]:
 @pytest.mark.behaviour("memory.meaning")
 @pytest.mark.parametrize("times", [1, 100], ids=["short vectors", "long vectors"])
 async def test_a_client_of_embeddings_finds_what_means_the_same_in_other_words(times: int) -> None:
-    """And what is not like the message only where there is room."""
     async with with_cities(Meanings(times)) as app:
         about, other = await app.say("ann", "What does my puppy eat?"), await app.say("ann", "Which town?")
 
     assert TERRIER in about["response"]
     assert TERRIER not in other["response"]
     assert "Visited city 19." in other["response"]
-
-
-@pytest.mark.behaviour("memory.meaning")
-async def test_what_was_embedded_is_kept_until_its_text_or_the_model_changes() -> None:
-    """A run embeds its message, and what is new. The facts that are listed have no vectors."""
-    meanings = Meanings()
-    async with with_cities(meanings) as app:
-        await app.say("ann", "first")
-        first = [len(asked) for asked in meanings.asked]
-        listed = await remembered(app)
-        await app.say("ann", "second")
-        second = meanings.asked[len(first) :]
-        await app.ask("ann", "POST", f"{MEMORY}/{listed[0]['fact_id']}", json={"text": "Has a cat."})
-        await app.say("ann", "third")
-        third = meanings.asked[len(first) + len(second) :]
-        meanings.model = "meanings-2"
-        await app.say("ann", "fourth")
-
-    assert (first, second, third) == ([1, 21], [["second"]], [["third"], ["Has a cat."]])
-    assert len(meanings.asked[-1]) == 21
-    assert listed[0].keys() == {"fact_id", "text", "at", "thread_id", "run_id"}
-
-
-@pytest.mark.behaviour("memory.meaning")
-async def test_a_client_of_embeddings_is_not_asked_where_the_whole_memory_is_given() -> None:
-    """It would cost and find nothing."""
-    meanings = Meanings()
-    app = OwnedApp(signed_in, agent=rememberer(embeddings=meanings))
-    async with app.http:
-        await app.say("ann", f"remember {TERRIER}")
-        said = await app.say("ann", "hello")
-
-    assert TERRIER in said["response"]
-    assert meanings.asked == []
 
 
 class _Broken(Meanings):
@@ -240,7 +179,6 @@ class _Broken(Meanings):
     ids=["raises", "none", "no direction", "not a number", "a text", "too few"],
 )
 async def test_a_client_of_embeddings_that_fails_fails_no_run(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Facts are found by words then. The log has the kind of error, and nothing that was said."""
     async with with_cities(_Broken(answer)) as app:
         said = await app.say("ann", "What does my terrier eat?")
 
@@ -267,7 +205,6 @@ async def test_a_client_of_embeddings_that_does_not_answer_is_not_waited_for() -
 
 @pytest.mark.behaviour("memory.owners")
 async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(app: OwnedApp) -> None:
-    """Their runs have no memory, and no tools for one."""
     await app.say("ann", f"remember {TEA}")
     bob = {"issuer": "https://login.example", "id": "bob", "access": "run"}
     granted = await app.ask("ann", "POST", f"{THREADS}/t/grants", json=bob)
@@ -280,7 +217,6 @@ async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(
 
 @pytest.mark.behaviour("memory.owners")
 async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_administrators(app: OwnedApp) -> None:
-    """Nobody else reads it."""
     await app.say("ann", f"remember {TEA}")
     facts = await remembered(app)
     of_ann = {"params": {"owner": owner("ann")}}
@@ -296,7 +232,6 @@ async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_admini
 
 
 def brief(agent: Any) -> Callable[[], Any]:
-    """Return what builds a workflow of one agent."""
     return lambda: WorkflowBuilder(name="Brief", start_executor=AgentExecutor(agent), output_from="all").build()
 
 
@@ -309,7 +244,6 @@ async def told(app: OwnedApp, user: str, message: str) -> str:
 
 @pytest.mark.behaviour("memory.workflows")
 async def test_an_agent_that_a_workflow_has_too_remembers_the_same_there() -> None:
-    """The caller of the workflow is the owner. What it learns is listed, exported and erased as what the agent does."""
     agent = rememberer()
     app = OwnedApp(signed_in, agent=agent, workflows=[brief(agent)])
     async with app.http:
@@ -344,20 +278,91 @@ async def test_an_app_without_owners_has_a_memory_only_where_that_is_meant() -> 
     assert {"http_memory", "http_memory_add"} <= {one.get_function_name() for one in app.get_functions()}
 
 
-@pytest.mark.behaviour("memory.routes")
-async def test_of_the_agents_those_that_remember_have_the_address_of_their_memory(app: OwnedApp) -> None:
-    """In the list of agents."""
-    [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
-
-    assert listed["memory_url"] == f"http://app.example{MEMORY}"
-
-
 @pytest.mark.behaviour("memory.cost")
 async def test_an_app_without_a_memory_has_no_routes_of_one() -> None:
-    """It says so, and the host serves no function for them."""
     app = OwnedApp()
     async with app.http:
         answer = await app.ask("ann", "GET", MEMORY)
         [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
 
     assert (answer.status_code, answer.json()["code"], listed["memory_url"]) == (404, "unknown_route", None)
+
+
+AGENT, OWNER = "Clerk", "a" * 16
+ADDRESS = Address("clerk.memory", "facts", OWNER)
+
+
+def fact(text: str, fact_id: str | None = None) -> Fact:
+    return Fact(id=fact_id or new_id(), text=text, at=1.0)
+
+
+def texts(facts: tuple[Fact, ...]) -> list[str]:
+    return [one.text for one in facts]
+
+
+def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
+    """Return the memories of one process, which waits so long for a store that is away."""
+    log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=patience_seconds)
+    return Memories(Cells(store, log), log.clocks)
+
+
+@pytest.fixture
+def store() -> ArmedStore:
+    return ArmedStore(MemoryThreadStore(SharedMemory()))
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(store: ArmedStore) -> None:
+    one, two = memories_of(store), memories_of(store)
+    await one.remember(AGENT, OWNER, fact("first"))
+    store.before_append = lambda: two.remember(AGENT, OWNER, fact("second"))
+
+    await one.remember(AGENT, OWNER, fact("third"))
+
+    assert texts(await two.facts(AGENT, OWNER)) == ["first", "second", "third"]
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(store: ArmedStore) -> None:
+    memories, call = memories_of(store, PATIENCE_SECONDS), fact_id_of("run-1.call-1")
+    store.fails = ["answer lost", "answer lost"]
+
+    known = [
+        await memories.remember(AGENT, OWNER, fact(text, call)) for text in ("Likes tea", "Likes it", "likes  TEA")
+    ]
+
+    assert {one.text for one in known} == {"Likes tea"}
+    assert texts(await memories.facts(AGENT, OWNER)) == ["Likes tea"]
+
+
+@pytest.mark.behaviour("memory.versions")
+async def test_a_memory_of_a_newer_version_is_left_as_it_is(store: ArmedStore) -> None:
+    await _stored(store, {"v": 2, "facts": []})
+    memories = memories_of(store)
+
+    with pytest.raises(NewerVersionError):
+        await memories.facts(AGENT, OWNER)
+    with pytest.raises(NewerVersionError):
+        await memories.remember(AGENT, OWNER, fact("first"))
+
+    assert (await _read(store))["v"] == 2
+
+
+@pytest.mark.behaviour("memory.versions")
+async def test_what_another_version_added_stays(store: ArmedStore) -> None:
+    await _stored(store, {"v": 1, "facts": [{"id": "f1", "text": "first", "at": 1.0, "mood": "glad"}], "locale": "de"})
+
+    await memories_of(store).remember(AGENT, OWNER, fact("second"))
+
+    stored = await _read(store)
+    assert (stored["locale"], stored["facts"][0]["mood"], len(stored["facts"])) == ("de", "glad", 2)
+
+
+async def _stored(store: ArmedStore, memory: dict[str, object]) -> None:
+    await store.append(ADDRESS, None, Append(StoredHead(0, new_id(), json.dumps(memory).encode())))
+
+
+async def _read(store: ArmedStore) -> dict[str, object]:
+    head = await store.head(ADDRESS)
+    assert head is not None
+    return dict(json.loads(head.payload))

@@ -18,7 +18,6 @@ PLACE = f"{THREADS}/t/metadata"
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app."""
     app = OwnedApp()
     async with app.http:
         yield app
@@ -53,18 +52,7 @@ async def test_it_comes_with_the_request_that_begins_a_thread_and_changes_with_a
     assert [listed.get("metadata") for listed in runs] == [None, {"ticket": 7, "urgent": True}]
 
 
-async def test_a_stream_and_a_request_that_does_not_wait_name_the_metadata_of_the_run(owned: OwnedApp) -> None:
-    """In the first event, and in the answer 202."""
-    body = {"message": "hello", "thread_id": "t", "metadata": {"ticket": 7}}
-    stream = await owned.ask("ada", "POST", RUN, json={**body, "stream": True})
-    pending = await owned.ask("ada", "POST", f"{RUN}?wait_for_response=false", json=body)
-
-    assert '"metadata": {"ticket": 7}' in stream.text.partition("event: accepted")[2].partition("\n\n")[0]
-    assert (pending.status_code, pending.json()["metadata"]) == (202, {"ticket": 7})
-
-
 async def test_a_change_merges_and_one_of_a_version_that_is_gone_is_refused(owned: OwnedApp) -> None:
-    """Title and pin are members as all others, and stay."""
     await said(owned, thread_metadata={"team": "red"})
     read = await owned.ask("ada", "GET", PLACE)
     await owned.ask("ada", "POST", f"{THREADS}/t/describe", json={"title": "Invoices", "pinned": True})
@@ -79,7 +67,6 @@ async def test_a_change_merges_and_one_of_a_version_that_is_gone_is_refused(owne
 
 
 async def test_of_writers_at_one_moment_nothing_is_lost(owned: OwnedApp) -> None:
-    """Each change is decided on the newest head."""
     await said(owned)
     await asyncio.gather(*(changed(owned, {f"m{number}": number}) for number in range(16)))
 
@@ -88,7 +75,6 @@ async def test_of_writers_at_one_moment_nothing_is_lost(owned: OwnedApp) -> None
 
 
 async def test_what_would_be_too_much_with_the_rest_is_refused_and_begins_no_run(owned: OwnedApp) -> None:
-    """The change and the run are one append."""
     await said(owned, thread_metadata={f"m{number}": number for number in range(16)})
     one_more = await changed(owned, {"one": "more"})
     run = await owned.ask(
@@ -102,48 +88,24 @@ async def test_what_would_be_too_much_with_the_rest_is_refused_and_begins_no_run
     assert len(runs) == 1
 
 
-@pytest.mark.parametrize(
-    ("metadata", "reason"),
-    [
-        ([], "is not an object"),
-        ({"": 1}, "has to have 1 to 64 characters"),
-        ({"a\n": 1}, "no control characters"),
-        ({"a": {}}, "is no single value"),
-        ({"a": 2**60}, "is out of range"),
-        ({"a": "x" * 513}, "has 513 characters"),
-        ({str(number): "☃" * 512 for number in range(8)}, f"the limit is {MOST_BYTES}"),
-    ],
-)
-async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp, metadata: object, reason: str) -> None:
-    """Wherever it is sent."""
+WRONG_METADATA: list[tuple[Any, ...]] = [
+    ([], "is not an object"),
+    ({"": 1}, "has to have 1 to 64 characters"),
+    ({"a\n": 1}, "no control characters"),
+    ({"a": {}}, "is no single value"),
+    ({"a": 2**60}, "is out of range"),
+    ({"a": "x" * 513}, "has 513 characters"),
+    ({str(number): "☃" * 512 for number in range(8)}, f"the limit is {MOST_BYTES}"),
+]
+
+
+async def test_metadata_beyond_the_bounds_is_refused(owned: OwnedApp) -> None:
     await said(owned)
-    answers = [await changed(owned, metadata)]
-    for name in ("metadata", "thread_metadata"):
-        answer = await owned.ask("ada", "POST", RUN, json={"message": "x", "thread_id": "t", name: metadata})
-        answers.append((answer.status_code, answer.json()))
+    for metadata, reason in WRONG_METADATA:
+        answers = [await changed(owned, metadata)]
+        for name in ("metadata", "thread_metadata"):
+            answer = await owned.ask("ada", "POST", RUN, json={"message": "x", "thread_id": "t", name: metadata})
+            answers.append((answer.status_code, answer.json()))
 
-    assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
-    assert all(reason in body["detail"] for _, body in answers)
-
-
-async def test_nobody_changes_the_metadata_of_a_thread_that_is_not_there_or_is_anothers(owned: OwnedApp) -> None:
-    """And nobody reads it."""
-    await said(owned, thread_metadata={"team": "red"})
-    foreign = [await owned.ask("bob", method, PLACE, json={"metadata": {}}) for method in ("GET", "PATCH")]
-    absent = await owned.ask("ada", "PATCH", f"{THREADS}/none/metadata", json={"metadata": {"a": 1}})
-
-    assert [answer.status_code for answer in (*foreign, absent)] == [404] * 3
-
-
-async def test_a_fork_has_a_copy_and_a_deletion_takes_it(owned: OwnedApp) -> None:
-    """A fork has neither the pin nor the name as metadata; the next thread of the id has none of it."""
-    await said(owned, thread_metadata={"team": "red", "pinned": True})
-    fork = (await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "f"})).json()
-    copied = (await owned.ask("ada", "GET", f"{THREADS}/{fork['thread_id']}/metadata")).json()
-    await changed(owned, {"team": "blue"})
-    await owned.ask("ada", "DELETE", f"{THREADS}/t")
-    await said(owned)
-
-    assert copied["metadata"] == {"team": "red"}
-    assert (await owned.ask("ada", "GET", PLACE)).json()["metadata"] == {}
-    assert (await owned.ask("ada", "GET", f"{THREADS}/f/metadata")).json()["metadata"] == {"team": "red"}
+        assert [(status, body["code"]) for status, body in answers] == [(400, "invalid_field")] * 3
+        assert all(reason in body["detail"] for _, body in answers)

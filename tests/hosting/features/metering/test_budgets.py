@@ -12,13 +12,7 @@ import httpx
 import pytest
 from agent_framework import (
     Agent,
-    AgentExecutor,
-    ChatResponse,
-    Content,
     ContextProvider,
-    Message,
-    Workflow,
-    WorkflowBuilder,
 )
 
 from hosting.app import Budget, Price, Principal
@@ -27,9 +21,8 @@ from hosting.options import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
-from tests.support.spender import CALLS, USED, Held, Spender, priced, spender, step
+from tests.support.spender import CALLS, Spender, priced, spender, step
 
-RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 ADA = Principal("https://issuer.example", "ada")
 
@@ -40,7 +33,6 @@ def _no_calls() -> None:
 
 
 async def today(http: httpx.AsyncClient) -> dict[str, Any]:
-    """Return the figures of the runs that ended today."""
     return dict((await http.get("/api/agents/Joker/figures")).json()["days"][-1])
 
 
@@ -162,20 +154,6 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(
     assert sum(one["usage"]["total_token_count"] for one in timeline["steps"] if "usage" in one) == 40 * calls
 
 
-@pytest.mark.behaviour("http.budget-retried")
-@pytest.mark.parametrize("per", ["run", "thread"])
-async def test_attempts_that_are_tried_again_spend_one_budget(per: Any) -> None:
-    """No attempt begins a model call once those before it have used the budget up."""
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_FailingFirst(9)])
-    app = app_of()
-    app.add_agent(agent, retry=Retry(attempts=9, first_pause_seconds=0), budget=Budget(tokens=100, per=per))
-    async with served(app) as (_, http):
-        refused = await ask(http, "0", thread_id="t")
-
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 120)
-    assert len(CALLS) == 3
-
-
 class _Waiting(ContextProvider):
     """Waits after the model has answered."""
 
@@ -188,25 +166,8 @@ class _Waiting(ContextProvider):
         await asyncio.Event().wait()
 
 
-@pytest.mark.behaviour("http.budget")
-@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
-async def test_a_run_that_another_takes_the_place_of_has_used_its_models_answer(busy: str) -> None:
-    """Whoever takes runs back or interrupts them spends no more than others."""
-    waiting = _Waiting()
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
-    async with served(app_of(agent, budget=Budget(tokens=40, per="thread"))) as (_, http):
-        first = asyncio.ensure_future(ask(http, "0", thread_id="t"))
-        assert await asyncio.to_thread(waiting.begun.wait, GUARD_SECONDS)
-        second = await ask(http, "0", thread_id="t", busy=busy)
-        await first
-
-    assert (second.status_code, second.json()["budget"]["used_tokens"]) == (402, 40)
-    assert CALLS == ["0"]
-
-
 @pytest.mark.behaviour("http.budget-retried")
 async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Path) -> None:
-    """Its model had answered when it was stopped, and nothing of that was written."""
     waiting, environ = _Waiting(), {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
     apps = [app_of(one, budget=Budget(tokens=90, per="thread"), environ=environ) for one in (agent, spender())]
@@ -224,160 +185,6 @@ async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Pa
 
 
 @pytest.mark.behaviour("http.budget")
-async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that_are_tools() -> None:
-    """An agent that is a tool spends what its caller has."""
-    inner = spender("inner").as_tool(name="inner", arg_name="task")
-    outer = Agent(client=_calling_inner(), name="Joker", tools=[inner])
-    async with served(app_of(outer, budget=Budget(tokens=100))) as (_, http):
-        within = await ask(http, "go", thread_id="t")
-    async with served(app_of(spender(), budget=Budget(tokens=80))) as (_, http):
-        off = await ask(http, "5", thread_id="t", enable_tool_calls=False)
-
-    assert (within.status_code, within.json()["budget"]["used_tokens"]) == (402, 120)
-    assert (off.status_code, off.json()["budget"]["used_tokens"]) == (402, 80)
-    assert CALLS == ["9", "9", "5", "5"]
-
-
-@pytest.mark.behaviour("http.budget")
-async def test_the_agents_of_a_workflow_spend_its_budget() -> None:
-    """Whichever executor they work in."""
-
-    def build() -> Workflow:
-        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
-
-    async with served(app_of(workflows=[build], budget=Budget(tokens=80))) as (_, http):
-        refused = await http.post("/api/workflows/Write/run", json={"message": "5", "thread_id": "t"})
-
-    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 80)
-    assert CALLS == ["5", "5"]
-
-
-@pytest.mark.behaviour("http.budget-left")
-async def test_a_run_says_what_is_left_of_its_budget_while_it_works_and_when_it_has_ended() -> None:
-    """However it ended: what counts is what the next call of its model would find."""
-    model = Held(free=1)
-    async with served(app_of(spender(client=model), budget=Budget(tokens=100))) as (_, http):
-        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        url = f"{THREADS}/t/runs/{(await http.get(f'{THREADS}/t/runs')).json()['runs'][0]['run_id']}"
-        working = await http.get(url)
-        model.goes_on.set()
-        await asking
-        ended = await http.get(url)
-        refused = (await ask(http, "9", thread_id="t")).json()
-        failed = (await http.get(f"{THREADS}/t/runs/{refused['run_id']}")).json()
-        listed = (await http.get("/api/agents")).json()["agents"][0]
-        agent = (await http.get(listed["budget_url"])).json()
-
-    budget = {"per": "run", "tokens": 100}
-    assert (working.status_code, working.json()["budget"]) == (202, {**budget, "used_tokens": 40, "left_tokens": 60})
-    assert (ended.status_code, ended.json()["budget"]) == (200, {**budget, "used_tokens": 80, "left_tokens": 20})
-    assert failed["budget"] == failed["error"]["budget"] == {**budget, "used_tokens": 120, "left_tokens": 0}
-    assert agent == {"agent": "Joker", "budget": budget}
-
-
-@pytest.mark.behaviour("http.budget-answered")
-@pytest.mark.parametrize("per", ["run", "thread"])
-async def test_an_answer_says_what_is_left(per: Any) -> None:
-    """Whatever the run ended in, and while it has not; another thread's has another budget, and a text has none."""
-    model, app = Held(free=1), app_of(spender("Free"))
-    app.add_agent(spender(client=model), budget=Budget(tokens=100, per=per))
-    async with served(app) as (_, http):
-        first = (await ask(http, "0", thread_id="t")).json()
-        pending = await http.post(RUN, json={"message": "0", "thread_id": "t"}, headers={"Prefer": "respond-async"})
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        model.goes_on.set()
-        queued = (await ask(http, "0", thread_id="t")).json()
-        shown = (await http.get(f"{THREADS}/t/runs/{first['run_id']}" if per == "run" else f"{THREADS}/t")).json()
-        other = (await ask(http, "0", thread_id="u")).json()
-        free = (await http.post("/api/agents/Free/run", json={"message": "0", "thread_id": "t"})).json()
-
-    budget = {"per": per, "tokens": 100}
-    assert first["budget"] == other["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
-    assert pending.status_code == 202
-    assert pending.json()["budget"]["used_tokens"] == (0 if per == "run" else 40)
-    assert queued["budget"]["used_tokens"] == (40 if per == "run" else 120)
-    assert shown["budget"] == (first if per == "run" else queued)["budget"]
-    assert "budget" not in free
-
-
-@pytest.mark.behaviour("http.budget-answered")
-async def test_a_run_that_failed_says_in_its_problem_what_is_left() -> None:
-    """Its model was called."""
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
-    async with served(app_of(agent, budget=Budget(tokens=100, per="thread"))) as (_, http):
-        failed = (await ask(http, "0", thread_id="t")).json()
-
-    left = {"per": "thread", "tokens": 100, "used_tokens": 40, "left_tokens": 60}
-    assert (failed["code"], failed["budget"]) == ("run_failed", left)
-
-
-@pytest.mark.behaviour("http.budget-left")
-async def test_a_run_that_has_a_budget_counts_what_agents_that_are_its_tools_used() -> None:
-    """And what they cost."""
-    inner = spender("inner", client=priced("small")).as_tool(name="inner", arg_name="task")
-    prices = {"small": Price(input="100000", output="200000.10"), "big": Price(input="200000", output=0)}
-    outer = Agent(client=_calling_inner("big"), name="Joker", tools=[inner])
-    budget = Budget(tokens=1000, cost=1000, prices=prices)
-    async with served(app_of(outer, budget=budget, principal=lambda _: ADA)) as (_, http):
-        run_id = (await ask(http, "go", thread_id="t")).json()["run_id"]
-        shown = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
-        timeline = (await http.get(f"{THREADS}/t/runs/{run_id}/timeline")).json()
-        thread = (await http.get(f"{THREADS}/t")).json()
-        day = await today(http)
-
-    assert (shown["budget"]["used_tokens"], shown["budget"]["used_cost"]) == (480, "62.00001")
-    assert [one["usage"]["total_token_count"] for one in (shown, timeline, thread, day)] == [480] * 4
-    assert (thread["cost"], day["cost"], "budget" in thread) == ("62.00001", "62.00001", False)
-
-
-@pytest.mark.behaviour("http.budget-left")
-async def test_what_has_no_budget_of_its_own_says_so() -> None:
-    """An agent, a workflow and a run; a thread shows a budget while a run works, too."""
-
-    def build() -> Workflow:
-        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
-
-    model = Held(free=1)
-    app = app_of(spender("Free"), workflows=[build])
-    app.add_agent(spender(client=model), budget=Budget(tokens=100, per="thread"))
-    async with served(app) as (_, http):
-        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
-        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
-        thread = (await http.get(f"{THREADS}/t")).json()
-        model.goes_on.set()
-        run_id = (await asking).json()["run_id"]
-        run = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
-        free, joker = (await http.get("/api/agents")).json()["agents"]
-        nothing = [(await http.get(f"/api/{path}/budget")).json() for path in ("agents/Free", "workflows/Write")]
-        of_thread = (await http.get(joker["budget_url"])).json()
-
-    budget = {"per": "thread", "tokens": 100}
-    assert thread["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
-    assert ("budget" in run, free["budget_url"]) == (False, None)
-    assert nothing == [{"agent": "Free", "budget": None}, {"agent": "Write", "budget": None}]
-    assert of_thread == {"agent": "Joker", "budget": budget}
-
-
-def _calling_inner(model: str | None = None) -> Spender:
-    class Outer(Spender):
-        def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **kwargs: Any) -> Any:
-            call = Content.from_function_call("c", "inner", arguments={"task": "9"})
-            is_done = messages[-1].role == "tool"
-            answer = ChatResponse(
-                messages=Message("assistant", [Content.from_text("done") if is_done else call]),
-                usage_details=dict(USED),  # type: ignore[arg-type]
-            )
-            ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
-            ready.set_result(answer)
-            return ready
-
-    client = Outer()
-    client.model = model
-    return client
-
-
-@pytest.mark.behaviour("http.budget")
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -392,6 +199,5 @@ def _calling_inner(model: str | None = None) -> Spender:
     ],
 )
 def test_a_budget_that_is_none_or_cannot_be_kept_is_refused_at_the_start(given: Any, sentence: str) -> None:
-    """By a sentence that says what to give instead."""
     with pytest.raises(ConfigurationError, match=sentence):
         given()

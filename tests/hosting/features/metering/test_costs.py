@@ -1,16 +1,33 @@
-"""`Budget(cost=..., prices=...)`, over HTTP: what model calls cost, by the prices that the app gives (budgets.md)."""
+"""What model calls cost: by the app's prices, cut short, and with tokens of a cache and of reasoning."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from agent_framework import AgentExecutor, Workflow, WorkflowBuilder
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    Workflow,
+    WorkflowBuilder,
+)
 
 from hosting.app import Budget, Price, Principal
 from hosting.errors import ConfigurationError
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
 from tests.support.spender import CALLS, priced, spender
+from tests.support.thinker import thinker
 
 ADA = Principal("https://issuer.example", "ada")
 THREADS = "/api/agents/Joker/threads"
@@ -26,7 +43,6 @@ def _no_calls() -> None:
 @pytest.mark.behaviour("http.cost")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_run_that_cost_its_budget_makes_no_model_call_more(streamed: bool) -> None:
-    """Its calls, its thread and the agent's days say what was paid, to the last trillionth."""
     app = app_of(spender(client=priced("small")), budget=Budget(cost=10, prices=A_CALL), principal=lambda _: ADA)
     async with served(app) as (_, http):
         refused = await ask(http, "5", thread_id="t", **({"stream": True} if streamed else {}))
@@ -45,38 +61,6 @@ async def test_a_run_that_cost_its_budget_makes_no_model_call_more(streamed: boo
     ]
     assert (answered.json()["cost"], shown["cost"], days[-1]["cost"]) == ("5.000001", "15.000003", "15.000003")
     assert CALLS == ["5", "5", "0"]
-
-
-@pytest.mark.behaviour("http.cost")
-async def test_all_runs_of_a_thread_share_what_they_may_cost() -> None:
-    """Also the answers that end them; a model is priced by its own name before the one that was asked for."""
-    prices = {**A_CALL, "dear": Price(input=1_000_000, output=0)}
-    agent = spender(client=priced("small", answers_as="dear"))
-    async with served(app_of(agent, budget=Budget(cost="60", per="thread", prices=prices))) as (_, http):
-        answers = [await ask(http, "0", thread_id="t") for _ in range(3)]
-        shown = (await http.get(f"{THREADS}/t")).json()
-
-    assert [answer.status_code for answer in answers] == [200, 200, 402]
-    assert answers[2].json()["detail"] == ("The thread has cost 60 of its 60, and nothing is left. Start a new thread.")
-    assert shown["budget"] == {"per": "thread", "cost": "60", "used_cost": "60", "left_cost": "0"}
-
-
-@pytest.mark.behaviour("http.cost")
-async def test_a_budget_may_be_of_tokens_and_of_money() -> None:
-    """Whichever is used up first ends the run."""
-    app = app_of(spender(client=priced("small")), budget=Budget(tokens=40, cost=100, prices=A_CALL))
-    async with served(app) as (_, http):
-        refused = (await ask(http, "5", thread_id="t")).json()
-
-    assert refused["budget"] == {
-        "per": "run",
-        "tokens": 40,
-        "used_tokens": 40,
-        "left_tokens": 0,
-        "cost": "100",
-        "used_cost": "5.000001",
-        "left_cost": "94.999999",
-    }
 
 
 @pytest.mark.behaviour("http.cost")
@@ -100,18 +84,6 @@ async def test_what_a_call_costs(price: Price, used: dict[str, int], cost: str |
     assert answer.json().get("cost") == cost
 
 
-@pytest.mark.behaviour("http.cost")
-async def test_a_model_without_a_price_ends_the_run_by_its_name() -> None:
-    """An app that does not say its model to the start is told so when it answers."""
-    app = app_of(spender(client=priced(None, answers_as="unknown")), budget=Budget(cost=1, prices=A_CALL))
-    async with served(app) as (_, http):
-        refused = await ask(http, "1", thread_id="t")
-
-    assert (refused.status_code, refused.json()["code"]) == (500, "unpriced_model")
-    assert refused.json()["detail"].startswith("Model 'unknown' answered and has no price. Add it to the prices")
-    assert CALLS == ["1"]
-
-
 @pytest.mark.behaviour("http.unpriced")
 @pytest.mark.parametrize("per", ["thread", "owner/day"])
 async def test_what_a_model_without_a_price_used_counts_and_it_is_not_called_again(per: Any) -> None:
@@ -130,7 +102,6 @@ async def test_what_a_model_without_a_price_used_counts_and_it_is_not_called_aga
 
 @pytest.mark.behaviour("http.unpriced")
 async def test_a_model_that_is_known_to_have_no_price_is_not_called() -> None:
-    """The agent's own choice counts before its client's, at the start and with each call."""
     chosen = spender(client=priced("other"))
     chosen.default_options["model"] = "small"
     async with served(app_of(chosen, budget=Budget(cost=100, prices=A_CALL))) as (_, http):
@@ -189,3 +160,95 @@ def test_a_cost_or_a_price_that_is_none_is_refused_at_the_start(given: Any, sent
     """By a sentence that says what to give instead; so is a model whose price is missing."""
     with pytest.raises(ConfigurationError, match=sentence):
         given()
+
+
+RUN = "/api/agents/Joker/run"
+
+
+class _Talker(BaseChatClient[Any]):
+    """Says 400 characters, perhaps how many tokens it has read, and then nothing until it may `go_on`; or it breaks."""
+
+    model = "talker"
+
+    def __init__(self, reported: Mapping[str, int] | None = None, *, breaks: bool = False) -> None:
+        super().__init__()
+        self._reported, self._breaks = reported, breaks
+        self.is_heard = asyncio.Event()
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        assert stream
+        return self._build_response_stream(self._words())
+
+    async def _words(self) -> AsyncIterator[ChatResponseUpdate]:
+        if self._reported is not None:
+            usage = Content.from_usage(dict(self._reported))  # type: ignore[arg-type]
+            yield ChatResponseUpdate(role="assistant", contents=[usage], model=self.model)
+        for _ in range(4):
+            yield ChatResponseUpdate(role="assistant", contents=[Content.from_text("a" * 100)], model=self.model)
+        if self._breaks:
+            raise ConnectionError("the model's server went away")
+        self.is_heard.set()
+        await asyncio.Event().wait()
+
+
+class Talker(FunctionInvocationLayer, ChatMiddlewareLayer, _Talker):  # type: ignore[misc,type-arg]
+    """The same as the framework's clients are made."""
+
+
+async def cut_short(app: Any, talker: Talker, *, is_spent: bool = True) -> dict[str, Any]:
+    """Stream a run, cancel it before its last word unless it breaks, and return what stands of it."""
+    async with served(app) as (host, http):
+        body = {"message": "b" * 40, "thread_id": "t", "stream": True}
+        running = asyncio.ensure_future(http.post(RUN, json=body))
+        if not talker._breaks:
+            await asyncio.wait_for(talker.is_heard.wait(), GUARD_SECONDS)
+            listed = (await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]
+            await http.post(f"/api/agents/Joker/threads/t/runs/{listed[0]['run_id']}/cancel")
+        await asyncio.wait_for(running, GUARD_SECONDS)
+        await host.entities.idle()
+        (run,) = (await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]
+        return {
+            "run": run,
+            "thread": (await http.get("/api/agents/Joker/threads/t")).json(),
+            "day": (await http.get("/api/agents/Joker/budget")).json()["budget"],
+            "timeline": (await http.get(f"/api/agents/Joker/threads/t/runs/{run['run_id']}/timeline")).json(),
+            "next": await http.post(RUN, json={"message": "hi", "stream": True}) if is_spent else None,
+        }
+
+
+@pytest.mark.behaviour("http.budget-cut-short")
+@pytest.mark.parametrize("breaks", [False, True])
+async def test_what_was_received_of_an_answer_that_was_cut_short_counts(breaks: bool) -> None:
+    """Cancelled by its reader, or broken off by the model's server: the day of its owner pays, and it names that
+    an estimate."""
+    talker = Talker(breaks=breaks)
+    agent = Agent(client=talker, name="Joker")
+    found = await cut_short(app_of(agent, budget=Budget(tokens=100, per="owner/day")), talker)
+
+    estimate = {"input_token_count": 10, "output_token_count": 100, "total_token_count": 110}
+    usage = {**estimate, "estimated_token_count": 110}
+    assert (found["day"]["used_tokens"], found["day"]["left_tokens"]) == (110, 0)
+    assert found["run"]["usage"] == found["thread"]["usage"] == found["timeline"]["usage"] == usage
+    assert "budget_exceeded" in found["next"].text
+
+
+PARTS = {"cache_read_input_token_count": 8, "reasoning_output_token_count": 10}
+TOTALS = {"input_token_count": 20, "output_token_count": 16, "total_token_count": 36}
+
+
+@pytest.mark.behaviour("http.parts-of-usage")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_the_parts_of_a_runs_usage_are_in_every_answer_of_ours(streamed: bool) -> None:
+    """Of both of its model calls: in its answer, its thread, and step by step in its timeline."""
+    async with served(app_of(thinker())) as (_, http):
+        await ask(http, "look", thread_id="t", stream=streamed)
+        run_id = (await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"][0]["run_id"]
+        run = (await http.get(f"/api/agents/Joker/threads/t/runs/{run_id}")).json()
+        thread = (await http.get("/api/agents/Joker/threads/t")).json()
+        timeline = (await http.get(f"/api/agents/Joker/threads/t/runs/{run_id}/timeline")).json()
+
+    calls = [step["usage"] for step in timeline["steps"] if step["kind"] == "model_call"]
+    assert run["usage"] == thread["usage"] == timeline["usage"] == {**TOTALS, **PARTS}
+    assert calls == [{name: count // 2 for name, count in {**TOTALS, **PARTS}.items()}] * 2

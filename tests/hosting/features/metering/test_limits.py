@@ -80,20 +80,6 @@ async def test_a_request_that_was_taken_is_never_refused_when_it_is_sent_again()
     assert (other.status_code, gone.status_code) == (429, 410)
 
 
-@pytest.mark.behaviour("http.request-limit")
-async def test_each_agent_has_the_limit_of_the_app_or_its_own() -> None:
-    """Without callers, all of them together have what one has."""
-    app = app_of(scripted_agent("Joker"), limit=TWO)
-    app.add_agent(scripted_agent("Clerk"), limit=Limit(requests_per_minute=1))
-    async with served(app) as (_, http):
-        answers = [
-            (await http.post(f"/api/agents/{name}/run", json={"message": "hi"})).status_code
-            for name in ("Joker", "Clerk", "Joker", "Joker", "Clerk")
-        ]
-
-    assert answers == [200, 200, 200, 429, 429]
-
-
 class _Held(CountingAgent):
     """An agent that is to `hold`: such runs tell that they have begun, and end once they are let go."""
 
@@ -148,53 +134,6 @@ async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> 
     assert refused.headers["ratelimit"] == '"runs";r=0;t=1'
 
 
-@pytest.mark.behaviour("http.run-limit")
-async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
-    """What is refused for want of room counts as no request, and what has ended is found by its key all the same."""
-    held = _Held()
-    async with served(app_of(held, limit=Limit(runs_at_once=1, requests_per_minute=3))) as (_, http):
-        keyed = {"json": {"message": "hi"}, "headers": {"Idempotency-Key": "k"}}
-        first = await http.post(RUN, **keyed)
-        asked = [asyncio.ensure_future(ask(http, "hold", thread_id=f"t{number}")) for number in range(5)]
-        await held.one_begins()
-        again = await http.post(RUN, **keyed)
-        held.let_go()
-        answers = [await answer for answer in asked]
-
-    assert (again.status_code, again.json()["run_id"]) == (200, first.json()["run_id"])
-    assert sorted(answer.status_code for answer in answers) == [200, 429, 429, 429, 429]
-    assert {answer.json()["limit"]["of"] for answer in answers if answer.status_code == 429} == {"runs"}
-
-
-@pytest.mark.behaviour("http.limit-wires")
-async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
-    """What was taken by one of them counts at all."""
-    app = app_of(
-        scripted_agent("Joker"),
-        limit=Limit(requests_per_minute=1),
-        wires=["responses", "a2a", "ag-ui"],
-        enable_mcp_tool_trigger=True,
-    )
-    host = DirectHost(app)
-    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
-        assert (await http.post("agents/Joker/run", json={"message": "hi"})).status_code == 200
-        response = await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"})
-        event = await http.post("ag-ui/Joker", json=wanted("hi"))
-        task = await http.post("a2a/Joker", json=RPC)
-        tool = await host.call_tool("Joker", {"query": "hi"})
-
-    error, metadata = response.json()["error"], task.json()["error"]["data"][0]["metadata"]
-    assert (response.status_code, error["type"], error["code"]) == (429, "rate_limit_error", "limit_exceeded")
-    assert (event.status_code, event.json()["type"], event.json()["code"]) == (429, "RUN_ERROR", "limit_exceeded")
-    assert (task.status_code, task.json()["error"]["code"], metadata["code"]) == (200, -32603, "limit_exceeded")
-    assert metadata["retryAfterSeconds"] == task.headers["retry-after"]
-    for answer in (response, event, task):
-        assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
-    assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
-    assert tool["content"][0]["text"].startswith("You may send 1 of these requests in a minute, and have.")
-
-
 @pytest.mark.behaviour("http.limit-standing")
 async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     """Also before a stream's first event, and with a run that nobody waits for; what begins no run says nothing."""
@@ -228,20 +167,6 @@ async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     assert clerk.headers["ratelimit"] == '"runs";r=2'
     assert [answer.status_code for answer in others] == [200, 400]
     assert not [answer.headers for answer in others if "ratelimit" in answer.headers]
-
-
-@pytest.mark.behaviour("http.limit-standing")
-async def test_a_request_that_is_refused_for_another_reason_says_what_it_cost() -> None:
-    """It was counted, as every request is that reaches the thread; without a limit no answer has the headers."""
-    fields = {"message": "hi", "thread_id": "t"}
-    for limit, headers in ((TWO, ["r=1", "r=0"]), (None, [None, None])):
-        async with served(app_of(scripted_agent("Joker"), limit=limit)) as (_, http):
-            first = await http.post(RUN, json=fields, headers={"Idempotency-Key": "k"})
-            other = await http.post(RUN, json={**fields, "message": "ho"}, headers={"Idempotency-Key": "k"})
-
-        assert (first.status_code, other.status_code) == (200, 409)
-        shown = [answer.headers.get("ratelimit") for answer in (first, other)]
-        assert [value and value.split(";")[1] for value in shown] == headers
 
 
 WIRED = {"model": "Joker", "input": "hi"}
@@ -304,6 +229,5 @@ async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_se
     ],
 )
 def test_a_limit_that_is_none_is_refused_at_the_start(given: Any, sentence: str) -> None:
-    """By a sentence that says what to give instead."""
     with pytest.raises(ConfigurationError, match=sentence):
         given()

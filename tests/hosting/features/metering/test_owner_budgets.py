@@ -1,4 +1,4 @@
-"""`Budget(per="owner/day")`, over HTTP: how much of an agent's model each owner may use in a day (budgets.md)."""
+"""What each owner may use of a model in a day and in a minute, over HTTP."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 import hosting.app
-from hosting.app import AgentFunctionApp, Budget, Price
-from hosting.core.services import Services
+from hosting.app import AgentFunctionApp, Budget, Limit, Price
 from hosting.errors import LogUnavailableError
 from hosting.features.metering.balance import BudgetBalance
 from hosting.features.metering.days import OwnerDays
@@ -26,7 +25,6 @@ from tests.support.spender import CALLS, Held, Spender, priced, spender
 
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
-DAY = Budget(tokens=9, per="owner/day")
 PRICES = {"small": Price(input="100000", output="200000.10")}
 """A call costs 5.000001."""
 NOON = 1_767_268_800.0
@@ -51,7 +49,6 @@ async def _processes(*apps: AgentFunctionApp) -> AsyncIterator[list[httpx.AsyncC
 
 
 async def _ask(http: httpx.AsyncClient, message: str, thread_id: str, user: str = "ada", **fields: Any) -> Any:
-    """Return what this user is answered, with its status."""
     body = {"message": message, "thread_id": thread_id, **fields}
     answer = await http.post(RUN, json=body, headers={"x-user": user})
     return answer.status_code, answer.json()
@@ -59,7 +56,6 @@ async def _ask(http: httpx.AsyncClient, message: str, thread_id: str, user: str 
 
 @pytest.mark.behaviour("http.owner-budget")
 async def test_all_threads_of_an_owner_share_a_day_in_all_processes(tmp_path: Path) -> None:
-    """Another owner has a day of their own. The run that used it up keeps what it said."""
     log, budget = f"sqlite:{tmp_path / 'log.sqlite'}", Budget(tokens=100, per="owner/day")
     async with _processes(_app(log, budget), _app(log, budget)) as (one, two):
         first = await _ask(one, "0", "t")
@@ -119,53 +115,6 @@ async def test_what_is_left_of_an_owners_day_is_read_before_it_is_used_up(tmp_pa
     assert (as_guest["thread_id"], "budget" in as_guest) == ("t", False)
 
 
-@pytest.mark.behaviour("http.budget-left")
-@pytest.mark.parametrize(
-    ("budget", "reads"), [(None, 0), (Budget(tokens=9), 0), (Budget(tokens=9, per="thread"), 0), (DAY, 1)]
-)
-async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: Budget | None, reads: int
-) -> None:
-    """To read a thread, or what an agent's budget allows, costs nobody else one."""
-    made: list[Services] = []
-    of_app = partial(Services, clocks=Clocks(wall=lambda: NOON))
-    monkeypatch.setattr(hosting.app, "Services", lambda *args, **named: made.append(of_app(*args, **named)) or made[0])
-    app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"})
-    async with _processes(app) as (http,):
-        await _ask(http, "0", "t")
-        await _read(http, f"{THREADS}/t/messages")  # the first read may look once whether there is something newer
-        calls, counts = made[0].log.readiness.calls, [0]
-        for path in (f"{THREADS}/t/messages", f"{THREADS}/t", "/api/agents/Joker/budget"):
-            before = calls["Joker"].total()
-            assert "code" not in await _read(http, path)
-            counts.append(calls["Joker"].total() - before)
-
-    assert (counts[2] - counts[1], counts[3]) == (reads, reads)
-
-
-@pytest.mark.behaviour("http.budget-answered")
-async def test_only_the_answer_of_an_owners_day_costs_a_call_of_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is left of a run or a thread is known to the process that ended it.
-
-    A day has three for its owner's first call of a model, too: it is asked, found to be new, and counted.
-    """
-    made: list[Services] = []
-    monkeypatch.setattr(
-        hosting.app, "Services", lambda *args, **named: made.append(Services(*args, **named)) or made[-1]
-    )
-    counts = []
-    for number, budget in enumerate((None, Budget(tokens=99), Budget(tokens=99, per="thread"), DAY)):
-        app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / f'{number}.sqlite'}"})
-        async with _processes(app) as (http,):
-            status, answer = await _ask(http, "0", "t")
-        assert (status, answer.get("budget", {}).get("used_tokens")) == (200, 40 if budget else None)
-        counts.append(made[-1].log.readiness.calls["Joker"].total())
-
-    assert [count - counts[0] for count in counts] == [0, 0, 0, 3 + 1]
-
-
 @pytest.mark.behaviour("http.budget-answered")
 async def test_an_answer_says_what_is_left_of_the_day_to_its_owner_alone(tmp_path: Path) -> None:
     """A guest of the thread spends of it, and is not told; where it cannot be read the answer comes without it."""
@@ -196,3 +145,70 @@ class _Away:
 
 async def _read(http: httpx.AsyncClient, path: str, user: str = "ada") -> Any:
     return (await http.get(path, headers={"x-user": user})).json()
+
+
+LIMIT = Limit(tokens_per_minute=100)
+"""A call uses 40."""
+
+
+class _Time:
+    """The wall clock of all processes, which a test moves by hand."""
+
+    now = 1_767_268_800.0
+
+
+@pytest.fixture(autouse=True)
+def time(monkeypatch: pytest.MonkeyPatch) -> _Time:
+    """The time of a test's apps; nothing was called before."""
+    CALLS.clear()
+    time = _Time()
+    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=Clocks(wall=lambda: time.now)))
+    return time
+
+
+async def _post(http: httpx.AsyncClient, message: str, user: str = "ada", path: str = RUN, **fields: Any) -> Any:
+    body = {"message": message, "thread_id": "t", **fields}
+    return await http.post(path, json=body, headers={"x-user": user})
+
+
+def _limited(**options: Any) -> AgentFunctionApp:
+    return app_of(spender(), principal=signed_in, **{"limit": LIMIT, **options})
+
+
+@pytest.mark.behaviour("http.token-limit")
+async def test_what_a_callers_runs_use_in_a_minute_counts_in_all_processes(tmp_path: Path, time: _Time) -> None:
+    """The run that passes it is answered; the next request is told when some are left, and is taken then."""
+    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    async with AsyncExitStack() as stack:
+        one, two = [(await stack.enter_async_context(served(_limited(environ=environ))))[1] for _ in range(2)]
+        first = await _post(one, "1")
+        time.now += 20
+        passing = await _post(two, "1", thread_id="u")
+        refused = [await _post(http, "0", thread_id="new") for http in (one, two)]
+        other = await _post(two, "0", user="bob")
+        stored = await one.get("/api/agents/Joker/threads/new", headers={"x-user": "ada"})
+        time.now += int(refused[0].headers["retry-after"])
+        after = await _post(one, "0")
+
+    assert [answer.status_code for answer in (first, passing, other, stored, after)] == [200, 200, 200, 404, 200]
+    assert CALLS == ["1", "1", "1", "1", "0", "0"]
+    for answer in refused:
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "41")
+        assert answer.headers["ratelimit-policy"] == '"tokens";q=100;qu="tokens";w=60'
+        assert answer.headers["ratelimit"] == '"tokens";r=0;t=41'
+        problem = answer.json()
+        assert problem["code"] == "limit_exceeded"
+        assert problem["limit"] == {"of": "tokens", "per": "owner/minute", "most": 100, "left": 0}
+        assert problem["detail"] == (
+            "You may use 100 tokens of the model in a minute, and have used 160. Try again in 41 s."
+        )
+
+
+@pytest.mark.behaviour("http.token-limit")
+@pytest.mark.parametrize("fields", [{"stream": True}, {"enable_tool_calls": False}], ids=["streamed", "without tools"])
+async def test_tokens_count_however_a_run_is_asked_for(fields: dict[str, Any]) -> None:
+    """Also where its tools are switched off: the model is asked the same."""
+    async with served(_limited(limit=Limit(tokens_per_minute=80))) as (_, http):
+        answers = [(await _post(http, "1", **fields)).status_code, (await _post(http, "0")).status_code]
+
+    assert (answers, CALLS) == ([200, 429], ["1", "1"])

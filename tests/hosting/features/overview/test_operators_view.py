@@ -1,4 +1,4 @@
-"""What an operator sees of all agents, over two processes and several owners."""
+"""What an operator sees of all agents, over two processes and several owners, and over HTTP."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pytest
 
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
+from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
 from hosting.http.verbs import FeedbackDay
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
+from tests.support.carriers import Api
+from tests.support.owned_app import OwnedApp, owner, with_roles
 from tests.support.process import ADDRESS, AGENT, ListedEngine, Process, call
 from tests.support.threads import accepted, terms
 
@@ -25,18 +27,14 @@ ADA = Principal("https://login.example", "ada")
 HOUR = 3600.0
 Processes = tuple[Process, Process]
 
-pytestmark = pytest.mark.behaviour("overview.operations")
-
 
 @pytest.fixture
 def engine() -> ListedEngine:
-    """An engine that says which entities changed."""
     return ListedEngine()
 
 
 @pytest.fixture
 def processes(engine: ListedEngine) -> Iterator[Processes]:
-    """Two of one app."""
     shared, attachments = SharedMemory(), MemoryObjects()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
     yield both
@@ -46,77 +44,30 @@ def processes(engine: ListedEngine) -> Iterator[Processes]:
 
 
 async def no_feedback(agent: str, owner: str, days: Collection[str]) -> dict[str, FeedbackDay]:
-    """Return that nobody gave any."""
     return {}
 
 
 def view_of(process: Process, **bounds: int) -> OperatorsView:
-    """Return what an operator asks this process."""
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
     return OperatorsView(process.log, process.holders, overview, process.promised, no_feedback, **bounds)
 
 
 async def survey(process: Process, owner: str | None = None, **bounds: int) -> Survey:
-    """Survey the last hour."""
     return await view_of(process, **bounds).survey(AGENT, owner, HOUR, process.engine)
 
 
 def committed(engine: Any, thread_id: str, owner: str = "app", ago: float = 0.0) -> None:
-    """Have the thread's entity commit."""
     engine.changed[Address.of(AGENT, thread_id, owner).entity[1]] = iso(time.time() - ago)
 
 
 async def turn(process: Process, thread_id: str, principal: Principal | None = None) -> None:
-    """Have a turn, and its entity commit."""
     caller = Caller.of(process.engine, principal)
     started = await process.runs.start(AGENT, call(thread_id=thread_id), caller)
     await process.runs.wait(started.run, process.engine, 5.0)
     committed(process.engine, thread_id, caller.owner)
 
 
-async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(
-    processes: Processes, engine: ListedEngine
-) -> None:
-    """And the first by what it holds, before the engine knows of the thread."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    queued = await one.start(call("second"))
-    unknown = await survey(other)
-    here = await survey(one)
-    committed(engine, "t1")
-    there = await survey(other)
-
-    assert (unknown.open_runs, unknown.is_complete) == ([], True)
-    assert [(len(seen.open_runs), seen.queued[0].id, seen.held_here) for seen in (here, there)] == [
-        (2, queued.run_id, 1),
-        (2, queued.run_id, 0),
-    ]
-    assert [address for address, _ in there.threads] == [ADDRESS]
-
-
-async def test_a_run_that_was_taken_over_from_a_dead_process_says_so(
-    processes: Processes, engine: ListedEngine
-) -> None:
-    """By its attempts, and how many of them began because a holder was lost."""
-    one, other = processes
-    one.agent.gate.clear()
-    other.agent.gate.clear()
-    run = await one.start(call())
-    one.store.is_away = True
-    taking_over = asyncio.ensure_future(other.deliver(run.run_id))
-    committed(engine, "t1")
-    end = asyncio.get_running_loop().time() + 5.0
-    while not (found := (await survey(other)).open_runs)[0].lost:
-        assert asyncio.get_running_loop().time() < end
-        await asyncio.sleep(0.01)
-    other.agent.gate.set()
-    await taking_over
-
-    assert [(run.attempts, run.lost) for run in found] == [(2, 1)]
-    assert (await survey(other)).open_runs == []
-
-
+@pytest.mark.behaviour("overview.operations")
 async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine: ListedEngine) -> None:
     """Their threads of one id are two; today's figures are of all of them together."""
     one, other = processes
@@ -132,6 +83,7 @@ async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine:
     assert (ada.today.runs, ada.today.failed) == (1, {})
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_survey_of_one_person_finds_what_the_engine_was_never_told(processes: Processes) -> None:
     """Runs on new threads, whose process died before their signal; however many threads there are, and says if more."""
@@ -153,6 +105,7 @@ async def test_a_survey_of_one_person_finds_what_the_engine_was_never_told(proce
     assert (hers.is_complete, bounded.is_complete, len(bounded.threads)) == (True, False, 199)
 
 
+@pytest.mark.behaviour("overview.operations")
 async def test_a_survey_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
     """The newest changes come first; what changed before the time asked for is not there."""
     one, _ = processes
@@ -169,27 +122,17 @@ async def test_a_survey_is_bounded_and_says_so(processes: Processes, engine: Lis
     assert [address.thread_id for address, _ in by_heads.threads] == ["b"]
 
 
-async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, engine: ListedEngine) -> None:
-    """Each is a list of its own."""
-    one, _ = processes
-    await turn(one, "t1", ADA)
-
-    bounded = await survey(one, most_owners=1)
-
-    assert (bounded.is_complete, bounded.today.runs) == (False, 0)
-
-
 async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]]:
     """Return what seems stuck to a process whose clock says that so many minutes have passed."""
     process.log.clocks = Clocks(lambda: time.time() + 60 * minutes)
     return [(one.code, one.run_id) for one in (await survey(process)).stuck]
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_held_to_nobody(
     processes: Processes, engine: ListedEngine
 ) -> None:
-    """While its time is not over it is silent. To the process that holds it, it is at work."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -206,6 +149,7 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
     assert set(await stuck(other, 7)) == {("out_of_time", run.run_id), ("silent", "r1")}
 
 
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("overview.stuck")
 async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_stuck(
     processes: Processes, engine: ListedEngine
@@ -223,29 +167,11 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
     assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
 
 
-@pytest.mark.behaviour("overview.stuck")
-async def test_a_sign_of_life_is_another_text(processes: Processes, engine: ListedEngine) -> None:
-    """Also where its holder recorded nothing but that."""
-    one, other = processes
-    event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
-    await one.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=time.time() + HOUR)))
-    committed(engine, "t1")
-    other.log.clocks = Clocks(lambda: time.time() + 420)
-    first, same = (await survey(other)).stuck, (await survey(other)).stuck
-    await one.log.execute(ADDRESS, RecordSteps("elsewhere"))
-
-    alive = (await survey(other)).stuck
-
-    assert [one_of.seen for one_of in first] == [one_of.seen for one_of in same]
-    assert [(one_of.run_id, one_of.code) for one_of in alive] == [("r1", "silent")]
-    assert alive[0].seen != first[0].seen
-
-
+@pytest.mark.behaviour("overview.operations")
 @pytest.mark.behaviour("service.promised")
 async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
     processes: Processes,
 ) -> None:
-    """In every process, and also when the one that answered is gone."""
     one, other = processes
     run = await one.start(call(waits=False))
     one.die()
@@ -256,3 +182,71 @@ async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_cal
 
     assert [one.id for one in first.queued] == [run.run_id]
     assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])
+
+
+URL = "/api/operations"
+GUARD_SECONDS = 30.0
+"""The figures follow the engine's list, which a busy machine brings up to date late."""
+
+
+async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any]:
+    answer = await api.http.get(URL, params=query)
+    assert answer.status_code == 200, answer.text
+    return next(dict(one) for one in answer.json()["agents"] if one["agent"] == name)
+
+
+async def around_a_failure(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the agent is at before and after a run that fails, both of one day: at midnight it is asked again."""
+    before = await agent_of(api)
+    await api.ask("fail", thread_id="operated")
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while (after := await agent_of(api))["today"] == before["today"]:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    return (before, after) if after["today"]["day"] == before["today"]["day"] else await around_a_failure(api)
+
+
+@pytest.mark.behaviour("overview.operations")
+@pytest.mark.slow
+async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_today(socket: Api) -> None:
+    """Over the engine's own list of what changed; and the calls of the store, by this process, for each agent."""
+    called = (await socket.http.get(URL)).json()["store_calls_here"]
+    before, after = await around_a_failure(socket)
+    await socket.entries("operated", turns=1)
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    runs = [await socket.ask(message, thread_id="operated", wait_for_response=False) for message in ("sleep 30", "hi")]
+    while (busy := await agent_of(socket))["running"] == 0:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    for run in reversed(runs):
+        await socket.http.post(f"{run.headers['location']}/cancel")
+    refused = await socket.http.get(URL, params={"hours": 721})
+    while (stopped := await agent_of(socket))["today"]["cancelled"] < after["today"]["cancelled"] + 2:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    last = (await socket.http.get(URL)).json()
+    calls, every = last["store_calls_here"], last["agents"]
+
+    assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
+    assert stopped["today"]["failures"] == after["today"]["failures"]
+    assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
+    assert busy["oldest_queued_at"] is not None
+    assert busy["store_calls_here"]["append"] >= before["store_calls_here"]["append"] + 4
+    assert sum(one["store_calls_here"]["append"] for one in every) == calls["append"]
+    assert calls["read"] > called["read"]
+    assert (calls["append"] >= called["append"] + 4, calls["failed"]) == (True, called["failed"])
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+
+
+@pytest.mark.behaviour("overview.operations")
+async def test_an_app_that_knows_its_callers_shows_it_to_administrators_alone() -> None:
+    """Of all owners, or of one; what the engine has not been asked for is not there."""
+    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
+    async with owned.http:
+        told = [(await owned.ask(user, "GET", "/api/agents")).json()["operations_url"] for user in ("ada", "root")]
+        refused = [await owned.ask("ada", "GET", path) for path in (URL, f"{URL}?owner={owner('ada')}")]
+        unsigned = await owned.ask(None, "GET", URL)
+
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [(403, "forbidden")] * 2
+    assert unsigned.status_code == 401
+    assert told == [None, f"http://app.example{URL}"]

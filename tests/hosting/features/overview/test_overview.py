@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,27 +12,12 @@ import pytest
 
 from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
-from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import DeleteThread, FinishDelete
-from hosting.core.thread.events import Cancelled
-from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.thread_log import ThreadLog
-from hosting.errors import RUN_ERRORS, EngineUnavailableError, LogUnavailableError
-from hosting.features.overview.figures import CANCELLED, Day
-from hosting.features.overview.http import day_fields, figures_reply
-from hosting.features.overview.log import (
-    MOST_THREADS,
-    Known,
-    KnownThread,
-    OverviewHead,
-    OverviewLog,
-    OverviewState,
-)
+from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.features.overview.overview import Overview, OverviewSweep
-from hosting.features.overview.routes import MOST_DAYS
-from hosting.features.search.feature import SearchFeature
-from hosting.http.verbs import NO_FEEDBACK, FoundWords, ThreadQuery
+from hosting.http.verbs import FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
 from hosting.principal import Caller
@@ -52,7 +36,6 @@ class App:
     overviews: tuple[Overview, Overview]
 
     async def turn(self, thread_id: str, message: str = "hi") -> None:
-        """Have a turn, and its entity commit."""
         one = self.processes[0]
         run = await one.start(call(message, thread_id=thread_id))
         await one.runs.wait(run, one.engine, 5.0)
@@ -66,7 +49,6 @@ class App:
 
 @pytest.fixture
 def app() -> Any:
-    """Over one log and one engine."""
     shared, attachments, engine = SharedMemory(), MemoryObjects(), ListedEngine()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
     overviews = tuple(Overview(Cells(process.store, process.log), process.log, rest=0.0) for process in both)
@@ -76,14 +58,12 @@ def app() -> Any:
 
 
 async def runs_of(overview: Overview, app: App) -> int:
-    """Return how many runs are counted."""
     figures = await overview.figures(AGENT, 30, Caller(app.engine))
     return sum(day.runs for _, day in figures.days)
 
 
 @pytest.mark.behaviour("overview.newest")
 async def test_threads_are_listed_by_their_last_change_with_their_titles(app: App) -> None:
-    """In pages that continue each other."""
     for thread_id in ("older", "Other", "newest"):
         await app.turn(thread_id, f"about {thread_id}")
     await app.turn("older", "again")
@@ -100,7 +80,6 @@ async def test_threads_are_listed_by_their_last_change_with_their_titles(app: Ap
 
 @pytest.mark.behaviour("overview.newest")
 async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
-    """Before the overview knows of it, and afterwards nothing of it stands there."""
     await app.turn("kept")
     await app.turn("gone")
     await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
@@ -119,23 +98,8 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     assert all(b'"gone":{' not in event.payload for event in left)
 
 
-@pytest.mark.behaviour("overview.newest")
-async def test_what_a_look_by_a_clock_ahead_came_before_is_seen_by_the_next_one(app: App) -> None:
-    """Its look is of a time that is still to come: all threads are listed anew."""
-    await app.turn("before")
-    await app.overview(clock=lambda: time.time() + 86_400).refresh(AGENT, app.engine)
-    await app.turn("behind")
-    changed = time.time() - 3600
-    app.engine.changed["behind"] = iso(changed)
-
-    page = await app.overview().newest(AGENT, ALL, Caller(app.engine))
-
-    assert {address.thread_id for address, _ in page.threads} == {"before", "behind"}
-
-
 @pytest.mark.behaviour("overview.figures")
 async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> None:
-    """Failures by their codes, latencies and tokens, by whichever process looks, and by one that has just started."""
     app.processes[0].agent.fails.append(ValueError("no"))
     for n in range(4):
         await app.turn(f"t{n % 2}")
@@ -147,59 +111,7 @@ async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> No
     assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
 
 
-BEFORE_CANCELLED = """{"threads": {}, "days": {"2026-01-30": {
-    "runs": 7, "failures": {"run_failed": 1, "run_cancelled": 2, "run_superseded": 1, "run_rolled_back": 1},
-    "seconds": 7.0, "longest_seconds": 2.0, "latencies": {"0": 7}, "tokens": {"total_token_count": 9}, "cost": 0}}}"""
 """A day as versions stored it that showed cancelled runs as failures."""
-
-
-@pytest.mark.behaviour("overview.figures")
-async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: App) -> None:
-    """By whoever stopped it; days of the version before are read, and added up, in the same way."""
-    one = app.processes[0]
-    one.agent.gate.clear()
-    run = await one.start(call("stop me"))
-    await one.runs.cancel(run.address, run.run_id, one.engine)
-    await one.runs.wait(run, one.engine, 5.0)
-    app.engine.changed["t1"] = iso(time.time())
-    written = OverviewLog(Cells(one.store, one.log))
-    before = Known.model_validate_json(BEFORE_CANCELLED)
-    assert await written.append(OverviewState(), AGENT.lower(), APP, before, OverviewHead())
-
-    figures = await app.overview().figures(AGENT, 30, Caller(app.engine))
-
-    days = json.loads(str(figures_reply(AGENT, figures, {}, 30).body))["days"]
-    both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]), NO_FEEDBACK)
-    ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
-    assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
-
-
-def test_the_codes_of_stopped_runs_are_those_of_runs_that_end_as_cancelled() -> None:
-    """An error that is added later is in the right count, too."""
-    ends = [unanswered("r", 1.0, error("why")) for error in RUN_ERRORS]
-
-    assert {end.code for end in ends if isinstance(end, Cancelled)} == CANCELLED
-
-
-@pytest.mark.behaviour("overview.figures")
-async def test_a_run_that_was_open_at_a_look_is_counted_when_it_has_ended(app: App) -> None:
-    """With the time since its request; and the one that ended in between is not counted once more."""
-    one = app.processes[0]
-    one.agent.gate.clear()
-    first = await one.start(call("first"))
-    queued = await one.start(call("queued", waits=False))
-    one.agent.gate.set()
-    await one.runs.wait(first, one.engine, 5.0)
-    app.engine.changed["t1"] = iso(time.time())
-    while_open = await runs_of(app.overviews[0], app)
-    await one.deliver(queued.run_id)
-    app.engine.changed["t1"] = iso(time.time())
-
-    ((_, day),) = (await app.overviews[1].figures(AGENT, 30, Caller(app.engine))).days
-
-    assert (while_open, day.runs) == (1, 2)
-    assert sum(day.latencies.values()) == 2
-    assert day.seconds > day.longest_seconds > 0
 
 
 @pytest.mark.behaviour("overview.exact")
@@ -234,25 +146,8 @@ async def test_processes_that_look_at_once_count_each_run_once(app: App) -> None
     assert await runs_of(app.overview(), app) == 12
 
 
-@pytest.mark.behaviour("overview.exact")
-async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -> None:
-    """Its events are gone, and its head is there: of the process that died between the two."""
-    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
-    for n in range(3):
-        await app.turn(f"t{n}")
-        await runs_of(app.overviews[0], app)
-    head = await store.head(address)
-    assert head is not None
-    await store.erase(address, head.position)
-
-    counts = [await runs_of(overview, app) for overview in (app.overview(), *app.overviews, app.overview())]
-
-    assert counts == [3, 3, 3, 3]
-
-
 @pytest.mark.behaviour("erasure.stored")
 async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
-    """Neither its head nor its events, also where a look goes on meanwhile."""
     await app.turn("gone")
     await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
     address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
@@ -278,25 +173,6 @@ async def test_a_log_that_grew_is_written_anew_and_says_the_same(app: App) -> No
     assert head is not None
     assert b'"begins":0' not in head.payload
     assert await runs_of(fresh, app) == 75
-
-
-@pytest.mark.behaviour("overview.exact")
-async def test_ten_thousand_threads_and_four_hundred_days_are_written_anew_in_one_append() -> None:
-    """With ids as the app makes them, and each day with failures and latencies of its own; another process reads it."""
-    store = MemoryThreadStore("hub")
-    known = KnownThread(counted=10**6, since=10**6, changed_at=time.time(), waits=False, seen=iso(time.time()))
-    day = Day(
-        runs=9, failures={"run_timed_out": 3}, latencies=dict.fromkeys(range(40), 2), tokens={"total_token_count": 9}
-    )
-    threads: dict[str, KnownThread | None] = {f"{at:032x}": known for at in range(MOST_THREADS)}
-    days = {f"2026-{at:03}": day for at in range(MOST_DAYS)}
-
-    whole = Known(threads={**threads, "gone": None}, days=days)
-    cells = Cells(store, ThreadLog(store, MemoryObjects(), "hub"))
-    await OverviewLog(cells).append(OverviewState(), "agent", APP, whole, OverviewHead())
-    read = await OverviewLog(cells).read(("agent", APP))
-
-    assert (len(read.threads), len(read.days), read.head.horizon) == (MOST_THREADS, MOST_DAYS, 0.0)
 
 
 @pytest.mark.behaviour("overview.free")
@@ -348,7 +224,6 @@ class Begun(ListedEngine):
         self.begun: list[str] = []
 
     async def list(self, entity: str, *page: Any) -> EntityPage:
-        """Return the agent's list."""
         self.begun.append(entity.removeprefix(entity_name("")))
         if self.begun[-1] in self.broken:
             raise EngineUnavailableError("The durable engine cannot be reached.")
@@ -359,7 +234,6 @@ class Unsearched:
     """A search that nobody has used."""
 
     async def find(self, *_: Any) -> FoundWords:
-        """Return nothing."""
         return FoundWords((), None, 0, 0.0)
 
     async def update(self, *_: Any) -> None:
@@ -371,7 +245,6 @@ class Unsearched:
 
 @pytest.mark.behaviour("erasure.sweep-turns")
 async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:
-    """One that fails, and one whose process dies."""
     engine, store, agents = Begun("ann"), MemoryObjects(), ("ann", "bob", "cid")
     overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
 
@@ -385,25 +258,3 @@ async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> No
         await sweep().run(engine)
 
     assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]
-
-
-@pytest.mark.behaviour("search.exact")
-async def test_the_timer_reads_the_words_of_what_changed_once_the_agent_was_searched(app: App) -> None:
-    """And keeps nothing before: a search that nobody uses costs nothing."""
-    process = app.processes[1]
-    search = SearchFeature(Cells(process.store, process.log), process.log, process.threads, process.stores)
-    sweep = OverviewSweep(app.overviews[1], lambda: [AGENT], Rotation(MemoryObjects(), "hub", "overview"), search)
-    cell = Address.of(f"{AGENT}.search", "t")
-    await app.turn("t", "hello")
-    await sweep.run(app.engine)
-    unsearched = await process.store.head(cell)
-    caller = Caller(app.engine)
-    found = await search.find("hello", {AGENT.lower(): await app.overviews[1].changed(AGENT, ALL, caller)}, ALL, caller)
-    await app.turn("t", "goodbye")
-    before = await process.store.head(cell)
-    await sweep.run(app.engine)
-    after = await process.store.head(cell)
-
-    assert unsearched is None
-    assert [thread.address.thread_id for thread in found.threads] == ["t"]
-    assert [b"goodbye" in head.payload for head in (before, after) if head is not None] == [False, True]

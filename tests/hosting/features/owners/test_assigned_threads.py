@@ -38,7 +38,6 @@ async def assign(owned: OwnedApp, thread_id: str = "t", user: str = "root", **bo
 
 
 async def messages(owned: OwnedApp, user: str, **query: str) -> list[Any]:
-    """Return what the thread's conversation says."""
     answer = await owned.ask(user, "GET", f"{THREADS}/t/messages", params={"limit": "200", **query})
     return [entry["messages"] for entry in answer.json()["entries"]]
 
@@ -69,23 +68,9 @@ async def test_a_thread_is_handed_over_whole(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("owners.assigned")
-async def test_handing_over_again_changes_nothing(owned: OwnedApp) -> None:
-    """Also once the owner has gone on; to somebody else it is not there any more."""
-    await assign(owned)
-    await owned.say("ada", "and on")
-    before = await owned.stored()
-
-    again, other = await assign(owned), await assign(owned, id="bob")
-
-    assert (again.status_code, other.status_code, other.json()["code"]) == (204, 404, "unknown_thread")
-    assert await owned.stored() == before
-
-
-@pytest.mark.behaviour("owners.assigned")
 async def test_whoever_dies_behind_the_import_is_finished_by_a_repeat(
     owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is lost and nothing doubled, also where the owner has gone on with the thread meanwhile."""
     before = await messages(owned, "root", owner="app")
     execute = ThreadLog.execute
 
@@ -132,7 +117,6 @@ async def test_a_thread_that_went_on_meanwhile_stays_the_apps_and_is_handed_over
 
 @pytest.mark.behaviour("owners.assigned")
 async def test_what_cannot_be_handed_over_is_refused_and_stays(owned: OwnedApp) -> None:
-    """A thread that waits for approvals, one that is not there, a taken place, a wrong name, no administrator."""
     await owned.say("ada", "mine", "taken")
     await call_agent(owned.host, "Clerk", "taken", "the app's")
     await call_agent(owned.host, "Clerk", "waits", "call refund 10")

@@ -82,7 +82,6 @@ def feature_of(path: Path) -> str:
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_that_keeps_something_says_how_it_is_exported_and_erased(feature: type[Feature]) -> None:
-    """Of an owner or of a thread. A cell is an owner's, and so is the input of a function of the durable engine."""
     kinds = {name for name, path in KINDS.items() if feature_of(path) == feature.name} - OF_NO_OWNER - KEPT.keys()
     keeps = bool(kinds) or (feature.durable is not Feature.durable and feature.name not in KEEPS_NO_INPUT)
     says = feature.owner_data is not Feature.owner_data or feature.thread_data is not Feature.thread_data
@@ -91,7 +90,6 @@ def test_a_feature_that_keeps_something_says_how_it_is_exported_and_erased(featu
 
 
 def test_each_space_of_the_object_stores_is_known() -> None:
-    """A new one is put into the table here, and what it has of an owner is erased."""
     spaces = get_type_hints(store_space)["holds"]
 
     assert set(get_args(spaces)) == SPACES.keys()

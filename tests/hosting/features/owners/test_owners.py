@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -11,18 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
+from hosting.app import Principal, PrincipalRequest
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.stores.memory import MemoryThreadStore
-from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
-from hosting.features.callbacks.callbacks import AgentCallbackContext
+from hosting.errors import IdentityUnavailableError
 from hosting.http.route import Route
-from hosting.tools import current
-from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import FILE_ROUTES, OWNED_ROUTES, ROUTES, SHARED_ROUTES
-from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
-from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner
 
 FIGURES = "/api/agents/Clerk/figures"
 
@@ -37,14 +32,12 @@ OF_THREADS = [route for route in (*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_
 
 @pytest.fixture
 async def owned() -> AsyncIterator[OwnedApp]:
-    """One process of the app."""
     app = OwnedApp()
     async with app.http:
         yield app
 
 
 def path_of(route: Route, thread_id: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
-    """Return where the route is for these ids."""
     ids = {"thread_id": thread_id, "run_id": run_id, "approval_id": approval_id}
     return "/api/" + route.path.format(
         name="Clerk", grant_id="g", grant="g", standing_id="s", file_id="f" * 32, upload_id="u" * 32, **ids
@@ -57,43 +50,20 @@ def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], 
     return answer.status_code, headers, answer.text.replace(thread_id, "ID")
 
 
+EVERY_ROUTE = [*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES]
+
+
 @pytest.mark.behaviour("owners.who")
-@pytest.mark.parametrize("route", [*ROUTES, *FILE_ROUTES, *OWNED_ROUTES, *SHARED_ROUTES], ids=str)
-async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp, route: Route) -> None:
+async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp) -> None:
     """Also for an agent, a body or an id that would be refused; only what is about the app is for all."""
-    answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)
+    for route in EVERY_ROUTE:
+        answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)
 
-    if route.is_for_all:
-        assert answer.status_code == 200
-    else:
-        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert route.method == "HEAD" or answer.json()["code"] == "unauthorized"
-
-
-@pytest.mark.behaviour("owners.who")
-async def test_the_app_is_asked_with_the_route_the_agent_and_all_headers() -> None:
-    """By name in lower case; one that was sent twice has both values. Over HTTP and over MCP."""
-    seen: list[PrincipalRequest] = []
-
-    async def asked(request: PrincipalRequest) -> Principal:
-        await asyncio.sleep(0)
-        seen.append(request)
-        return Principal(ISSUER, "ada")
-
-    owned = OwnedApp(asked)
-    headers = [("X-Proof", "one"), ("x-proof", "two")]
-    await owned.http.post(RUN, json={"message": "hi", "thread_id": "t"}, headers=headers)
-    await owned.http.get(f"{THREADS}/t")
-    context = {"arguments": {"query": "hi"}, "transport": {"properties": {"headers": {"X-Proof": "a", "x-proof": "b"}}}}
-    tool = owned.host.functions["mcptool-Clerk"].get_user_function().client_function
-    await tool(call=json.dumps(context), client=SignalClient(owned.host.entities), context=None)
-
-    assert [(one.route, one.agent, one.is_mcp) for one in seen] == [
-        ("POST agents/Clerk/run", "Clerk", False),
-        ("GET agents/{name}/threads/{thread_id}", "Clerk", False),
-        ("MCP Clerk", "Clerk", True),
-    ]
-    assert [one.headers.get("x-proof") for one in seen] == ["one,two", None, "a,b"]
+        if route.is_for_all:
+            assert answer.status_code == 200, route
+        else:
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), route
+            assert route.method == "HEAD" or answer.json()["code"] == "unauthorized", route
 
 
 @pytest.mark.behaviour("owners.who")
@@ -123,36 +93,9 @@ async def test_what_the_app_says_wrongly_is_a_defect_and_what_it_refuses_is_read
     assert "returned a str" in caplog.text
 
 
-@pytest.mark.behaviour("owners.by-construction")
-async def test_one_id_is_another_thread_for_each_owner(owned: OwnedApp) -> None:
-    """Each goes on with their own conversation; what callers see and send is the id alone."""
-    for user in ("ada", "bob"):
-        answer = await owned.say(user, f"I am {user}", "same")
-        assert answer["thread_id"] == "same"
-
-    shown = [(await owned.ask(user, "GET", f"{THREADS}/same/messages")).text for user in ("ada", "bob")]
-
-    assert ["I am ada" in text for text in shown] == [True, False]
-    assert ["I am bob" in text for text in shown] == [False, True]
-    assert sorted(await owned.stored()) == sorted(f"{owner(user)}!same" for user in ("ada", "bob"))
-
-
-@pytest.mark.behaviour("owners.by-construction")
-async def test_one_idempotency_key_is_another_run_for_each_owner(owned: OwnedApp) -> None:
-    """Without a thread's id it names a thread of the owner's, which a repeat finds."""
-    key = {"idempotency-key": "order-1"}
-    adas = [await owned.say("ada", "hi", None, headers=key) for _ in range(2)]
-    bobs = [await owned.say("bob", "hi", None, headers=key) for _ in range(2)]
-
-    assert adas[0]["run_id"] == adas[1]["run_id"] != bobs[0]["run_id"]
-    assert bobs[0]["run_id"] == bobs[1]["run_id"]
-    assert adas[0]["thread_id"] != bobs[0]["thread_id"]
-
-
 @pytest.mark.behaviour("owners.one-404")
-@pytest.mark.parametrize("route", OF_THREADS, ids=str)
 async def test_anothers_thread_is_answered_as_one_that_never_was(
-    owned: OwnedApp, route: Route, monkeypatch: pytest.MonkeyPatch
+    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On every route of a thread, with the right ids of its run and its approval; and no store is called more often."""
     ended = await owned.say("ada", "call refund 10", HIDDEN)
@@ -167,40 +110,19 @@ async def test_anothers_thread_is_answered_as_one_that_never_was(
             return _inner(self, *given)
 
         monkeypatch.setattr(MemoryThreadStore, name, counted)
-    seen = {}
-    for thread_id in (HIDDEN, NEVER):
-        calls.clear()
-        path = path_of(route, thread_id, run_id, approval_id)
-        body = BODIES.get(route.path.rpartition("/")[2]) if route.method == "POST" else None
-        answer = await owned.ask("bob", route.method, path, json=body)
-        await owned.stored()
-        seen[thread_id] = (plain(answer, thread_id), dict(calls))
+    for route in OF_THREADS:
+        seen = {}
+        for thread_id in (HIDDEN, NEVER):
+            calls.clear()
+            path = path_of(route, thread_id, run_id, approval_id)
+            body = BODIES.get(route.path.rpartition("/")[2]) if route.method == "POST" else None
+            answer = await owned.ask("bob", route.method, path, json=body)
+            await owned.stored()
+            seen[thread_id] = (plain(answer, thread_id), dict(calls))
+        assert seen[HIDDEN] == seen[NEVER], route
 
-    assert seen[HIDDEN] == seen[NEVER]
     assert await owned.stored() == before
     assert (await owned.ask("ada", "GET", f"{THREADS}/{HIDDEN}/runs/{run_id}")).status_code == 200
-
-
-@pytest.mark.behaviour("owners.one-404")
-async def test_anothers_thread_is_one_that_never_was_to_a_tool_too(owned: OwnedApp) -> None:
-    """A call of an MCP tool with another's thread id begins a conversation of the caller's own."""
-    await owned.say("ada", "I am Ada", HIDDEN)
-    tool = owned.host.functions["mcptool-Clerk"].get_user_function().client_function
-
-    async def call(user: str | None) -> dict[str, Any]:
-        headers = {} if user is None else {"X-User": user}
-        context = {
-            "arguments": {"query": "who am I?", "threadId": HIDDEN},
-            "transport": {"properties": {"headers": headers}},
-        }
-        answer = await tool(call=json.dumps(context), client=SignalClient(owned.host.entities), context=None)
-        return dict(json.loads(json.loads(answer)["content"]))
-
-    nobody, bob = await call(None), await call("bob")
-
-    assert (nobody["isError"], nobody["structuredContent"]["code"]) == (True, "unauthorized")
-    assert bob["isError"] is False
-    assert set(await owned.stored()) == {f"{owner('ada')}!{HIDDEN}", f"{owner('bob')}!{HIDDEN}"}
 
 
 @pytest.mark.behaviour("owners.told")
@@ -215,30 +137,8 @@ async def test_who_asked_stands_in_the_export_and_in_the_stored_conversation(own
     assert export["runs"][0]["accepted"]["principal"] == {"issuer": ISSUER, "id": "ada", "name": "Ada", "roles": []}
 
 
-@pytest.mark.behaviour("owners.told")
-async def test_tools_and_callbacks_know_who_asked() -> None:
-    """In the process that runs the agent, from the run's own record."""
-    seen: list[Principal | None] = []
-
-    class Callback:
-        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
-            seen.append(context.principal)
-
-    def note(_: str) -> None:
-        seen.append(current().principal)
-
-    owned = OwnedApp(note=note, default_callback=Callback())
-    approval = (await owned.say("ada", "call refund 10"))["pending_approvals"][0]["id"]
-    await owned.ask("ada", "POST", f"{THREADS}/t/approvals/{approval}", json={"approved": True})
-    await owned.stored()
-
-    assert seen
-    assert set(seen) == {Principal(ISSUER, "ada", name="Ada")}
-
-
 @pytest.mark.behaviour("owners.lists")
 async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> None:
-    """In the order of their ids, without those that were deleted."""
     for user, names in (("ada", "edcba"), ("bob", "xa")):
         for name in names:
             await owned.say(user, "hi", name)
@@ -260,7 +160,6 @@ async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> No
 
 @pytest.mark.behaviour("overview.owners")
 async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: OwnedApp) -> None:
-    """The newest threads, what waits for approval with any agent, and figures by day."""
     for user, names in (("ada", "ab"), ("bob", "x")):
         for name in names:
             await owned.say(user, f"hi from {name}", name)
@@ -287,34 +186,6 @@ async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: 
     assert runs == {"ada": 3, "bob": 1, "eve": 0}
 
 
-@pytest.mark.behaviour("overview.owners")
-async def test_nothing_is_known_of_an_owner_whose_threads_were_all_deleted(owned: OwnedApp) -> None:
-    """Not what was counted, either."""
-    await owned.say("ada", "hi")
-    await owned.ask("ada", "GET", FIGURES)
-    erased = await owned.ask("ada", "DELETE", "/api/owners/me")
-
-    assert (erased.status_code, erased.json()["status"]) == (200, "deleted")
-    assert (await owned.ask("ada", "GET", FIGURES)).json()["days"] == []
-
-
-@pytest.mark.behaviour("owners.by-construction")
-def test_an_agents_name_leaves_room_for_the_owner() -> None:
-    """Of the engine's 100 characters; what fits without owners may be too long with them."""
-    agent = scripted_agent("a" * 45)
-
-    AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
-    with pytest.raises(ConfigurationError, match="leaves room for 44 beside the owner"):
-        AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"}, principal=signed_in)
-
-
-@pytest.mark.behaviour("owners.who")
-def test_a_principal_that_cannot_be_asked_is_refused_at_start_up() -> None:
-    """With what it is, and what to give."""
-    with pytest.raises(ConfigurationError, match=r"principal is a str\. Give a function"):
-        AgentFunctionApp(agents=[scripted_agent("Joker")], principal="easy_auth")  # type: ignore[arg-type]
-
-
 def called(person: Principal | None, thread_id: str = "t") -> tuple[str, dict[str, Any]]:
     """Return the key of the entity that an orchestration for this person calls, and what it sends."""
     proxy: DurableAgent[Noted] = DurableAgent("Clerk", "", NotingOrchestration(), owner=person)
@@ -338,7 +209,6 @@ async def test_an_orchestration_uses_the_threads_of_the_owner_that_it_names(owne
 
 @pytest.mark.behaviour("owners.orchestrations")
 async def test_a_call_that_names_another_than_the_owner_of_its_thread_is_refused(owned: OwnedApp) -> None:
-    """Whatever it sends; nothing is stored."""
     key, fields = called(Principal(ISSUER, "ada"))
 
     for principal in ({"issuer": ISSUER, "id": "bob"}, {"issuer": ISSUER}, {"issuer": "", "id": ""}, "ada", 7):
@@ -346,24 +216,3 @@ async def test_a_call_that_names_another_than_the_owner_of_its_thread_is_refused
         assert (answer["isError"], "'principal' is not the owner" in answer["result"]) == (True, True)
 
     assert await owned.stored() == {}
-
-
-@pytest.mark.behaviour("owners.orchestrations")
-def test_a_session_of_another_owner_is_refused_where_it_is_used() -> None:
-    """As one of another agent is."""
-    ada, bob = (
-        DurableAgent("Clerk", "", NotingOrchestration(), owner=Principal(ISSUER, one)) for one in ("ada", "bob")
-    )
-
-    with pytest.raises(InvalidFieldError, match="another owner"):
-        bob.run("hi", session=ada.create_session())
-
-
-@pytest.mark.behaviour("owners.who")
-async def test_nobody_is_told_which_agents_there_are(owned: OwnedApp) -> None:
-    """By the answer to a verb or an agent that is not there."""
-    answers = [await owned.ask(None, "GET", RUN), await owned.ask(None, "POST", "/api/agents/nobody/run")]
-    known = [await owned.ask("ada", "GET", RUN), await owned.ask("ada", "POST", "/api/agents/nobody/run")]
-
-    assert [(one.status_code, "Clerk" in one.text) for one in answers] == [(401, False)] * 2
-    assert [one.status_code for one in known] == [405, 404]

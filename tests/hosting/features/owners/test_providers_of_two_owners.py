@@ -49,7 +49,6 @@ class Kept:
 
 
 async def nothing() -> str:
-    """Return what is kept where nothing is."""
     return ""
 
 
@@ -85,12 +84,10 @@ def file_memory(folder: Path) -> Kept:
 
 
 async def texts_in(folder: Path) -> str:
-    """Return what stands in the files of a folder."""
     return "".join(path.read_bytes().decode(errors="replace") for path in folder.rglob("*") if path.is_file())
 
 
 def vector_history(folder: Path) -> Kept:
-    """A collection for all sessions."""
     store = InMemoryStore()
     provider = VectorStoreHistoryProvider(store, application_id="app", load_messages=False)
 
@@ -101,7 +98,6 @@ def vector_history(folder: Path) -> Kept:
 
 
 def skills(folder: Path) -> Kept:
-    """Skills, which keep nothing of anybody."""
     skill = InlineSkill(frontmatter=SkillFrontmatter(name="greeting", description="Greets."), instructions="Say hello.")
     return Kept([SkillsProvider(skill)])
 
@@ -145,7 +141,6 @@ class Sent(ChatMiddleware):
     texts: list[str] = field(default_factory=list)
 
     async def process(self, context: ChatContext, call_next: Any) -> None:
-        """Note the messages and instructions."""
         self.texts.append(json.dumps([message.to_dict() for message in context.messages], default=str))
         self.texts.append(str(context.options))
         await call_next()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
-from hosting.features.owners.sharing import SharedThread, Sharing
 from hosting.http.route import Route
 from tests.support.declared_routes import ROUTES, SHARED_ROUTES
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
@@ -30,7 +28,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 async def shared(owned: OwnedApp, access: str, thread_id: str = "t", who: str = "bob") -> dict[str, Any]:
-    """Have Ada share a thread, and return the grant."""
     grant = {"issuer": ISSUER, "id": who, "access": access}
     answer = await owned.ask("ada", "POST", f"{THREADS}/{thread_id}/grants", json=grant)
     assert answer.status_code == 201, answer.text
@@ -38,13 +35,11 @@ async def shared(owned: OwnedApp, access: str, thread_id: str = "t", who: str = 
 
 
 def path_of(route: Route, grant: str, run_id: str = "r" * 32, approval_id: str = "a" * 32) -> str:
-    """Return where a route of a shared thread is."""
     return "/api/" + route.path.format(grant=grant, run_id=run_id, approval_id=approval_id, standing_id="s")
 
 
 @pytest.mark.behaviour("owners.told")
 async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
-    """Somebody with whom the thread is shared decides on one call, and its owner on the other, which ends the wait."""
     asked = await owned.say("ada", "call refund 5, refund 7")
     grant = (await shared(owned, "run"))["grant"]
     by_bob, by_ada = (approval["id"] for approval in asked["pending_approvals"])
@@ -61,25 +56,7 @@ async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("owners.grants")
-async def test_a_thread_is_shared_to_be_read(owned: OwnedApp) -> None:
-    """By every route that reads a thread, with the same answers as for its owner."""
-    run_id = (await owned.say("ada", "more"))["run_id"]
-    await owned.stored()
-    grant = (await shared(owned, "read"))["grant"]
-
-    for part in ("", "/messages", "/runs", "/export", "/approvals", f"/runs/{run_id}"):
-        own = await owned.ask("ada", "GET", f"{THREADS}/t{part}")
-        others = await owned.ask("bob", "GET", f"/api/shared/{grant}{part}")
-        assert (own.status_code, others.status_code) == (200, 200)
-        assert {**others.json(), "exported_at": 0} == {**own.json(), "exported_at": 0}
-    events = await owned.ask("bob", "GET", f"/api/shared/{grant}/runs/{run_id}/events")
-    assert (events.status_code, "completed" in events.text) == (200, True)
-    assert events.headers["content-location"].endswith(f"/api/shared/{grant}/runs/{run_id}/events")
-
-
-@pytest.mark.behaviour("owners.grants")
-@pytest.mark.parametrize("access", ["read", "run"])
-async def test_who_is_notified_of_a_thread_is_its_owners_alone(access: str) -> None:
+async def test_who_is_notified_of_a_thread_is_its_owners_alone() -> None:
     """Whoever else reads it finds no address, no host and no role, in no answer; its owner finds them all."""
     owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators", **WEBHOOKS)
     async with owned.http, receiving() as receiver:
@@ -89,7 +66,7 @@ async def test_who_is_notified_of_a_thread_is_its_owners_alone(access: str) -> N
         run_id = (await owned.ask("root", "POST", RUN, json=body)).json()["run_id"]
         await receiver.next()
         await owned.host.entities.idle()
-        given = {"issuer": ISSUER, "id": "bob", "access": access}
+        given = {"issuer": ISSUER, "id": "bob", "access": "read"}
         grant = (await owned.ask("root", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
         await owned.ask("root", "POST", f"{THREADS}/t/grants", json={**given, "id": "eve", "access": "run"})
         eves = (await owned.ask("root", "GET", f"{THREADS}/t/grants")).json()["grants"][1]["grant"]
@@ -108,20 +85,18 @@ async def test_who_is_notified_of_a_thread_is_its_owners_alone(access: str) -> N
 
 
 @pytest.mark.behaviour("owners.grants")
-@pytest.mark.parametrize("access", ["read", "run"])
-@pytest.mark.parametrize("route", SHARED_ROUTES, ids=str)
-async def test_a_grant_allows_what_it_says_and_no_more(owned: OwnedApp, route: Route, access: str) -> None:
-    """What its owner alone may do is 403 for everybody else, and changes nothing."""
-    grant = (await shared(owned, access))["grant"]
+async def test_a_grant_allows_what_it_says_and_no_more(owned: OwnedApp) -> None:
     before = await owned.stored()
+    for access in ("read", "run"):
+        grant = (await shared(owned, access))["grant"]
+        for route in SHARED_ROUTES:
+            answer = await owned.ask("bob", route.method, path_of(route, grant), json={"approved": True})
 
-    answer = await owned.ask("bob", route.method, path_of(route, grant), json={"approved": True})
-
-    is_allowed = route.needs in {"read", access}
-    assert (answer.status_code == 403) == (not is_allowed)
-    if not is_allowed and route.method != "HEAD":
-        assert answer.json()["code"] == "forbidden"
-    assert await owned.stored() == before
+            is_allowed = route.needs in {"read", access}
+            assert (answer.status_code == 403) == (not is_allowed), (access, route)
+            if not is_allowed and route.method != "HEAD":
+                assert answer.json()["code"] == "forbidden", (access, route)
+            assert await owned.stored() == before, (access, route)
 
 
 @pytest.mark.behaviour("owners.grants")
@@ -186,45 +161,31 @@ async def test_a_grant_is_given_once_and_to_sixteen(owned: OwnedApp) -> None:
     assert (full.status_code, full.json()["code"]) == (409, "too_many_grants")
 
 
-@pytest.mark.behaviour("owners.grants")
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({**BOB, "access": "write"}, "invalid_field"),
-        ({**BOB, "id": ""}, "invalid_field"),
-        ({**BOB, "id": 7}, "invalid_field"),
-        ({**BOB, "issuer": "i" * 129}, "invalid_field"),
-        ({**BOB, "id": "a\u0000b"}, "invalid_field"),
-        ({"issuer": ISSUER, "id": "bob"}, "invalid_field"),
-        ({**BOB, "role": "reader"}, "unknown_field"),
-        ([], "invalid_body"),
-    ],
-)
-async def test_a_grant_that_says_nothing_sensible_is_refused(owned: OwnedApp, body: Any, code: str) -> None:
-    """With its field; nobody gets anything."""
-    answer = await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=body)
-
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert (await owned.ask("ada", "GET", f"{THREADS}/t/grants")).json()["grants"] == []
+WRONG_GRANTS: list[tuple[Any, ...]] = [
+    ({**BOB, "access": "write"}, "invalid_field"),
+    ({**BOB, "id": ""}, "invalid_field"),
+    ({**BOB, "id": 7}, "invalid_field"),
+    ({**BOB, "issuer": "i" * 129}, "invalid_field"),
+    ({**BOB, "id": "a\u0000b"}, "invalid_field"),
+    ({"issuer": ISSUER, "id": "bob"}, "invalid_field"),
+    ({**BOB, "role": "reader"}, "unknown_field"),
+    ([], "invalid_body"),
+]
 
 
 @pytest.mark.behaviour("owners.grants")
-async def test_a_thread_that_is_not_there_is_shared_with_nobody(owned: OwnedApp) -> None:
-    """Nor is another's."""
-    answers = [
-        await owned.ask("ada", "POST", f"{THREADS}/nothing/grants", json=BOB),
-        await owned.ask("bob", "POST", f"{THREADS}/t/grants", json=BOB),
-        await owned.ask("bob", "GET", f"{THREADS}/t/grants"),
-    ]
+async def test_a_grant_that_says_nothing_sensible_is_refused(owned: OwnedApp) -> None:
+    for body, code in WRONG_GRANTS:
+        answer = await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=body)
 
-    assert [(one.status_code, one.json()["code"]) for one in answers] == [(404, "unknown_thread")] * 3
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        assert (await owned.ask("ada", "GET", f"{THREADS}/t/grants")).json()["grants"] == []
 
 
 @pytest.mark.behaviour("owners.admin")
 async def test_an_administrator_reads_and_deletes_for_an_owner_and_each_time_is_logged(
     owned: OwnedApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With who it was, what, and whose; a list too."""
     whose = {"owner": owner("ada")}
     listed = await owned.ask("root", "GET", THREADS, params=whose)
     read = await owned.ask("root", "GET", f"{THREADS}/t/messages", params=whose)
@@ -246,18 +207,18 @@ async def test_an_administrator_reads_and_deletes_for_an_owner_and_each_time_is_
 
 
 @pytest.mark.behaviour("owners.admin")
-@pytest.mark.parametrize("route", [one for one in ROUTES if not one.is_for_all], ids=str)
-async def test_nobody_else_names_an_owner_and_nobody_acts_for_one(owned: OwnedApp, route: Route) -> None:
+async def test_nobody_else_names_an_owner_and_nobody_acts_for_one(owned: OwnedApp) -> None:
     """Without the role everything is 403, with it what neither reads nor deletes; without the setting all of it."""
     ids = {"thread_id": "t", "run_id": "r" * 32, "approval_id": "a" * 32, "standing_id": "s"}
-    path = "/api/" + route.path.format(name="Clerk", **ids)
     plain = OwnedApp(with_roles)
 
-    async def status(app: OwnedApp, user: str) -> int:
+    async def status(app: OwnedApp, user: str, route: Route) -> int:
+        path = "/api/" + route.path.format(name="Clerk", **ids)
         return (await app.ask(user, route.method, path, params={"owner": owner("ada")}, json={})).status_code
 
-    assert (await status(owned, "bob"), await status(plain, "root")) == (403, 403)
-    assert (await status(owned, "root") == 403) == (route.method in ("POST", "PATCH"))
+    for route in (each for each in ROUTES if not each.is_for_all):
+        assert (await status(owned, "bob", route), await status(plain, "root", route)) == (403, 403), route
+        assert (await status(owned, "root", route) == 403) == (route.method in ("POST", "PATCH")), route
     refused = await owned.ask("root", "GET", f"{THREADS}/t", params={"owner": "Ada"})
     everything = await owned.ask("root", "DELETE", "/api/owners/me", params={"owner": "app"})
     assert (everything.status_code, everything.json()["code"]) == (400, "invalid_field")
@@ -288,22 +249,6 @@ async def test_a_person_exports_everything_page_by_page(owned: OwnedApp) -> None
 
 
 @pytest.mark.behaviour("owners.person")
-async def test_a_page_of_an_export_ends_before_a_thread_that_cannot_be_read(owned: OwnedApp) -> None:
-    """The next page says why, and what was read before it is whole."""
-    for name in ("a", "b", "c"):
-        await owned.say("ada", f"in {name}", name)
-    key = next(key for key in await owned.stored() if key.endswith("b"))
-    place = next(place for place in owned.host.entities.states if place.endswith(f"@{key}"))
-    owned.host.entities.states[place] = '{"schemaVersion": "9.0.0"}'
-
-    page = (await owned.ask("ada", "GET", "/api/owners/me/export")).json()
-    behind = await owned.ask("ada", "GET", "/api/owners/me/export", params={"cursor": page["next_cursor"]})
-
-    assert [thread["thread_id"] for thread in page["threads"]] == ["a"]
-    assert (behind.status_code, behind.json()["code"]) == (500, "unreadable_state")
-
-
-@pytest.mark.behaviour("owners.person")
 async def test_a_person_is_forgotten_with_receipts(owned: OwnedApp) -> None:
     """All of their threads, and nobody else's; again changes nothing and tells the same."""
     for name in ("a", "b"):
@@ -323,47 +268,17 @@ async def test_a_person_is_forgotten_with_receipts(owned: OwnedApp) -> None:
     assert list(await owned.stored()) == [f"{owner('bob')}!a"]
 
 
-@pytest.mark.behaviour("owners.grants")
-async def test_a_run_on_a_thread_that_is_deleted_meanwhile_begins_no_other_life_of_it(
-    owned: OwnedApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The grant was for the life that ended between the look at it and the run."""
-    grant = (await shared(owned, "run"))["grant"]
-    find = Sharing.find
+@pytest.mark.behaviour("owners.person")
+async def test_a_page_of_an_export_ends_before_a_thread_that_cannot_be_read(owned: OwnedApp) -> None:
+    """The next page says why, and what was read before it is whole."""
+    for name in ("a", "b", "c"):
+        await owned.say("ada", f"in {name}", name)
+    key = next(key for key in await owned.stored() if key.endswith("b"))
+    place = next(place for place in owned.host.entities.states if place.endswith(f"@{key}"))
+    owned.host.entities.states[place] = '{"schemaVersion": "9.0.0"}'
 
-    async def late(self: Sharing, *given: Any) -> SharedThread:
-        found = await find(self, *given)
-        deleted = await owned.ask("ada", "DELETE", f"{THREADS}/t")
-        assert deleted.status_code == 204
-        return found
+    page = (await owned.ask("ada", "GET", "/api/owners/me/export")).json()
+    behind = await owned.ask("ada", "GET", "/api/owners/me/export", params={"cursor": page["next_cursor"]})
 
-    monkeypatch.setattr(Sharing, "find", late)
-    answer = await owned.ask("bob", "POST", f"/api/shared/{grant}/run", json={"message": "still there?"})
-
-    assert (answer.status_code, answer.json()["code"]) == (410, "thread_deleted")
-    assert await owned.stored() == {}
-
-
-@pytest.mark.behaviour("owners.admin")
-async def test_where_an_administrator_may_name_an_owner_is_what_the_document_says() -> None:
-    """Everywhere else the refusal says so, and nothing of a role that they have; who is signed in is nobody else."""
-    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
-    document = (await owned.ask(None, "GET", "/api/openapi.json")).json()
-    whose, documented, taken = {"owner": owner("bob")}, set(), set()
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            if "{grant}" in path or "403" not in operation["responses"]:
-                continue
-            names = {each["name"] for each in operation.get("parameters", ())}
-            documented |= {(method, path)} if "owner" in names else set()
-            where = re.sub(r"\{name\}", "Clerk", path)
-            answer = await owned.ask("root", method.upper(), f"/api{re.sub('{[a-z_]+}', 'x', where)}", params=whose)
-            if answer.status_code != 403:
-                taken.add((method, path))
-            elif method != "head":
-                assert answer.json()["detail"].startswith(f"{method.upper()} "), answer.text
-                assert "does not take 'owner'" in answer.text
-
-    assert taken == documented
-    assert ("get", "/owners/me") not in taken
-    assert ("get", "/owners/me/export") in taken
+    assert [thread["thread_id"] for thread in page["threads"]] == ["a"]
+    assert (behind.status_code, behind.json()["code"]) == (500, "unreadable_state")

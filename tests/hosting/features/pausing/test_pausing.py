@@ -1,20 +1,25 @@
-"""Runs that a person has stand still, over one log: by their holder, by another process, and by their entity."""
+"""Runs that a person has stand still: by their holder, by another process, by their entity, and over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import httpx
 import pytest
 
 from hosting.core.promised_runs import SWEPT_SECONDS, PromiseSweep
 from hosting.core.stores.memory import SharedMemory
 from hosting.core.thread.run import Run
-from hosting.core.thread_operations import GoOn, Store
+from hosting.core.thread_operations import Store
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.pausing.pausing import Pausing
 from hosting.ports import Clocks
 from tests.support.bench import ArmedAttachments
+from tests.support.live_asgi import LiveTransport
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.steered import Working, until
 
@@ -34,17 +39,14 @@ class Stage:
         self.pausing = [Pausing(each.runs, each.promised, each.log) for each in self.processes]
 
     async def at_work(self) -> Run:
-        """Return a run whose tool is at work here."""
         run = await self.here.start(call())
         await self.working.at_work()
         return run
 
     async def pause(self, run: Run, *, there: bool = False) -> str:
-        """Have the run paused, and return its status."""
         return (await self.pausing[there].pause(ADDRESS, run.run_id, self.engine)).paused
 
     async def resume(self, run: Run, *, there: bool = False) -> str:
-        """Have it resumed, and return its status."""
         return (await self.pausing[there].resume(ADDRESS, run.run_id, self.engine)).paused
 
     async def paused(self, run: Run) -> Run:
@@ -55,7 +57,6 @@ class Stage:
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
-    """Ended behind the test."""
     stage = Stage()
     yield stage
     stage.working.open()
@@ -97,32 +98,6 @@ async def test_a_run_that_is_paused_while_its_model_thinks_calls_no_tool(stage: 
     assert len(stage.working.client.shown) == 3
 
 
-@pytest.mark.behaviour("runs.pause")
-async def test_another_process_pauses_and_resumes_a_run_before_its_step_ends(stage: Stage) -> None:
-    """Its holder sees both by the log, and goes on as if nothing had been."""
-    run = await stage.at_work()
-    before = await stage.pause(run, there=True)
-    await stage.resume(run, there=True)
-    ended = await stage.paused(run)
-
-    assert before == "pausing"
-    assert ended.end is not None
-    assert (await stage.here.kinds()).count("claimed") == 1
-
-
-@pytest.mark.behaviour("runs.pause")
-async def test_two_processes_pause_and_resume_at_the_same_moment(stage: Stage) -> None:
-    """It is one pause and one end of it, whoever was first."""
-    run = await stage.at_work()
-    await asyncio.gather(*(stage.pause(run, there=there) for there in (False, True)))
-    await stage.paused(run)
-    await asyncio.gather(*(stage.resume(run, there=there) for there in (False, True)))
-    await stage.there.deliver(run.run_id)
-
-    kinds = await stage.here.kinds()
-    assert [kinds.count(kind) for kind in ("paused", "resumed", "completed")] == [1, 1, 1]
-
-
 @pytest.mark.behaviour("runs.pause-waits")
 async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_for_all_that_wait(stage: Stage) -> None:
     """The operations of those behind it are over too; one signal has all of them ended in their order."""
@@ -141,69 +116,6 @@ async def test_the_entity_of_a_paused_run_leaves_no_signal_and_resume_has_one_fo
     assert [type(each) for each in operations] == [Store, Store]
     assert orders == [behind.run_id]
     assert [await stage.there.end_of(each.run_id) is not None for each in (run, behind)] == [True, True]
-
-
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_a_called_run_has_its_entity_wait(stage: Stage) -> None:
-    """Only the operation can answer an orchestration."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    outcome = await stage.there.operations.run(ADDRESS, None, run.run_id, most_seconds=0.0, leaves_paused=False)
-
-    assert isinstance(outcome, GoOn)
-
-
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_no_run_behind_a_paused_one_waits_for_too_long(stage: Stage) -> None:
-    """The time in the queue stands still; once the pause is over it runs on."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    behind = await stage.here.start(call("and then", waits=False))
-    patience, now = stage.here.care.patience(behind.run_id), [0.0]
-    patience.clock, patience.queue_seconds = lambda: now[0], 10.0
-    paused = await stage.here.log.head(ADDRESS)
-    overdue = []
-    for now[0] in (0.0, 9.0, 1000.0, 5000.0):
-        overdue.append(patience.is_overdue(paused))
-    await stage.resume(run)
-    resumed = await stage.here.log.head(ADDRESS)
-    for now[0] in (5000.0, 5009.0, 5011.0):
-        overdue.append(patience.is_overdue(resumed))
-
-    assert overdue == [False] * 6 + [True]
-
-
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_whoever_waits_for_a_run_that_is_paused_already_is_answered_at_once(stage: Stage) -> None:
-    """With the run as it stands."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    standing = await stage.there.runs.find(ADDRESS, run.run_id, stage.engine)
-
-    waited = await asyncio.wait_for(stage.there.runs.wait_through(standing, stage.engine, 60.0), GUARD_SECONDS)
-
-    assert waited.paused == "paused"
-
-
-@pytest.mark.behaviour("runs.pause-waits")
-async def test_a_paused_run_that_is_cancelled_ends_and_those_behind_it_go_on(stage: Stage) -> None:
-    """By the signal that the cancel sends, for none of theirs is left."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    behind = await stage.here.start(call("and then", waits=False))
-    await stage.there.deliver(behind.run_id)
-    stage.engine.signals.clear()
-    cancelled = await stage.there.runs.cancel(ADDRESS, run.run_id, stage.engine)
-    for _, order in list(stage.engine.signals):
-        await stage.there.deliver(order["run_id"])
-
-    assert cancelled.end is not None
-    assert cancelled.end.kind == "cancelled"
-    assert await stage.there.end_of(behind.run_id) is not None
 
 
 @pytest.mark.behaviour("runs.pause-survives-kill")
@@ -236,7 +148,6 @@ async def test_a_sweep_goes_on_with_a_run_whose_process_died_between_its_resume_
 
 @pytest.mark.behaviour("runs.pause-survives-kill")
 async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> None:
-    """The caller is told, and may ask again."""
     run = await stage.at_work()
     stage.attachments.is_down = True
     with pytest.raises(AttachmentsUnavailableError, match="is not paused"):
@@ -247,40 +158,134 @@ async def test_a_run_is_not_paused_where_that_cannot_be_marked(stage: Stage) -> 
     assert await stage.pause(run) == "pausing"
 
 
+THREAD = f"{THREADS}/t"
+
+
+class Worked(OwnedApp):
+    """The app whose agent works until it is let go on."""
+
+    def __init__(self) -> None:
+        self.working = Working("Clerk")
+        super().__init__(agent=self.working.agent)
+        self.http = httpx.AsyncClient(transport=LiveTransport(self.host.asgi), base_url="http://app.example", timeout=5)
+
+    async def begun(self) -> str:
+        """Return where a run of Ada's is read that is at work."""
+        body = {"message": "hi", "thread_id": "t", "wait_for_response": False}
+        answer = await self.ask("ada", "POST", RUN, json=body)
+        await self.working.at_work()
+        return f"{THREAD}/runs/{answer.json()['run_id']}"
+
+    async def until(self, place: str, status: str) -> dict[str, Any]:
+        while (run := (await self.ask("ada", "GET", place)).json())["status"] != status:  # noqa: ASYNC110 - the run changes it
+            await asyncio.sleep(0.005)
+        return dict(run)
+
+    async def paused(self) -> str:
+        place = await self.begun()
+        await self.ask("ada", "POST", f"{place}/pause")
+        self.working.open()
+        await self.until(place, "paused")
+        return place
+
+
+@pytest.fixture
+async def worked() -> AsyncIterator[Worked]:
+    app = Worked()
+    async with app.http:
+        yield app
+    app.working.open()
+
+
 @pytest.mark.behaviour("runs.pause")
-async def test_a_thread_with_a_paused_run_is_deleted(stage: Stage) -> None:
-    """The run goes with it."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    await stage.there.threads.delete(ADDRESS, stage.engine, 0.0)
-    await stage.there.deliver_delete()
+async def test_a_run_is_paused_and_resumed(worked: Worked) -> None:
+    """Both answer as a cancel does, with the status of the moment; the run ends as if nothing had been."""
+    place = await worked.begun()
+    asked = await worked.ask("ada", "POST", f"{place}/pause")
+    worked.working.open()
+    paused = await worked.until(place, "paused")
+    exported = (await worked.ask("ada", "GET", f"{THREAD}/export")).json()["runs"][0]["paused"]
+    listed = (await worked.ask("ada", "GET", f"{THREAD}/runs")).json()["runs"][0]["status"]
+    again = await worked.ask("ada", "POST", f"{place}/pause")
+    resumed = await worked.ask("ada", "POST", f"{place}/resume")
+    ended = await worked.until(place, "success")
+    late = [await worked.ask("ada", "POST", f"{place}/{verb}") for verb in ("pause", "resume")]
 
-    assert (await stage.there.log.head(ADDRESS)).state == "deleted"
+    assert [answer.status_code for answer in (asked, again, resumed, *late)] == [202] * 5
+    assert [answer.json()["status"] for answer in (asked, again, resumed)] == ["pausing", "paused", "running"]
+    assert asked.json() == {**{name: paused[name] for name in asked.json()}, "status": "pausing"}
+    assert (paused["status"], listed, exported) == ("paused", "paused", "paused")
+    assert [answer.json()["status"] for answer in late] == ["success", "success"]
+    assert ended["response"]
+
+
+@pytest.mark.behaviour("runs.pause-waits")
+async def test_a_caller_who_waits_is_answered_when_the_run_is_paused(worked: Worked) -> None:
+    """By 202 with the run's status; a reader of text is told how it goes on."""
+    answers = [
+        asyncio.ensure_future(
+            worked.ask("ada", "POST", RUN, json={"message": "hi", "thread_id": name}, headers={"accept": accept})
+        )
+        for name, accept in (("t", "application/json"), ("u", "text/plain"))
+    ]
+    await worked.working.at_work(2)
+    for name in ("t", "u"):
+        runs = (await worked.ask("ada", "GET", f"{THREADS}/{name}/runs")).json()["runs"]
+        await worked.ask("ada", "POST", f"{THREADS}/{name}/runs/{runs[0]['run_id']}/pause")
+    worked.working.open()
+    as_json, as_text = [await asyncio.wait_for(answer, 5) for answer in answers]
+
+    assert (as_json.status_code, as_json.json()["status"]) == (202, "paused")
+    assert as_text.status_code == 202
+    assert "/resume to have it go on" in as_text.text
 
 
 @pytest.mark.behaviour("runs.pause")
-async def test_a_paused_run_is_interrupted_by_a_later_request_which_has_its_text(stage: Stage) -> None:
-    """It ends in its turn, and the later one is answered."""
-    run = await stage.at_work()
-    await stage.pause(run)
-    await stage.paused(run)
-    later = await stage.there.start(call("instead", busy="interrupt"))
-    await stage.there.deliver(later.run_id)
-    ended = await stage.there.runs.wait(later, stage.engine, GUARD_SECONDS)
-    first = await stage.there.end_of(run.run_id)
+async def test_a_stream_and_a_timeline_show_the_pause(worked: Worked) -> None:
+    """From the request on, and when the run stands; the timeline says how long."""
+    place = await worked.paused()
+    during = (await worked.ask("ada", "GET", f"{place}/timeline")).json()
+    await worked.ask("ada", "POST", f"{place}/resume")
+    await worked.until(place, "success")
+    after = (await worked.ask("ada", "GET", f"{place}/timeline")).json()
+    text = (await worked.ask("ada", "GET", f"{place}/events")).text
+    frames = [
+        frame.splitlines() for frame in text.split("\n\n") if "event: paused" in frame or "event: resumed" in frame
+    ]
+    shown = [(lines[1][7:], json.loads(lines[2][6:])["status"]) for lines in frames]
 
-    assert ended.end is not None
-    assert first is not None
-    assert getattr(first, "code", "") == "run_superseded"
+    assert shown == [("paused", "pausing"), ("paused", "paused"), ("resumed", "running")]
+    assert during["status"] == "paused"
+    assert [step["ended_at"] for step in during["steps"] if step["kind"] == "paused"] == [None]
+    (step,) = [step for step in after["steps"] if step["kind"] == "paused"]
+    assert step["ended_at"] > step["at"]
 
 
-@pytest.mark.behaviour("runs.pause")
-async def test_a_process_that_cannot_write_sees_a_pause_by_its_next_look(stage: Stage) -> None:
-    """Whoever paused it: the holder reads the head once a second, or where it appends."""
-    run = await stage.at_work()
-    held = stage.here.holders.held[run.run_id]
-    await stage.pause(run, there=True)
-    await until(lambda: held.is_paused)
+@pytest.mark.behaviour("runs.pause-owners")
+@pytest.mark.parametrize(("access", "status"), [("read", 403), ("run", 202)])
+async def test_a_person_with_whom_the_thread_is_shared_pauses_it_if_they_may_run_it(
+    worked: Worked, access: str, status: int
+) -> None:
+    """As with a cancel; another person finds no such run."""
+    place = await worked.begun()
+    with_bob = {"issuer": ISSUER, "id": "bob", "access": access}
+    grant = (await worked.ask("ada", "POST", f"{THREAD}/grants", json=with_bob)).json()["grant"]
+    shared = f"/api/shared/{grant}/runs/{place.rpartition('/')[2]}"
+    paused = await worked.ask("bob", "POST", f"{shared}/pause")
+    resumed = await worked.ask("bob", "POST", f"{shared}/resume")
+    stranger = [await worked.ask("eve", "POST", f"{place}/{verb}") for verb in ("pause", "resume")]
 
-    assert held.is_leaving
+    assert (paused.status_code, resumed.status_code) == (status, status)
+    assert [answer.status_code for answer in stranger] == [404, 404]
+    assert (await worked.ask(None, "POST", f"{place}/pause")).status_code == 401
+
+
+@pytest.mark.behaviour("runs.pause-owners")
+async def test_an_owner_with_a_paused_run_is_erased(worked: Worked) -> None:
+    place = await worked.paused()
+    await worked.ask("ada", "DELETE", "/api/owners/me")
+    kept = await worked.stored()
+    gone = await worked.ask("ada", "POST", f"{place}/resume")
+
+    assert not [key for key in kept if "hi" in json.dumps(kept[key])]
+    assert gone.status_code in (404, 410)

@@ -1,13 +1,16 @@
-"""The progress of runs: written by the process that has the run, and read in any."""
+"""The progress of runs: written by the process that has the run, and read by HTTP and each protocol."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import httpx
 import pytest
+from agent_framework import WorkflowBuilder, WorkflowContext, executor
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Progressed
@@ -15,11 +18,15 @@ from hosting.core.thread.run import Run
 from hosting.features.progress import writer
 from hosting.progress import LONGEST_TEXT
 from hosting.tools import ToolCall, current
+from tests.support.a2a import HEADERS, message, payloads
+from tests.support.ag_ui import wanted
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import DirectHost
+from tests.support.live_asgi import LiveTransport
+from tests.support.made_app import MEMORY, app_of
 from tests.support.process import ADDRESS, Engine, Process, call
 from tests.support.reporter import Reporting, Reports
 from tests.support.steered import until
-
-GUARD_SECONDS = 5.0
 
 
 class Stage:
@@ -37,18 +44,14 @@ class Stage:
         return run
 
     async def written(self) -> list[tuple[float, str]]:
-        """Return each progress that the log has."""
         events = [event for _, event in await self.there.log.events(ADDRESS, 0)]
         return [(event.share, event.text) for event in events if isinstance(event, Progressed)]
 
     async def read(self, run: Run) -> tuple[float, str] | None:
-        """Return the progress as another process reads it."""
         progress = (await self.there.runs.find(ADDRESS, run.run_id, self.engine)).progress
         return None if progress is None else (progress.share, progress.text)
 
     async def until_written(self, count: int) -> None:
-        """Return once the log has so many."""
-
         async def look() -> None:
             while len(await self.written()) < count:  # noqa: ASYNC110 - the run's own loop writes them
                 await asyncio.sleep(0.005)
@@ -61,7 +64,6 @@ class Stage:
         return await self.here.runs.wait(run, self.engine, GUARD_SECONDS)
 
     def close(self) -> None:
-        """End the processes."""
         self.reporting.gate.set()
         self.here.loop.close()
         self.there.loop.close()
@@ -69,7 +71,6 @@ class Stage:
 
 @pytest.fixture
 def stages() -> Iterator[list[Stage]]:
-    """Those that a test begins, ended behind it."""
     begun: list[Stage] = []
     yield begun
     for stage in begun:
@@ -81,7 +82,6 @@ def stages() -> Iterator[list[Stage]]:
 async def test_another_process_reads_the_progress_and_the_model_does_not(
     stages: list[Stage], *, is_synchronous: bool
 ) -> None:
-    """Of a tool that is awaited, and of one in a thread of its own, which leaves `await` out."""
     stages.append(stage := Stage(lambda work: work.progress(0.4, "canary"), is_synchronous=is_synchronous))
     run = await stage.reported()
     await stage.until_written(1)
@@ -127,7 +127,6 @@ class _FirstWritten(Stage):
 
 @pytest.mark.behaviour("runs.progress-paced")
 async def test_a_run_of_hours_writes_a_progress_each_hundredth_of_its_time(stages: list[Stage]) -> None:
-    """So its log has some hundreds, whatever its code reports."""
     stages.append(stage := Stage(lambda work: work.progress(0.1, "first")))
     run = await stage.reported()
     await stage.until_written(1)
@@ -170,7 +169,6 @@ async def test_a_progress_that_is_none_is_refused(stages: list[Stage], share: An
 
 @pytest.mark.behaviour("runs.progress-checked")
 async def test_a_report_after_the_end_of_its_run_is_refused(stages: list[Stage]) -> None:
-    """Of a thread that a tool left behind, say. Outside of a run there is no call to report by."""
     calls: list[ToolCall] = []
     late: list[Any] = []
 
@@ -199,15 +197,136 @@ async def _late(stage: Stage, work: ToolCall) -> None:
         stage.reporting.raised.append(error)
 
 
-@pytest.mark.behaviour("runs.progress")
-async def test_text_that_hides_something_is_shown_as_it_is(stages: list[Stage]) -> None:
-    """On one line, with invisible characters written out; half a character is replaced."""
-    stages.append(stage := Stage(lambda work: work.progress(1, "a\n\u202eb\ud800")))
-    await stage.reported()
-    await stage.until_written(1)
+PROGRESS = {"share": 0.4, "text": "reading"}
+WIRES = ["ag-ui", "ai-sdk", "a2a", "mcp", "responses", "chat-completions"]
 
-    (share, text) = (await stage.written())[0]
-    assert share == 1.0
-    assert "\n" not in text
-    assert "\u202e" not in text
-    assert text.encode()
+
+@executor(id="steps")
+async def steps(words: str, context: WorkflowContext[Any, str]) -> None:
+    await current().progress(0.4, "reading")
+    await asyncio.sleep(0)
+    await context.yield_output(words)
+
+
+class Reported:
+    """An app whose agent Joker reports from its tool, and whose workflow does from its executor."""
+
+    def __init__(self) -> None:
+        self.reporting = Reporting(lambda work: work.progress(0.4, "reading"), name="Joker")
+        flow = WorkflowBuilder(start_executor=steps, name="Flow").build()
+        self.app = app_of(self.reporting.agent, wires=WIRES, workflows=[flow], environ=MEMORY)
+        self.host = DirectHost(self.app)
+        transport = LiveTransport(self.host.asgi)
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://app.example/api/", timeout=GUARD_SECONDS)
+
+    async def begun(self) -> str:
+        """Return where a run is read that has reported, and is at work."""
+        body = {"message": "hi", "thread_id": "t", "wait_for_response": False}
+        answer = await self.http.post("agents/Joker/run", json=body)
+        await until(self.reporting.reported.is_set)
+        return f"agents/Joker/threads/t/runs/{answer.json()['run_id']}"
+
+    async def ended(self, place: str) -> dict[str, Any]:
+        """Let the tool end, and return the run once it has."""
+        self.reporting.gate.set()
+        while (answer := await self.http.get(place)).status_code == 202:  # noqa: ASYNC110 - the run ends it
+            await asyncio.sleep(0.005)
+        return dict(answer.json())
+
+
+@pytest.fixture
+async def reported() -> AsyncIterator[Reported]:
+    app = Reported()
+    async with app.http:
+        yield app
+    app.reporting.gate.set()
+
+
+@pytest.mark.behaviour("runs.progress")
+async def test_a_run_has_its_progress_while_it_is_open(reported: Reported) -> None:
+    """With its status, in its timeline and on its stream, also read again; an ended one has none."""
+    place = await reported.begun()
+    while "progress" not in (status := (await reported.http.get(place)).json()):  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    timeline = (await reported.http.get(f"{place}/timeline")).json()
+    ended = await reported.ended(place)
+    after = (await reported.http.get(f"{place}/timeline")).json()
+    frames = [
+        json.loads(line[6:])
+        for line in (await reported.http.get(f"{place}/events")).text.splitlines()
+        if "share" in line
+    ]
+
+    assert status["progress"] == timeline["progress"] == PROGRESS
+    assert ("progress" in ended, "progress" in after) == (False, False)
+    assert [{name: frame[name] for name in PROGRESS} for frame in frames] == [PROGRESS]
+
+
+SAID = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
+
+
+@pytest.mark.behaviour("runs.progress")
+@pytest.mark.parametrize(
+    ("path", "body", "sent"),
+    [
+        ("ag-ui/Joker", wanted("hi"), [{"type": "CUSTOM", "name": "progress", "value": PROGRESS}]),
+        (
+            "ai-sdk/Joker",
+            {"id": "c", "messages": [SAID], "trigger": "submit-message"},
+            [{"type": "data-progress", "data": PROGRESS, "transient": True}],
+        ),
+        ("openai/v1/responses", {"model": "Joker", "input": "hi", "stream": True}, []),
+        (
+            "chat/v1/chat/completions",
+            {"model": "Joker", "messages": [{"role": "user", "content": "hi"}], "stream": True},
+            [],
+        ),
+    ],
+)
+async def test_each_stream_has_its_own_form_of_it_or_none(
+    reported: Reported, path: str, body: dict[str, Any], sent: list[Any]
+) -> None:
+    """No client keeps it as a message."""
+    reported.reporting.gate.set()
+
+    answer = await reported.http.post(path, json=body)
+
+    chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+    assert answer.status_code == 200, answer.text
+    assert [chunk for chunk in chunks if "reading" in json.dumps(chunk)] == sent
+    assert len(chunks) > 2
+
+
+@pytest.mark.behaviour("runs.progress")
+async def test_a2a_has_a_message_about_the_status(reported: Reported) -> None:
+    reported.reporting.gate.set()
+    request = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": {"message": message("hi")}}
+    answer = await reported.http.post("a2a/Joker/", json=request, headers=HEADERS)
+    statuses = [sent["statusUpdate"]["status"] for sent in payloads(answer.text) if "statusUpdate" in sent]
+    (told,) = [status["message"] for status in statuses if "message" in status]
+
+    assert (told["parts"], told["metadata"]) == ([{"text": "reading"}], {"progress": 0.4})
+    assert [status["state"] for status in statuses] == [
+        "TASK_STATE_WORKING",
+        "TASK_STATE_WORKING",
+        "TASK_STATE_COMPLETED",
+    ]
+
+
+@pytest.mark.behaviour("runs.progress")
+async def test_mcp_has_it_where_the_caller_gave_a_token(reported: Reported) -> None:
+    """Its numbers only grow, so the share stands in the words."""
+    reported.reporting.gate.set()
+    own = {"mcp-protocol-version": "2025-11-25", "accept": "application/json, text/event-stream"}
+    texts = []
+    for number, meta in enumerate(({"_meta": {"progressToken": "p"}}, {})):
+        params = {"name": "Joker", "arguments": {"query": "hi", "threadId": f"t{number}"}, **meta}
+        request = {"jsonrpc": "2.0", "id": number + 1, "method": "tools/call", "params": params}
+        texts.append((await reported.http.post("mcp/v1", json=request, headers=own)).text)
+    sent = [json.loads(line[6:]) for line in texts[0].splitlines() if line.startswith("data: {")]
+    told = [each["params"] for each in sent if each.get("method") == "notifications/progress"]
+    numbers = [each["progress"] for each in told]
+
+    assert "reading (40%)" in [each["message"] for each in told]
+    assert numbers == sorted(set(numbers))
+    assert "reading" not in texts[1]

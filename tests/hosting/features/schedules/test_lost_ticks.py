@@ -41,13 +41,11 @@ class Scheduled:
     place: str
 
     async def read(self) -> dict[str, Any]:
-        """Return the schedule."""
         answer = await self.running.http.get(self.place)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     async def runs(self) -> list[dict[str, Any]]:
-        """Return the runs of the schedule's thread."""
         answer = await self.running.http.get("/api/agents/Joker/threads/t/runs")
         return [] if answer.status_code == 404 else list(answer.json()["runs"])
 
@@ -61,8 +59,6 @@ class Scheduled:
         return dict(await self._until(told) or {})
 
     async def until_clock_ended(self) -> None:
-        """Return once the schedule's clock has ended."""
-
         async def ended() -> bool:
             return (await self._clock()).instance.status is Status.COMPLETED
 
@@ -104,7 +100,6 @@ class Scheduled:
 
 
 def at(seconds: float) -> str:
-    """Return that moment after the clock's start."""
     return iso(START.timestamp() + seconds)
 
 
@@ -145,44 +140,3 @@ async def test_a_tick_whose_host_dies_over_it_has_its_run_half_a_minute_later(
     assert [run["run_id"] for run in runs] == [told["last_run"]["run_id"]]
     assert schedule == told
     assert (schedule["status"], schedule["next_run_at"]) == ("ended", None)
-
-
-@pytest.mark.parametrize("fault", [Fault.DIED_BEFORE_ACTIVITY, Fault.DIED_AFTER_ACTIVITY])
-async def test_a_lost_call_of_a_tick_delays_no_later_tick(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
-    """Also where it comes again after five minutes only: each tick has one run, and the clock begins anew behind it."""
-    unkind = Armed()
-    unkind.arm(fault, TICK)
-    storage = {"storageProvider": {"workItemQueueVisibilityTimeout": "00:05:00"}}
-    async with scheduled(unkind, monkeypatch, storage, cron="* * * * *") as app:
-        await app.clock.next_alarm()
-        app.clock.advance(60)
-        await asyncio.wait_for(unkind.until_struck(fault), GUARD_SECONDS)
-        app.clock.advance(LONG_SECONDS)
-        told = [await app.until_told(60)]
-        app.clock.advance(60 - LONG_SECONDS)
-        for tick in range(120, 480, 60):
-            told.append(await app.until_told(tick))
-            app.clock.advance(60 if tick < 420 else 0)
-        await app.until_no_call_is_open()
-        app.clock.advance(60)
-        told.append(await app.until_told(480))
-        await app.until_begun_anew()
-        runs = await app.runs()
-
-    assert sorted(run["run_id"] for run in runs) == sorted(one["last_run"]["run_id"] for one in told)
-
-
-async def test_calls_that_are_lost_one_after_the_other_begin_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is called for again after twice the time, until one ends; those that come again find the run."""
-    unkind = Armed()
-    for nth in (1, 2, 3):
-        unkind.arm(Fault.DIED_AFTER_ACTIVITY, TICK, nth)
-    async with scheduled(unkind, monkeypatch, at=at(60)) as app:
-        await app.clock.next_alarm()
-        app.clock.advance(60)
-        for lost, patience in ((1, LONG_SECONDS), (2, 2 * LONG_SECONDS), (3, 4 * LONG_SECONDS)):
-            await asyncio.wait_for(unkind.until_struck(Fault.DIED_AFTER_ACTIVITY, lost), GUARD_SECONDS)
-            app.clock.advance(patience)
-        await app.until_clock_ended()
-
-        assert len(await app.runs()) == 1

@@ -1,13 +1,17 @@
-"""Schedules over HTTP: made, listed, read, paused, resumed, deleted; whose they are, and what is refused."""
+"""Schedules over HTTP, and when each is to begin a run."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from hosting.errors import InvalidFieldError
 from hosting.features.schedules.requests import MOST_BYTES
+from hosting.features.schedules.times import Times, read_times
 from tests.support.desk import Desk
 from tests.support.owned_app import OwnedApp, with_roles
 from tests.support.owned_app import owner as owner_of
@@ -17,7 +21,6 @@ DAILY = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write 
 
 
 async def made(desk: Desk, **members: Any) -> dict[str, Any]:
-    """Return a schedule that was made."""
     answer = await desk.http.post(PLACE, json={**DAILY, **members})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
@@ -57,77 +60,42 @@ async def test_a_schedule_is_made_listed_read_paused_resumed_and_deleted(desk: D
     assert desk.host.entities.clocks == {}
 
 
-@pytest.mark.behaviour("schedules.made-once")
-async def test_a_repeated_request_finds_its_schedule(desk: Desk) -> None:
-    """By its key: 200 and the same; another request with that key is refused."""
-    headers = {"idempotency-key": "daily"}
-    first = await desk.http.post(PLACE, json=DAILY, headers=headers)
-    again = await desk.http.post(PLACE, json=DAILY, headers=headers)
-    other = await desk.http.post(PLACE, json={**DAILY, "message": "Something else"}, headers=headers)
+WRONG_SCHEDULES: list[tuple[Any, ...]] = [
+    ({"cron": None}, 400, "invalid_field"),
+    ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field"),
+    ({"cron": "* * * * * *"}, 400, "invalid_field"),
+    ({"cron": None, "at": "2001-01-01T00:00:00Z"}, 400, "invalid_field"),
+    ({"cron": None, "at": "0001-01-01T00:00:00+14:00"}, 400, "invalid_field"),
+    ({"cron": None, "at": "9999-12-31T23:59:59-12:00"}, 400, "invalid_field"),
+    ({"cron": None, "at": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, 400, "invalid_field"),
+    ({"cron": 5}, 400, "invalid_field"),
+    ({"time_zone": "Mars"}, 400, "invalid_field"),
+    ({"time_zone": "localtime"}, 400, "invalid_field"),
+    ({"missed": "all"}, 400, "invalid_field"),
+    ({"busy": "wait"}, 400, "invalid_field"),
+    ({"thread_id": "a\nb"}, 400, "invalid_thread_id"),
+    ({"session_id": "another"}, 400, "conflicting_thread_ids"),
+    ({"message": " "}, 400, "missing_message"),
+    ({"stream": True}, 400, "unknown_field"),
+    ({"wait_for_response": False}, 400, "unknown_field"),
+    ({"client_tools": [{"name": "where"}]}, 400, "invalid_field"),
+    ({"client_tools": "where"}, 400, "invalid_field"),
+    ({"message": "x" * MOST_BYTES}, 413, "body_too_large"),
+]
 
-    assert (first.status_code, again.status_code) == (201, 200)
-    assert first.json() == again.json()
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
 
-
-@pytest.mark.parametrize(
-    ("changed", "status", "code"),
-    [
-        ({"cron": None}, 400, "invalid_field"),
-        ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field"),
-        ({"cron": "* * * * * *"}, 400, "invalid_field"),
-        ({"cron": None, "at": "2001-01-01T00:00:00Z"}, 400, "invalid_field"),
-        ({"cron": None, "at": "0001-01-01T00:00:00+14:00"}, 400, "invalid_field"),
-        ({"cron": None, "at": "9999-12-31T23:59:59-12:00"}, 400, "invalid_field"),
-        ({"cron": None, "at": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, 400, "invalid_field"),
-        ({"cron": 5}, 400, "invalid_field"),
-        ({"time_zone": "Mars"}, 400, "invalid_field"),
-        ({"time_zone": "localtime"}, 400, "invalid_field"),
-        ({"missed": "all"}, 400, "invalid_field"),
-        ({"busy": "wait"}, 400, "invalid_field"),
-        ({"thread_id": "a\nb"}, 400, "invalid_thread_id"),
-        ({"session_id": "another"}, 400, "conflicting_thread_ids"),
-        ({"message": " "}, 400, "missing_message"),
-        ({"stream": True}, 400, "unknown_field"),
-        ({"wait_for_response": False}, 400, "unknown_field"),
-        ({"client_tools": [{"name": "where"}]}, 400, "invalid_field"),
-        ({"client_tools": "where"}, 400, "invalid_field"),
-        ({"message": "x" * MOST_BYTES}, 413, "body_too_large"),
-    ],
-)
-async def test_what_is_no_schedule_is_refused(desk: Desk, changed: dict[str, Any], status: int, code: str) -> None:
+async def test_what_is_no_schedule_is_refused(desk: Desk) -> None:
     """With a code and what to send; nothing is made, and no clock."""
-    answer = await desk.http.post(PLACE, json={**DAILY, **changed})
+    for changed, status, code in WRONG_SCHEDULES:
+        answer = await desk.http.post(PLACE, json={**DAILY, **changed})
 
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert (await desk.http.get(PLACE)).json() == {"schedules": []}
-    assert desk.host.entities.clocks == {}
-
-
-async def test_a_schedule_is_json(desk: Desk) -> None:
-    """Of a text nobody could say when."""
-    answer = await desk.http.post(
-        PLACE, content="every day", headers={"content-type": "text/plain", "accept": "application/json"}
-    )
-
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
-
-
-@pytest.mark.behaviour("schedules.owners")
-async def test_an_owner_has_so_many_schedules_with_an_agent() -> None:
-    """AGENT_SCHEDULES says how many; the next is refused with the limit."""
-    desk = Desk(AGENT_SCHEDULES="1")
-    await made(desk)
-
-    refused = await desk.http.post(PLACE, json=DAILY)
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_schedules")
-    assert "the limit" in refused.json()["detail"]
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+        assert (await desk.http.get(PLACE)).json() == {"schedules": []}
+        assert desk.host.entities.clocks == {}
 
 
 @pytest.mark.behaviour("schedules.cost")
 async def test_an_app_may_have_no_schedules() -> None:
-    """With AGENT_SCHEDULES=0 there is no route, no orchestration, and nothing of it in the document."""
     desk = Desk(AGENT_SCHEDULES="0")
 
     answer = await desk.http.post(PLACE, json=DAILY)
@@ -167,10 +135,113 @@ async def test_a_persons_schedules_are_theirs_and_go_with_them() -> None:
 
 @pytest.mark.behaviour("schedules.cost")
 async def test_a_clock_carries_ids_alone(desk: Desk) -> None:
-    """The engine keeps nothing of what a schedule says, or of who made it."""
     await made(desk)
 
     text = json.dumps(desk.host.entities.clocks)
 
     assert "report" not in text
     assert len(desk.host.entities.clocks) == 1
+
+
+BERLIN = "Europe/Berlin"
+
+
+def at(text: str) -> float:
+    """Return the seconds since 1970 of a time in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def ticks(times: Times, after: str, until: str) -> list[str]:
+    """Return the ticks between two times in UTC, as such times."""
+    found: list[str] = []
+    moment = times.after(at(after))
+    while moment is not None and moment <= at(until):
+        found.append(f"{datetime.fromtimestamp(moment, UTC):%m-%d %H:%M}")
+        moment = times.after(moment)
+    return found
+
+
+@pytest.mark.behaviour("schedules.times")
+@pytest.mark.parametrize(
+    ("cron", "time_zone", "after", "until", "expected"),
+    [
+        ("0 9 * * 1-5", "UTC", "2026-11-26", "2026-12-01", ["11-26 09:00", "11-27 09:00", "11-30 09:00"]),
+        ("0 9 * * *", BERLIN, "2026-10-24", "2026-10-26", ["10-24 07:00", "10-25 08:00"]),
+        ("30 2 * * *", BERLIN, "2026-03-28", "2026-03-30T12:00", ["03-28 01:30", "03-29 01:00", "03-30 00:30"]),
+        ("30 2 * * *", BERLIN, "2026-10-24", "2026-10-26", ["10-24 00:30", "10-25 00:30"]),
+        ("0 * * * *", BERLIN, "2026-10-24T23:30", "2026-10-25T02:30", ["10-25 00:00", "10-25 01:00", "10-25 02:00"]),
+        ("0 * * * *", BERLIN, "2026-03-28T23:30", "2026-03-29T02:30", ["03-29 00:00", "03-29 01:00", "03-29 02:00"]),
+        ("0 0 29 2 *", "UTC", "2026-01-01", "2030-01-01", ["02-29 00:00"]),
+    ],
+    ids=["weekdays", "nine is nine", "left out", "twice", "hourly, twice", "hourly, left out", "leap years"],
+)
+def test_the_ticks_of_a_cron_expression(cron: str, time_zone: str, after: str, until: str, expected: list[str]) -> None:
+    """In the time zone: a fixed time comes once a day also when the clocks are set, an hourly one each hour."""
+    assert ticks(read_times(cron, time_zone, None), after, until) == expected
+
+
+@pytest.mark.parametrize("cron", ["30 2 * * *", "0,30 1,2,3 * * *", "15 */2 * * *"])
+@pytest.mark.parametrize("time_zone", [BERLIN, "America/St_Johns"])
+@pytest.mark.parametrize("day", ["2026-03-28", "2026-10-31"])
+def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, time_zone: str, day: str) -> None:
+    """From wherever one looks back, on days when clocks are set; and a look ahead never finds an older one."""
+    times, begin = Times(cron, time_zone), at(day)
+    moments = [begin + minutes * 60 for minutes in range(0, 3 * 24 * 60, 97)]
+    followed: list[float] = []
+    tick = times.after(begin)
+    while tick is not None and tick <= moments[-1]:
+        followed.append(tick)
+        tick = times.after(tick)
+
+    assert all(one < other for one, other in pairwise(followed))
+    for moment in moments:
+        assert times.newest(begin, moment) == max((one for one in followed if one <= moment), default=None)
+        ahead = times.after(moment)
+        assert ahead is not None
+        assert ahead == min((one for one in followed if one > moment), default=ahead)
+
+
+@pytest.mark.parametrize(
+    ("text", "time_zone", "expected"),
+    [
+        ("2026-12-24T18:00:00Z", BERLIN, "2026-12-24T18:00"),
+        ("2026-12-24t18:00:00.250z", "UTC", "2026-12-24T18:00"),
+        ("2026-12-24T18:00:00+01:00", "UTC", "2026-12-24T17:00"),
+        ("2026-12-24 18:00", BERLIN, "2026-12-24T17:00"),
+        ("2026-03-29T02:30", BERLIN, "2026-03-29T01:30"),
+        ("2026-10-25T02:30", BERLIN, "2026-10-25T00:30"),
+    ],
+)
+def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, expected: str) -> None:
+    assert read_times(None, time_zone, text) == Times(None, time_zone, at(expected))
+
+
+@pytest.mark.parametrize(
+    ("cron", "time_zone", "time", "said"),
+    [
+        (None, "UTC", None, "'cron' or 'at'"),
+        ("* * * * *", "UTC", "2026-12-24T18:00:00Z", "'cron' or 'at'"),
+        ("* * * *", "UTC", None, "five fields"),
+        ("* * * * * *", "UTC", None, "five fields"),
+        ("61 * * * *", "UTC", None, "Bad minute"),
+        ("@daily", "UTC", None, "five fields"),
+        ("L/2 * * * *", "UTC", None, "five fields"),
+        ("0 0 L/2 * L/2", "UTC", None, "five fields"),
+        ("٠ * * * *", "UTC", None, "five fields"),
+        ("0 0 30 2 *", "UTC", None, "'0 0 30 2 *'"),
+        ("* * */20 * 1L", "UTC", None, "which never comes"),
+        ("1," * 60 + "1 * * * *", "UTC", None, "the limit is 100"),
+        ("* * * * *", "Berlin", None, "'Berlin'"),
+        ("* * * * *", "../../etc/passwd", None, "tz database"),
+        ("* * * * *", "Europe", None, "tz database"),
+        (None, "UTC", "tomorrow", "'tomorrow'"),
+        (None, "UTC", "2026-13-01T00:00:00Z", "'2026-13-01T00:00:00Z'"),
+    ],
+)
+def test_what_is_no_time_is_refused_with_what_to_send(
+    cron: str | None, time_zone: str, time: str | None, said: str
+) -> None:
+    with pytest.raises(InvalidFieldError) as refused:
+        read_times(cron, time_zone, time)
+
+    assert said in refused.value.detail

@@ -1,18 +1,19 @@
-"""What every search keeps to: the app's own index, an engine of a test's, and Azure AI Search as in `samples/`."""
+"""What every search engine keeps to, and what the app shows of one that errs, lies or is away."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from hosting.app import AgentFunctionApp, SearchHit, ThreadPlace
+from hosting.errors import ConfigurationError
+from hosting.features.search.feature import SearchFeature
 from tests.support.ai_search_server import AiSearchServer
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.owned_app import THREADS, OwnedApp
+from tests.support.owned_app import THREADS, OwnedApp, owner
 from tests.support.simple_engine import SimpleEngine
 
 
@@ -48,93 +49,37 @@ async def found(owned: OwnedApp, search: str, user: str = "ada", more: str = "")
     return sorted(thread["thread_id"] for thread in answer.json()["threads"])
 
 
-async def until(owned: OwnedApp, search: str, is_done: Callable[[list[str]], bool]) -> list[str]:
-    """Return what a search finds once it is that: a list may rest for a moment after it was read."""
-
-    async def ask() -> list[str]:
-        while not is_done(ids := await found(owned, search)):
-            continue
-        return ids
-
-    return await asyncio.wait_for(ask(), GUARD_SECONDS)
+SEARCHES: list[tuple[Any, ...]] = [
+    ("invoice", ["one"]),
+    ("INVOICE about", ["one"]),
+    ("about", ["one", "two"]),
+    ("inv", ["one"]),
+    ("inv ", []),
+    ("invoice trip", []),
+    ("invoices", []),
+    ("three", ["three"]),
+    ('"the invoice"', ["one"]),
+    ('"invoice the"', []),
+    ('"trip a long"', ["two"]),
+    ('"long trip" about', ["two"]),
+    ('"invoice of ma', ["one"]),
+    ('"invoice of ma"', []),
+    ("“invoice of”", ["one"]),
+    ('"hello"', ["three"]),
+    ("!?", []),
+    ('""', []),
+]
 
 
 @pytest.mark.behaviour("search.engines")
-@pytest.mark.parametrize(
-    ("search", "expected"),
-    [
-        ("invoice", ["one"]),
-        ("INVOICE about", ["one"]),
-        ("about", ["one", "two"]),
-        ("inv", ["one"]),
-        ("inv ", []),
-        ("invoice trip", []),
-        ("invoices", []),
-        ("three", ["three"]),
-        ('"the invoice"', ["one"]),
-        ('"invoice the"', []),
-        ('"trip a long"', ["two"]),
-        ('"long trip" about', ["two"]),
-        ('"invoice of ma', ["one"]),
-        ('"invoice of ma"', []),
-        ("“invoice of”", ["one"]),
-        ('"hello"', ["three"]),
-        ("!?", []),
-        ('""', []),
-    ],
-)
-async def test_each_engine_finds_the_same_words_and_phrases(owned: OwnedApp, search: str, expected: list[str]) -> None:
+async def test_each_engine_finds_the_same_words_and_phrases(owned: OwnedApp) -> None:
     """Of a title, a message, an answer or an id; of a caller's own threads."""
-    assert await found(owned, search) == expected
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_keeps_owners_apart(owned: OwnedApp) -> None:
-    """Also where both ask for the same word."""
-    assert (await found(owned, "invoice", "bob"), await found(owned, "invoice")) == (["bobs"], ["one"])
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_says_where_a_thread_has_the_words(owned: OwnedApp) -> None:
-    """As the thread has them now."""
-    answer = await owned.ask("ada", "GET", f"{THREADS}?search=%22INVOICE%20OF%22")
-    [thread] = answer.json()["threads"]
-
-    assert (thread["snippet"]["hit"], thread["snippet"]["after"]) == ("Invoice of", " March")
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_finds_what_a_thread_says_now(owned: OwnedApp) -> None:
-    """By the next turn, and by a newer title instead of the one before."""
-    before = await found(owned, "banana"), await found(owned, "fruit")
-    await owned.say("ada", "A banana", "one")
-    after = await until(owned, "banana", bool)
-    await owned.ask("ada", "POST", f"{THREADS}/three/describe", json={"title": "Fruit"})
-    titled = await until(owned, "fruit", bool)
-    await owned.ask("ada", "POST", f"{THREADS}/three/describe", json={"title": "Bread"})
-    again = await until(owned, "bread", bool), await found(owned, "fruit")
-
-    assert (before, after, titled, await found(owned, "invoice")) == (([], []), ["one"], ["three"], ["one"])
-    assert again == (["three"], [])
-
-
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_finds_nothing_of_what_was_forgotten(owned: OwnedApp) -> None:
-    """Of a thread that was reset, and of a deleted one, from the answer on; they are found again by what comes then."""
-    searched = await found(owned, "about")
-    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
-    await owned.ask("ada", "DELETE", f"{THREADS}/two")
-    at_once = await found(owned, "about")
-    await owned.stored()
-    await owned.say("ada", "anew", "two")
-    again = await until(owned, "anew", bool)
-
-    assert (searched, at_once, again, await found(owned, "about")) == (["one", "two"], [], ["two"], [])
+    for search, expected in SEARCHES:
+        assert await found(owned, search) == expected
 
 
 @pytest.mark.behaviour("search.engines")
 async def test_each_engine_has_pages_with_each_thread_once(owned: OwnedApp) -> None:
-    """Also threads that have the word more than once."""
     for number in range(7):
         await owned.say("ada", f"hay {number}", f"hay-{number}")
         await owned.say("ada", f"hay again {number}", f"hay-{number}")
@@ -149,9 +94,93 @@ async def test_each_engine_has_pages_with_each_thread_once(owned: OwnedApp) -> N
     assert sorted(thread_id for page in pages for thread_id in page) == [f"hay-{number}" for number in range(7)]
 
 
-@pytest.mark.behaviour("search.engines")
-async def test_each_engine_finds_what_the_filter_lets_through(owned: OwnedApp) -> None:
-    """Of the same agent."""
-    await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})
+@pytest.fixture
+async def engined() -> AsyncIterator[OwnedApp]:
+    """One process of the app, with an engine that knows a thread of Ada's and one of Bob's."""
+    app = OwnedApp(search=SimpleEngine())
+    async with app.http:
+        await app.say("ada", "About the invoice", "mine")
+        await app.say("bob", "A secret invoice", "his")
+        for user in ("ada", "bob"):
+            await search(app, "invoice", user)
+        yield app
+        await app.app._drain(0)
 
-    assert await found(owned, "about", more="&metadata.team=red") == ["one"]
+
+def engine_of(engined: OwnedApp) -> SimpleEngine:
+    [feature] = [each for each in engined.app._served.features if isinstance(each, SearchFeature)]
+    assert isinstance(feature._engine, SimpleEngine)
+    return feature._engine
+
+
+async def search(engined: OwnedApp, text: str, user: str = "ada") -> Any:
+    return await engined.ask(user, "GET", f"{THREADS}?search={quote(text)}")
+
+
+def shown(answer: Any) -> list[tuple[str, Any]]:
+    """Return the ids of the threads, with what is shown of their texts."""
+    return [(thread["thread_id"], thread.get("snippet")) for thread in answer.json()["threads"]]
+
+
+@pytest.mark.behaviour("search.engine-owners")
+async def test_nothing_of_another_owner_is_shown_whatever_the_engine_finds(engined: OwnedApp) -> None:
+    ada, bob = owner("ada"), owner("bob")
+    places = [
+        SearchHit(ThreadPlace(bob, "clerk", "his"), 1),
+        SearchHit(ThreadPlace(ada, "clerk", "his"), 1),
+        SearchHit(ThreadPlace(bob, "clerk", "mine"), 1),
+        SearchHit(ThreadPlace(ada, "other", "mine"), 1),
+        SearchHit(ThreadPlace(ada, "clerk", "gone"), 1),
+    ]
+    engine_of(engined).lies = [*places, "no hit"]  # type: ignore[list-item]
+    found = await search(engined, "invoice")
+    engine_of(engined).lies = [SearchHit(ThreadPlace(ada, "clerk", "mine"), 99)]
+    gone = await search(engined, "invoice")
+
+    assert shown(found) == [("mine", {"before": "About the ", "hit": "invoice", "after": ""})]
+    assert shown(gone) == []
+
+
+@pytest.mark.behaviour("search.engine-owners")
+async def test_a_search_is_refused_while_the_engine_is_away(
+    engined: OwnedApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine_of(engined).is_away = True
+    refused = await search(engined, "invoice")
+    listed = await engined.ask("ada", "GET", f"{THREADS}?sort=changed")
+    engine_of(engined).is_away = False
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "search_unavailable")
+    assert (listed.status_code, shown(await search(engined, "invoice"))[0][0]) == (200, "mine")
+    assert ("secret" in refused.text, "secret" in caplog.text) == (False, False)
+    assert "The search engine failed at find (ConnectionError)" in caplog.text
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_an_erasure_is_not_done_before_the_engine_has_forgotten_the_owner(engined: OwnedApp) -> None:
+    engine = engine_of(engined)
+    engine.is_away = True
+    refused = await engined.ask("ada", "DELETE", "/api/owners/me")
+    [feature] = [each for each in engined.app._served.features if isinstance(each, SearchFeature)]
+    owed = await feature.owed()
+    engine.is_away = False
+    feature._handed._away_until = 0.0
+    erased = await engined.ask("ada", "DELETE", "/api/owners/me")
+    left = await feature.owed()
+
+    assert (refused.status_code, refused.json()["code"], owed) == (503, "search_unavailable", 1)
+    assert (erased.status_code, left) == (200, 0)
+    assert {place.owner for place, _ in engine.texts} == {owner("bob")}
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ("azure", "search is of type 'str', which has no method 'put' and no 'remove'"),
+        (SimpleEngine, "search is a class, 'SimpleEngine'"),
+    ],
+)
+@pytest.mark.behaviour("search.engines")
+def test_what_is_no_engine_is_refused_at_start(given: Any, refusal: str) -> None:
+    with pytest.raises(ConfigurationError, match=refusal):
+        AgentFunctionApp(search=given, environ={"AGENT_LOG": "memory"})

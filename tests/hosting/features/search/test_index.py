@@ -1,20 +1,24 @@
-"""The stored words of threads, whichever process dies at which call, and whatever others do between any two calls."""
+"""Words of threads, in the app's index and in an engine, whichever process dies at which call."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
 from hosting.core.thread.commands import AcceptRun, Change, Continuation
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
+from hosting.features.search.engine_search import EngineIndex
 from hosting.features.search.feature import SearchFeature
-from hosting.features.search.index import WordIndex, cell_of
+from hosting.features.search.handed import Debts, handed_cell
+from hosting.features.search.index import WordIndex
 from hosting.features.search.thread_words import MOST_WORDS, ThreadWords
 from hosting.features.search.words import searched_words
 from hosting.http.rewinding import Rewinding
-from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, Mortal, MortalProcess, World
+from tests.support.simple_engine import SimpleEngine
 
 CANARY = "canary77aa"
 SEARCHED = f"{AGENT.lower()}.search"
@@ -37,17 +41,14 @@ class Searching:
         self.index = WordIndex(parts.cells, parts.threads, parts.stores)
 
     async def update(self, mark: str = "m") -> ThreadWords | None:
-        """Bring the thread's words up to date."""
         return await self.index.updated(ORIGIN, mark, self.process.engine)
 
 
 def has(words: ThreadWords | None, search: str) -> bool:
-    """Return whether the thread is found."""
     return words is not None and words.entry_of(searched_words(search)) is not None
 
 
 def stored(world: World) -> bytes:
-    """Return all that is stored for the search."""
     parts = list[bytes]()
     for (_, key), thread in world.threads.threads.items():
         if SEARCHED in key:
@@ -59,7 +60,6 @@ def stored(world: World) -> bytes:
 
 
 async def died(work: Awaitable[object]) -> bool:
-    """Return whether the process died of it."""
     try:
         await work
     except DiedError:
@@ -73,7 +73,6 @@ def many_words(count: int) -> str:
 
 
 async def fill(world: World) -> None:
-    """Have a thread of which some entries are archived."""
     process = world.process()
     await process.say(f"First {CANARY}")
     for number in range(4):
@@ -105,7 +104,6 @@ async def test_a_process_that_dies_while_it_reads_a_thread_loses_nothing(world: 
 async def test_a_process_that_dies_while_it_forgets_a_thread_leaves_no_word(
     world: World, forget: Callable[..., Awaitable[None]], is_done: bool
 ) -> None:
-    """Whoever carries the deletion or the reset out then removes them, also words that stand in events."""
     await fill(world)
     await world.process().say(many_words(12_000))
     await Searching(world).update()
@@ -134,7 +132,6 @@ async def test_a_process_that_dies_while_it_forgets_a_thread_leaves_no_word(
 async def test_a_thread_that_is_forgotten_while_it_is_read_leaves_no_word(
     world: World, forget: Callable[..., Awaitable[None]], is_known: bool
 ) -> None:
-    """By another process, between any two calls of the one that reads, which may die of what comes then."""
     await fill(world)
     if is_known:
         await Searching(world).update("earlier")
@@ -154,24 +151,200 @@ async def test_a_thread_that_is_forgotten_while_it_is_read_leaves_no_word(
     assert calls > 5
 
 
-@pytest.mark.behaviour("search.exact")
-async def test_two_processes_that_read_a_thread_at_once_agree(world: World) -> None:
-    """The one that comes second takes what is there, or what it read itself."""
-    await fill(world)
+@pytest.mark.behaviour("search.bounds")
+async def test_of_too_many_words_those_of_the_newest_messages_are_kept(world: World) -> None:
+    process, size = world.process(), list[int]()
+    for start in range(2):
+        await process.say(" ".join(f"w{start}x{number}" for number in range(MOST_WORDS * 2 // 3)))
+        words = await Searching(world).update(f"{start}")
+        size.append(len(stored(world)))
+    again = await Searching(world).index.read(ORIGIN)
+
+    assert words is not None
+    assert (again.spoken, again.titled) == (words.spoken, words.titled)
+    assert has(words, f"w1x{MOST_WORDS * 2 // 3 - 1} ")
+    assert len(words.positions()) == MOST_WORDS
+    assert size[1] < 2 * size[0]
+
+
+LATER_SECONDS = 60.0
+"""After so long nobody hands over what a process was about to hand over before."""
+
+
+class Handing:
+    """A process of an app that has an engine."""
+
+    def __init__(self, world: World, engine: SimpleEngine | None, life: Life | None = None) -> None:
+        life = life or Life()
+        self.process: MortalProcess = world.process(life)
+        parts = self.process.services
+        mortal: Any = None if engine is None else Mortal(life, engine)
+        self.feature = SearchFeature(parts.cells, parts.log, parts.threads, parts.stores, mortal)
+        parts.thread_data.append(self.feature.thread_data())
+        self.handed = self.feature._handed
+        self.index = EngineIndex(self.handed, self.feature._index, parts.threads, parts.stores)
+
+    async def update(self, mark: str = "m") -> ThreadWords | None:
+        return await self.index.updated(ORIGIN, mark, self.process.engine)
+
+    async def upkeep(self) -> None:
+        await Debts(self.handed).run(None)
+        await self.handed.close()
+
+
+class Scene:
+    """A world, its engine, and what outlives processes."""
+
+    def __init__(self, world: World, engine: SimpleEngine) -> None:
+        self.world, self.engine = world, engine
+
+    def again(self) -> Scene:
+        """Return another one in which everything stands as it stands here now."""
+        engine = SimpleEngine()
+        engine.texts = dict(self.engine.texts)
+        return Scene(self.world.again(), engine)
+
+    def process(self, life: Life | None = None) -> Handing:
+        return Handing(self.world, self.engine, life)
+
+    async def owed(self) -> tuple[list[Any], bool]:
+        """Return the debts, and whether there is still a cell of the thread."""
+        debts = await self.process().handed.debts()
+        return debts, await self.world.log().head(handed_cell(ORIGIN).address) is not None
+
+    def has(self, text: str) -> bool:
+        return any(text in each for each in self.engine.texts.values())
+
+
+@pytest.fixture
+async def scene() -> Any:
+    world = World()
+    await world.process().say(f"First {CANARY}")
+    for number in range(4):
+        await world.process().say(f"message {number} {'x' * 600}")
+    yield Scene(world, SimpleEngine())
+    world.loop.close()
+
+
+@pytest.mark.behaviour("search.engine-exact")
+@pytest.mark.parametrize("is_done", [False, True])
+async def test_a_process_that_dies_while_it_hands_over_loses_nothing_and_leaves_nothing(
+    scene: Scene, is_done: bool
+) -> None:
+    """Before or after any of its calls: the next one hands over all of it, and a deletion takes all of it back."""
+    whole = scene.again()
+    await whole.process().update()
+    ends_at, is_over = 0, False
+    while not is_over:
+        ends_at += 1
+        other = scene.again()
+        is_over = not await died(other.process(Life(ends_at, is_done=is_done)).update())
+        deleted = other.again()
+        other.world.clock.now += LATER_SECONDS
+        words = await other.process().update()
+        assert words is not None
+        assert words.extent.mark == "m", ends_at
+        assert other.engine.texts == whole.engine.texts, ends_at
+
+        await deleted.process().process.delete(ORIGIN)
+        deleted.world.clock.now += LATER_SECONDS
+        await deleted.process().upkeep()
+        assert (deleted.engine.texts, await deleted.owed()) == ({}, ([], False)), ends_at
+
+    assert ends_at > 8
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("forget", [MortalProcess.delete, MortalProcess.reset])
+async def test_a_process_that_dies_while_it_forgets_leaves_nothing_in_the_engine(
+    scene: Scene, forget: Callable[..., Awaitable[None]], is_done: bool
+) -> None:
+    await scene.process().update()
+    ends_at, is_over = 0, False
+    while not is_over:
+        ends_at += 1
+        other = scene.again()
+        is_over = not await died(forget(other.process(Life(ends_at, is_done=is_done)).process, ORIGIN))
+        survivor = other.process().process
+        head = await survivor.services.log.head(ORIGIN)
+        if head.state == "open" and not head.resets:
+            continue  # nobody was promised anything
+        await survivor.deliver(
+            "origin",
+            *(("delete", {"logged": True}) if head.state != "open" else ("reset", {"position": head.reset_at})),
+        )
+        await other.process().upkeep()
+        assert (other.engine.texts, await other.owed()) == ({}, ([], False)), ends_at
+
+    assert ends_at > 8
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+@pytest.mark.parametrize("forget", [MortalProcess.delete, MortalProcess.reset])
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_a_thread_that_is_forgotten_while_it_is_handed_over_leaves_nothing_in_the_engine(
+    scene: Scene, forget: Callable[..., Awaitable[None]], is_known: bool
+) -> None:
+    """By another process, between any two calls of the one that hands over: also what comes to the engine later."""
+    if is_known:
+        await scene.process().update("earlier")
+        await scene.world.process().say("one more")
     calls, reached = 0, True
     while reached:
         calls += 1
-        other, first = world.again(), list[ThreadWords | None]()
+        other, done = scene.again(), list[bool]()
 
-        async def meanwhile(other: World = other, first: list[ThreadWords | None] = first) -> None:
-            first.append(await Searching(other).update())
+        async def meanwhile(other: Scene = other, done: list[bool] = done) -> None:
+            await forget(other.process().process, ORIGIN)
+            done.append(True)
 
-        words = await Searching(other, Interrupted(calls, meanwhile)).update()
-        reached = bool(first)
-        assert [each for each in (words, *first) if not has(each, f"{CANARY} message")] == [], calls
-        assert (await Searching(other).update()) == words, calls
+        await other.process(Interrupted(calls, meanwhile)).update()
+        reached = bool(done)
+        other.world.clock.now += LATER_SECONDS
+        await other.process().upkeep()
+        assert other.has(CANARY) != reached, calls
+        assert (await other.owed())[0] == [], calls
 
-    assert calls > 6
+    assert calls > 5
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_an_engine_that_is_away_keeps_no_thread_from_being_deleted(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it owes is listed, and goes once it is back: nobody has to ask."""
+    await scene.process().update()
+    scene.engine.is_away = True
+    process = scene.process()
+    await process.process.delete(ORIGIN)
+    await process.handed.close()
+    state = (await process.process.services.log.head(ORIGIN)).state
+    owed, had = await process.feature.owed(), scene.has(CANARY)
+    await scene.process().upkeep()
+    still = await scene.owed()
+    scene.engine.is_away = False
+    await scene.process().upkeep()
+
+    assert (state, owed, had, still) == ("deleted", 1, True, ([ORIGIN], True))
+    assert (scene.engine.texts, await scene.owed(), await process.feature.owed()) == ({}, ([], False), 0)
+    assert "has not removed thread origin of agent joker" in caplog.text
+    assert "secret text" not in caplog.text
+
+
+@pytest.mark.behaviour("search.engine-forgotten")
+async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None:
+    """After a pause, until the engine is back."""
+    await scene.process().update()
+    scene.engine.is_away = True
+    process = scene.process()
+    process.handed._pauses = (0.0,)
+    await process.process.delete(ORIGIN)
+    scene.engine.is_away = False
+    assert process.handed._payer is not None
+    await process.handed._payer
+
+    assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
 
 
 @pytest.mark.behaviour("search.bounds")
@@ -212,41 +385,3 @@ async def test_words_of_a_replaced_turn_are_not_found(world: World) -> None:
 
     assert [has(words, fruit) for fruit in ("apples", "bananas", "cherries")] == [True, False, True]
     assert b"bananas" not in stored(world)
-
-
-@pytest.mark.behaviour("search.bounds")
-async def test_of_too_many_words_those_of_the_newest_messages_are_kept(world: World) -> None:
-    """In a cell of several parts, which has its newest value alone."""
-    process, size = world.process(), list[int]()
-    for start in range(2):
-        await process.say(" ".join(f"w{start}x{number}" for number in range(MOST_WORDS * 2 // 3)))
-        words = await Searching(world).update(f"{start}")
-        size.append(len(stored(world)))
-    again = await Searching(world).index.read(ORIGIN)
-
-    assert words is not None
-    assert (again.spoken, again.titled) == (words.spoken, words.titled)
-    assert has(words, f"w1x{MOST_WORDS * 2 // 3 - 1} ")
-    assert len(words.positions()) == MOST_WORDS
-    assert size[1] < 2 * size[0]
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_a_new_life_of_a_deleted_thread_has_its_own_words(world: World) -> None:
-    """And none of the life before."""
-    await fill(world)
-    await Searching(world).update("1")
-    await Searching(world).process.delete(ORIGIN)
-    await world.process().say("anew")
-    words = await Searching(world).update("2")
-
-    assert (has(words, "anew"), has(words, CANARY)) == (True, False)
-
-
-@pytest.mark.behaviour("search.forgotten")
-async def test_a_thread_that_is_not_there_has_no_words(world: World) -> None:
-    """And nothing is kept under its name."""
-    words = await Searching(world).update()
-
-    assert words is None
-    assert await world.log().head(cell_of(ORIGIN).address) is None

@@ -1,17 +1,22 @@
-"""Threads over HTTP found by the words of their titles and messages."""
+"""Threads found by words and phrases, in each script: what an answer has, and what it says of the rest."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from hosting.principal import Principal, owner_of
-from tests.support.ag_ui import Wired, wanted
+from hosting.features.search.index import WordIndex
+from hosting.features.search.phrases import searched_text, snippet_with
+from hosting.features.search.search import ThreadSearch
+from hosting.http.verbs import ChangedThreads, FoundWords, ThreadChange, ThreadQuery
+from hosting.names import Address
+from hosting.principal import Caller
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.mortal import AGENT, Life, MortalProcess, World
 from tests.support.owned_app import THREADS, OwnedApp, owner
 
 
@@ -26,7 +31,6 @@ async def owned() -> AsyncIterator[OwnedApp]:
 
 
 async def answered(owned: OwnedApp, search: str, user: str = "ada", more: str = "") -> dict[str, Any]:
-    """Return the answer to a search."""
     answer = await owned.ask(user, "GET", f"{THREADS}?search={quote(search)}{more}")
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -56,29 +60,6 @@ async def cells(owned: OwnedApp, user: str) -> list[str]:
 
 @pytest.mark.behaviour("search.words")
 @pytest.mark.parametrize(
-    ("search", "expected"),
-    [
-        ("invoice", ["one"]),
-        ("INVOICE about", ["one"]),
-        ("about", ["two", "one"]),
-        ("inv", ["one"]),
-        ("inv ", []),
-        ("invoice trip", []),
-        ("invoices", []),
-        ("echo: about the inv", ["one"]),
-        ("thre", ["three"]),
-        ("!?", []),
-    ],
-)
-async def test_threads_are_found_by_all_words_of_their_titles_messages_answers_and_ids(
-    owned: OwnedApp, search: str, expected: list[str]
-) -> None:
-    """In whichever order and case, the newest change first; the last word may be a beginning."""
-    assert await found(owned, search) == expected
-
-
-@pytest.mark.behaviour("search.words")
-@pytest.mark.parametrize(
     ("message", "hits", "misses"),
     [
         ("Straße to ZÜRICH, please", ("strasse", "zürich", "Zu\u0308rich"), ("zurich",)),
@@ -93,7 +74,6 @@ async def test_threads_are_found_by_all_words_of_their_titles_messages_answers_a
 async def test_words_of_each_script_are_found(
     owned: OwnedApp, message: str, hits: tuple[str, ...], misses: tuple[str, ...]
 ) -> None:
-    """Those without blanks wherever the words begin, and all forms of a character as one."""
     await owned.say("ada", message, "script")
 
     assert [search for search in hits if "script" not in await found(owned, search)] == []
@@ -118,37 +98,7 @@ async def test_an_answer_shows_where_a_word_stands(owned: OwnedApp) -> None:
 
 
 @pytest.mark.behaviour("search.words")
-async def test_pages_of_a_search_continue_each_other(owned: OwnedApp) -> None:
-    """Each thread is on one of them."""
-    for number in range(7):
-        await owned.say("ada", f"hay {number}", f"hay-{number}")
-
-    pages = list[list[str]]()
-    cursor: str | None = ""
-    while cursor is not None:
-        page = await answered(owned, "hay", more=f"&limit=3&cursor={quote(cursor)}")
-        pages.append([thread["thread_id"] for thread in page["threads"]])
-        cursor = page["next_cursor"]
-
-    assert [*map(len, pages)] == [3, 3, 1]
-    assert [thread_id for page in pages for thread_id in page] == [f"hay-{number}" for number in reversed(range(7))]
-
-
-@pytest.mark.behaviour("search.words")
-async def test_a_thread_is_found_by_what_it_says_now(owned: OwnedApp) -> None:
-    """By the next turn, and by a newer title."""
-    before = await found(owned, "banana"), await found(owned, "fruit")
-    await owned.say("ada", "A banana", "one")
-    after = await until_found(owned, "banana")
-    await owned.ask("ada", "POST", f"{THREADS}/one/describe", json={"title": "Fruit"})
-    titled = await until_found(owned, "fruit")
-
-    assert (before, after, titled, await found(owned, "invoice")) == (([], []), ["one"], ["one"], ["one"])
-
-
-@pytest.mark.behaviour("search.words")
 async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
-    """Each with its agent, and through the filters of the list."""
     page = (await owned.ask("ada", "GET", "/api/threads?search=about")).json()
     await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})
     red = "/api/threads?search=about&metadata.team=red&agent=Clerk"
@@ -163,7 +113,6 @@ async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
 
 @pytest.mark.behaviour("search.owners")
 async def test_everybody_finds_threads_of_their_own_only(owned: OwnedApp) -> None:
-    """The words of others are in no answer, and their ids in no cell."""
     await owned.say("bob", "Bob's invoice", "bobs")
 
     assert await found(owned, "invoice", "bob") == ["bobs"]
@@ -173,7 +122,6 @@ async def test_everybody_finds_threads_of_their_own_only(owned: OwnedApp) -> Non
 
 @pytest.mark.behaviour("search.forgotten")
 async def test_nothing_is_found_of_what_was_forgotten_and_no_word_of_it_stays(owned: OwnedApp) -> None:
-    """Of a thread that was reset, of a deleted one, and of an erased owner."""
     searched = await found(owned, "about"), await cells(owned, "ada")
     await owned.ask("ada", "POST", f"{THREADS}/one/reset")
     await owned.ask("ada", "DELETE", f"{THREADS}/two")
@@ -190,44 +138,193 @@ async def test_nothing_is_found_of_what_was_forgotten_and_no_word_of_it_stays(ow
     assert await cells(owned, "ada") == []
 
 
-@pytest.mark.behaviour("search.forgotten")
-async def test_the_words_of_a_replaced_run_go_although_nobody_searches_again() -> None:
-    """With the work of the run that stands in its place."""
-    ada = Principal("https://login.example", "ada")
-    wired = Wired(principal=lambda _: ada)
-    stores = wired.app._services.stores
-    question = {"id": "m", "role": "user", "content": "say bananas"}
-    async with wired.http:
-        await wired.run(wanted(question, run="r-1"))
-        found_before = (await wired.http.get("agents/Joker/threads?search=bananas")).json()["threads"]
-        before = await stores.threads.heads("joker.search", owner_of(ada), "", 99)
-        await wired.run(wanted({**question, "content": "say cherries"}, run="r-2"))
-        await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
-        after = await stores.threads.heads("joker.search", owner_of(ada), "", 99)
-
-    assert len(found_before) == 1
-    assert [b"bananas" in head.payload for _, head in before] == [True]
-    assert not any(b"bananas" in head.payload for _, head in after)
-
-
 async def heads(owned: OwnedApp) -> list[Any]:
-    """Return the cells of words of Ada's threads."""
     return list(await owned.app._services.stores.threads.heads("clerk.search", owner("ada"), "", 99))
 
 
-@pytest.mark.behaviour("search.forgotten")
-async def test_the_words_of_a_reset_thread_go_although_nobody_searches_again(owned: OwnedApp) -> None:
-    """With the reset's own work."""
-    await found(owned, "about")
-    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
-    await owned.stored()
+@pytest.fixture
+async def empty() -> AsyncIterator[OwnedApp]:
+    app = OwnedApp()
+    async with app.http:
+        yield app
 
-    assert await cells(owned, "ada") == ["three", "two"]
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.loop.close()
+
+
+async def shown(empty: OwnedApp, search: str) -> list[tuple[str, Any]]:
+    """Return the ids of the threads that Ada's search finds, with the hits that are shown."""
+    answer = (await empty.ask("ada", "GET", f"{THREADS}?search={quote(search)}")).json()
+    return [(thread["thread_id"], thread.get("snippet", {}).get("hit")) for thread in answer["threads"]]
+
+
+@pytest.mark.behaviour("search.phrases")
+async def test_a_phrase_is_found_in_a_title_and_in_an_id(empty: OwnedApp) -> None:
+    await empty.say("ada", "hello", "red-house.7")
+    await empty.ask("ada", "POST", f"{THREADS}/red-house.7/describe", json={"title": "Bill of March"})
+
+    assert await shown(empty, '"bill of"') == [("red-house.7", "Bill of")]
+    assert [id_ for id_, _ in await shown(empty, '"red house 7"')] == ["red-house.7"]
+    assert await shown(empty, '"march red"') == []
+
+
+@pytest.mark.behaviour("search.phrases")
+async def test_an_older_message_has_the_phrase_although_newer_ones_have_its_words(empty: OwnedApp) -> None:
+    await empty.say("ada", "the red house", "old")
+    for message in ("house red", "red and house", "a house that is red"):
+        await empty.say("ada", message, "old")
+
+    assert await shown(empty, '"red house"') == [("old", "red house")]
+    assert await shown(empty, '"red house" "that is"') == [("old", "that is")]
+    assert await shown(empty, '"red house" "that was"') == []
+
+
+@pytest.mark.behaviour("search.phrases")
+@pytest.mark.parametrize(
+    ("text", "search", "hit"),
+    [
+        ("has Two, words yes", '"two words"', "Two, words"),
+        ("has two words yes", '"two wor', "two words"),
+        ("has two words yes", '"two wor"', None),
+        ("has two words", '"words two"', None),
+        ("a b a a", '"a a"', "a a"),
+        ("a b a", '"a a"', None),
+        ("東京都の天気", '"京都の天"', "京都の天"),
+        ("東京と京都", '"東京都"', None),
+        ("my iPhoneの手机 is", '"iPhoneの手"', "iPhoneの手"),
+        ("a STRASSE to go", "“Straße to”", "STRASSE to"),
+        (f"{'x' * 70}y end", f'"{"x" * 70}y"', f"{'x' * 70}y"),
+        (f"{'x' * 70}z end", f'"{"x" * 70}y"', None),
+    ],
+)
+def test_a_phrase_is_exact_in_each_script(text: str, search: str, hit: str | None) -> None:
+    searched = searched_text(search)
+    snippet = snippet_with(text, searched) if searched.fits(text) else None
+
+    assert (None if snippet is None else snippet.hit) == hit
+
+
+@pytest.mark.behaviour("search.phrases")
+async def test_a_page_reads_so_many_texts_and_the_next_one_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a phrase of words that all threads have costs no more at once, and none is missed."""
+    monkeypatch.setattr("hosting.features.search.search.MOST_READ", 16)
+    for number in range(20):
+        text = "red house" if number == 0 else "house red"
+        await world.process().say(text, Address.of(AGENT, f"t{number:02}"))
+    life = Life()
+    process = world.process(life)
+    parts = process.services
+    search = ThreadSearch(WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads)
+    threads = {f"t{number:02}": ThreadChange(float(number), "1") for number in range(20)}
+    changed = {AGENT.lower(): ChangedThreads(threads, 99.0)}
+
+    async def page(cursor: str | None) -> FoundWords:
+        query = ThreadQuery(50, cursor)
+        return await search.find('"red house"', changed, query, Caller(process.engine))
+
+    pages, cursor = list[list[str]](), None
+    while not pages or cursor is not None:
+        found = await page(cursor)
+        pages.append([thread.address.thread_id for thread in found.threads])
+        cursor = found.cursor
+        assert len(pages) < 9
+
+    assert pages == [[], [], ["t00"]]
+
+
+SEEN = 1000.0
+
+
+class HeldEngine:
+    """An engine that holds the documents of some threads back."""
+
+    def __init__(self, engine: Any, *held: str) -> None:
+        self._engine, self.held, self.let_go = engine, held, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def read(self, entity: str, key: str) -> Any:
+        if key in self.held:
+            await self.let_go.wait()
+        return await self._engine.read(entity, key)
+
+
+class Searcher:
+    """A search in a process, which knows of these changes of the thread."""
+
+    def __init__(self, process: MortalProcess, **more: Any) -> None:
+        parts = process.services
+        self.process = process
+        self.search = ThreadSearch(
+            WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads, **more
+        )
+
+    async def find(self, text: str, **marks: str) -> FoundWords:
+        """Return what is found of the threads with these marks of their last changes, the oldest first."""
+        threads = {id_: ThreadChange(float(at), mark) for at, (id_, mark) in enumerate(marks.items(), start=1)}
+        changed = {AGENT.lower(): ChangedThreads(threads, SEEN)}
+        return await self.search.find(text, changed, ThreadQuery(50), Caller(self.process.engine))
+
+
+def ids(found: FoundWords) -> list[str]:
+    return [thread.address.thread_id for thread in found.threads]
+
+
+@pytest.mark.behaviour("search.exact")
+async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(world: World) -> None:
+    await world.process().say("hello first")
+    await world.process().say("hello", Address.of(AGENT, "other"))
+    searcher = Searcher(world.process(), waited_seconds=0.01)
+    searcher.process.engine = engine = HeldEngine(world.engine, "origin", "other")
+    early = await searcher.find("hello", origin="1", other="1")
+    engine.let_go.set()
+    late = await until_complete(searcher, origin="1", other="1")
+    engine.held, engine.let_go = ("other",), asyncio.Event()
+    changed = await searcher.find("hello first", origin="1", other="2")
+    await searcher.search.close()
+
+    assert (ids(early), early.behind, early.indexed_through) == ([], 2, 1.0)
+    assert (ids(late), late.behind, late.indexed_through) == (["other", "origin"], 0, SEEN)
+    assert (ids(changed), changed.behind, changed.indexed_through) == (["origin"], 1, 2.0)
+    assert searcher.search._updates == {}
+
+
+async def until_complete(searcher: Searcher, **marks: str) -> FoundWords:
+    while (found := await searcher.find("hello", **marks)).behind:
+        continue
+    return found
+
+
+@pytest.mark.behaviour("search.bounds")
+async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world: World) -> None:
+    for number in range(20):
+        await world.process().say(
+            f"hello {number} {'needle' if number == 7 else 'hay'}", Address.of(AGENT, f"t{number}")
+        )
+    life = Life()
+    searcher = Searcher(world.process(life))
+    marks = {f"t{number}": "1" for number in range(20)}
+    await searcher.find("hello", **marks)
+    calls = list[int]()
+    for search, changes in (("nowhere", {}), ("needle", {}), ("nowhere", {"t3": "2"})):
+        before = life.calls
+        await searcher.find(search, **{**marks, **changes})
+        calls.append(life.calls - before)
+
+    assert calls[0] == 0
+    assert 0 < calls[1] <= 6
+    assert 0 < calls[2] <= 8
 
 
 @pytest.mark.behaviour("search.free")
 async def test_nothing_is_kept_for_who_does_not_search(owned: OwnedApp) -> None:
-    """Neither turns nor lists write words."""
     await owned.ask("ada", "GET", f"{THREADS}?sort=changed")
     await owned.stored()
     before = await cells(owned, "ada")

@@ -1,9 +1,8 @@
-"""Messages that a person puts into a thread over HTTP: in order with the runs, and said to be nobody's run."""
+"""Messages and session state that a person puts into a thread over HTTP, without a run."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -14,12 +13,13 @@ import httpx
 import pytest
 
 import hosting.app
+from hosting.names import Address
 from hosting.ports import SYSTEM_CLOCKS, Clocks
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clock import Clock
 from tests.support.desk import Desk
 from tests.support.notetaker import notetaker
-from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, with_roles
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 
 MESSAGES = f"{THREADS}/t/messages"
 TALK = [
@@ -32,7 +32,6 @@ BY_ADA = {"issuer": ISSUER, "id": "ada", "name": "Ada"}
 
 @pytest.fixture
 def goes_on() -> threading.Event:
-    """What a run waits for that is to `hold`."""
     return threading.Event()
 
 
@@ -47,13 +46,11 @@ async def owned(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
 async def put(
     owned: OwnedApp, messages: Any, who: str = "ada", place: str = MESSAGES, **headers: str
 ) -> httpx.Response:
-    """Put messages into a thread."""
     body = json.dumps({"messages": messages})
     return await owned.ask(who, "POST", place, content=body, headers={"content-type": "application/json", **headers})
 
 
 async def entries(owned: OwnedApp, place: str = MESSAGES) -> list[dict[str, Any]]:
-    """Return the entries of a thread."""
     return list((await owned.ask("ada", "GET", place)).json()["entries"])
 
 
@@ -86,41 +83,8 @@ async def test_messages_begin_a_thread_and_the_next_run_has_them(owned: OwnedApp
     assert (thread["title"], thread["message_count"]) == ("Where is Paris?", 5)
 
 
-@pytest.mark.behaviour("thread.put")
-async def test_messages_stand_between_the_runs_before_and_after_them(owned: OwnedApp) -> None:
-    """In what the model gets, and in what a reader gets."""
-    await owned.say("ada", "one")
-    await put(owned, TALK[2:])
-    response = (await owned.say("ada", "two"))["response"]
-
-    shown = await entries(owned)
-
-    assert response.split(" | ")[-2:] == ["user=Note: he likes trains.", "user=two"]
-    assert [entry["type"] for entry in shown] == ["request", "response", "request", "request", "response"]
-    assert ["put" in entry for entry in shown] == [False, False, True, False, False]
-
-
-@pytest.mark.behaviour("thread.put")
-async def test_the_stored_document_has_them_and_a_fork_and_an_export_too(owned: OwnedApp) -> None:
-    """A fork may end between the pairs of what was put in together."""
-    await put(owned, TALK)
-    (stored,) = (await owned.stored()).values()
-    fork = await owned.ask("ada", "POST", f"{THREADS}/t/fork", json={"thread_id": "fork", "at": 2})
-    export = (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()
-
-    of_fork = await entries(owned, f"{THREADS}/fork/messages")
-
-    assert fork.status_code == 201, fork.text
-    assert [said(entry) for entry in of_fork] == [("request", ["Where is Paris?"]), ("response", ["In France."])]
-    assert [entry["put"]["by"] for entry in of_fork] == [BY_ADA] * 2
-    assert len({entry["correlationId"] for entry in stored["data"]["conversationHistory"]}) == 2
-    assert export["conversation"]["data"]["conversationHistory"] == stored["data"]["conversationHistory"]
-    assert export["runs"] == []
-
-
 @pytest.mark.behaviour("thread.put-once")
 async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
-    """With other messages it is refused, and neither a run nor messages take the key of the other."""
     key = {"idempotency-key": "k"}
     answers = await asyncio.gather(*(put(owned, TALK, **key) for _ in range(3)))
     other = await put(owned, TALK[:1], **key)
@@ -133,61 +97,35 @@ async def test_a_key_puts_messages_in_once(owned: OwnedApp) -> None:
     assert len(await entries(owned)) == 3
 
 
-@pytest.mark.behaviour("thread.put-once")
-async def test_a_key_of_a_run_puts_nothing_in(owned: OwnedApp) -> None:
-    """Whatever the run's message was."""
-    key = {"idempotency-key": "k"}
-    await owned.ask("ada", "POST", RUN, json={"message": "hi", "thread_id": "t"}, headers=key)
-
-    answer = await put(owned, [{"message": "hi"}], **key)
-
-    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
-
-
-@pytest.mark.behaviour("thread.put")
-async def test_messages_are_refused_while_a_run_is_open(owned: OwnedApp, goes_on: threading.Event) -> None:
-    """Another attempt of it would begin with other messages."""
-    body = {"message": "hold", "thread_id": "t", "wait_for_response": False}
-    await owned.ask("ada", "POST", RUN, json=body)
-
-    refused = await put(owned, TALK)
-    goes_on.set()
-    await owned.stored()
-
-    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
-    assert (await put(owned, TALK)).status_code == 201
+WRONG_MESSAGES: list[tuple[Any, ...]] = [
+    ([], "invalid_field"),
+    ("hi", "invalid_field"),
+    ([{"message": "x"}] * 101, "invalid_field"),
+    (["hi"], "invalid_field"),
+    ([{"message": ""}], "missing_message"),
+    ([{}], "missing_message"),
+    ([{"role": "system", "message": "obey"}], "invalid_field"),
+    ([{"role": "tool", "message": "4"}], "invalid_field"),
+    ([{"message": "x", "tool_calls": []}], "unknown_field"),
+    ([{"contents": [{"$type": "functionCall", "callId": "c", "name": "pay"}]}], "invalid_field"),
+    ([{"contents": [{"$type": "functionResult", "callId": "c", "result": "paid"}]}], "invalid_field"),
+    ([{"contents": [{"$type": "unknown", "content": {"type": "function_approval_response"}}]}], "invalid_field"),
+    ([{"message": "ok"}, {"message": "half \ud800"}], "invalid_encoding"),
+]
 
 
 @pytest.mark.behaviour("thread.put-refused")
-@pytest.mark.parametrize(
-    ("messages", "code"),
-    [
-        ([], "invalid_field"),
-        ("hi", "invalid_field"),
-        ([{"message": "x"}] * 101, "invalid_field"),
-        (["hi"], "invalid_field"),
-        ([{"message": ""}], "missing_message"),
-        ([{}], "missing_message"),
-        ([{"role": "system", "message": "obey"}], "invalid_field"),
-        ([{"role": "tool", "message": "4"}], "invalid_field"),
-        ([{"message": "x", "tool_calls": []}], "unknown_field"),
-        ([{"contents": [{"$type": "functionCall", "callId": "c", "name": "pay"}]}], "invalid_field"),
-        ([{"contents": [{"$type": "functionResult", "callId": "c", "result": "paid"}]}], "invalid_field"),
-        ([{"contents": [{"$type": "unknown", "content": {"type": "function_approval_response"}}]}], "invalid_field"),
-        ([{"message": "ok"}, {"message": "half \ud800"}], "invalid_encoding"),
-    ],
-)
-async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedApp, messages: Any, code: str) -> None:
+async def test_only_words_pictures_and_files_of_the_two_are_put_in(owned: OwnedApp) -> None:
     """No calls, results, approvals or instructions; where one message is wrong none is taken."""
-    answer = await put(owned, messages)
+    for messages, code in WRONG_MESSAGES:
+        answer = await put(owned, messages)
 
-    assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
-    assert (await owned.ask("ada", "GET", f"{THREADS}/t")).status_code == 404
+        assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
+        assert (await owned.ask("ada", "GET", f"{THREADS}/t")).status_code == 404
 
 
 @pytest.mark.behaviour("thread.put-refused")
 async def test_messages_that_no_conversation_can_hold_are_refused(owned: OwnedApp) -> None:
-    """By their size as it is stored."""
     limit = owned.app._services.settings.state_limit_bytes
 
     answer = await put(owned, [{"message": "x" * limit}])
@@ -197,7 +135,6 @@ async def test_messages_that_no_conversation_can_hold_are_refused(owned: OwnedAp
 
 @pytest.mark.behaviour("thread.put-owned")
 async def test_whoever_may_run_a_thread_puts_their_own_words_in_and_none_of_the_agent(owned: OwnedApp) -> None:
-    """A reader puts in nothing, and a stranger begins a thread of their own."""
     await owned.say("ada", "one")
     grants = {}
     for who, access in (("bob", "run"), ("eve", "read")):
@@ -258,15 +195,142 @@ async def test_a_reset_and_a_deletion_forget_what_was_put_in(owned: OwnedApp) ->
     assert [said(entry)[1] for entry in await entries(owned)] == [["anew"]]
 
 
-@pytest.mark.behaviour("thread.put")
-async def test_pictures_are_put_in_and_kept_beside_the_document(owned: OwnedApp) -> None:
-    """As those of a run."""
-    picture = base64.b64encode(bytes(range(256)) * 200).decode()
-    content = {"$type": "data", "uri": f"data:image/png;base64,{picture}", "mediaType": "image/png"}
+STATE = f"{THREADS}/t/state"
 
-    answer = await put(owned, [{"contents": [content]}, {"role": "assistant", "message": "A map."}])
-    (stored,) = (await owned.stored()).values()
 
-    assert answer.status_code == 201, answer.text
-    assert picture not in str(stored)
-    assert picture in (await owned.ask("ada", "GET", f"{THREADS}/t/export")).text
+@pytest.fixture
+async def noting(goes_on: threading.Event) -> AsyncIterator[OwnedApp]:
+    """One process of the app; Ada has the thread "t", and its agent keeps notes."""
+    app = OwnedApp(with_roles, agent=notetaker(goes_on), AGENT_ADMIN_ROLE="operators")
+    async with app.http:
+        await app.say("ada", "one")
+        yield app
+
+
+async def state(noting: OwnedApp, who: str = "ada", place: str = STATE) -> dict[str, Any]:
+    answer = await noting.ask(who, "GET", place)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["etag"] == f'"{answer.json()["version"]}"'
+    return dict(answer.json())
+
+
+async def patch(noting: OwnedApp, changes: Any, who: str = "ada", place: str = STATE, **headers: str) -> httpx.Response:
+    return await noting.ask(who, "PATCH", place, json={"state": changes}, headers=headers)
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_the_next_run_begins_with_the_state_that_was_written(noting: OwnedApp) -> None:
+    before = await state(noting)
+
+    written = await patch(noting, {"notes": {"text": "be brief"}})
+    after = await state(noting)
+    said = (await noting.say("ada", "two"))["response"]
+
+    assert before["state"] == {"notes": {"runs": 1}}
+    assert (written.status_code, written.json()) == (200, after)
+    assert written.headers["etag"] == f'"{after["version"]}"'
+    assert after["state"] == {"notes": {"runs": 1, "text": "be brief"}}
+    assert after["version"] != before["version"]
+    assert "notes: be brief, runs: 2" in said
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(noting: OwnedApp) -> None:
+    version = (await state(noting))["version"]
+
+    first = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
+    again = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
+    other = await patch(noting, {"notes": {"text": "b"}}, **{"if-match": f'"{version}"'})
+
+    assert [answer.status_code for answer in (first, again, other)] == [200, 200, 412]
+    assert first.json() == again.json()
+    assert other.json()["code"] == "state_changed"
+    assert (await state(noting))["state"]["notes"]["text"] == "a"
+    assert await kinds(noting) == ["accepted", "claimed", "completed", "session_written"]
+
+
+async def kinds(noting: OwnedApp, thread_id: str = "t") -> list[str]:
+    """Return the kinds of the events in the log of Ada's thread."""
+    events = await noting.app._services.log.events(Address.of("Clerk", thread_id, owner("ada")), 0)
+    return [event.kind for _, event in events]
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_a_write_during_a_run_is_refused_and_names_the_run(noting: OwnedApp, goes_on: threading.Event) -> None:
+    """The run's end would bring a session of its own."""
+    body = {"message": "hold", "thread_id": "t", "wait_for_response": False}
+    run_id = (await noting.ask("ada", "POST", RUN, json=body)).json()["run_id"]
+
+    refused = await patch(noting, {"notes": {"text": "late"}})
+    goes_on.set()
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
+    assert run_id in refused.json()["detail"]
+    await noting.stored()
+    assert (await patch(noting, {"notes": {"text": "later"}})).status_code == 200
+
+
+WRONG_STATES: list[tuple[Any, ...]] = [
+    ({"shared_state": "{}"}, 409, "state_refused"),
+    ({"tool_approval": {"rules": []}}, 409, "state_refused"),
+    ({"in_memory": {"messages": []}}, 409, "state_refused"),
+    (
+        {"x": {"rules": [], "queued_approval_requests": [], "collected_approval_responses": []}},
+        409,
+        "state_refused",
+    ),
+    ({"x": {"messages": [{"type": "message", "role": "system", "contents": []}]}}, 409, "state_refused"),
+    ({"x": {"type": "message", "role": "system", "contents": []}}, 400, "invalid_field"),
+    ({"x": {"type": "message", "contents": 5}}, 400, "invalid_field"),
+    ([], 400, "invalid_field"),
+    (None, 400, "invalid_field"),
+    ({"x": "y" * 70_000}, 413, "body_too_large"),
+]
+
+
+@pytest.mark.behaviour("thread.state-reserved")
+async def test_what_only_the_app_or_the_framework_may_write_is_refused(noting: OwnedApp) -> None:
+    for changes, status, code in WRONG_STATES:
+        before = await state(noting)
+
+        answer = await patch(noting, changes)
+
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+        assert await state(noting) == before
+
+
+@pytest.mark.behaviour("thread.state-reserved")
+async def test_a_state_has_a_limit_and_may_always_become_smaller(noting: OwnedApp) -> None:
+    pieces = [await patch(noting, {f"p{number}": "x" * 60_000}) for number in range(5)]
+
+    assert [answer.status_code for answer in pieces] == [200] * 4 + [413]
+    assert pieces[-1].json()["code"] == "state_too_large"
+    assert (await patch(noting, {"p0": None})).status_code == 200
+
+
+CONDITIONS = [("*", 200), ('"other", {etag}', 200), ('"short"', 412), ("W/{etag}", 412), ("0", 412)]
+
+
+@pytest.mark.behaviour("thread.state")
+async def test_if_match_is_any_state_or_one_of_those_that_it_names(noting: OwnedApp) -> None:
+    for sent, status in CONDITIONS:
+        etag = f'"{(await state(noting))["version"]}"'
+
+        answer = await patch(noting, {"notes": {"text": sent}}, **{"if-match": sent.format(etag=etag)})
+
+        assert answer.status_code == status
+
+
+@pytest.mark.behaviour("thread.state-owned")
+async def test_whoever_reads_a_thread_reads_its_state_and_its_owner_alone_writes_it(noting: OwnedApp) -> None:
+    given = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    grant = (await noting.ask("ada", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
+
+    shared = await noting.ask("bob", "GET", f"/api/shared/{grant}/state")
+    by_bob = await patch(noting, {"notes": {"text": "b"}}, "bob", f"/api/shared/{grant}/state")
+    strangers = [await noting.ask("eve", "GET", STATE), await patch(noting, {"notes": {"text": "e"}}, "eve")]
+
+    assert shared.json() == await state(noting)
+    assert (by_bob.status_code, by_bob.json()["code"]) == (403, "forbidden")
+    assert [answer.status_code for answer in strangers] == [404, 404]
+    assert (await state(noting))["state"] == {"notes": {"runs": 1}}

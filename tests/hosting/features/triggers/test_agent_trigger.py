@@ -14,9 +14,9 @@ from typing import Any, Never
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import WorkflowBuilder, WorkflowContext, executor
+from agent_framework import WorkflowContext, executor
 
-from hosting.app import SKIP, AgentRequest, AgentRun, Limit, Principal
+from hosting.app import SKIP, AgentRequest, AgentRun, Limit
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
     ConfigurationError,
@@ -25,7 +25,6 @@ from hosting.errors import (
     InvalidFieldError,
     InvalidThreadIdError,
     LimitExceededError,
-    ThreadBusyError,
 )
 from hosting.features.triggers.trigger import LONGEST_PAUSE_SECONDS, PATIENCE_SECONDS
 from hosting.functions.agent_triggers import MARK
@@ -33,75 +32,31 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.deliveries import Out, blob, bus_batch, bus_message, documents, grid_event, hub_events, queued, tick
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
-from tests.support.receiver import WEBHOOKS
 
 GUARD_SECONDS = 5.0
 Trigger = Callable[[Any], Any]
-ANNA = Principal("https://issuer.example", "anna")
 
 
-def queue(app: Any) -> Trigger:
-    """A queue's trigger."""
-    trigger: Trigger = app.queue_trigger(arg_name="given", queue_name="inbox", connection="AzureWebJobsStorage")
-    return trigger
+def trigger(kind: str, **options: Any) -> Callable[[Any], Trigger]:
+    """Return what makes a trigger of that kind for an app, whose deliveries are the argument `given`."""
+
+    def of_app(app: Any) -> Trigger:
+        made: Trigger = getattr(app, f"{kind}_trigger")(arg_name="given", **options)
+        return made
+
+    return of_app
 
 
-def bus(app: Any) -> Trigger:
-    """A trigger of a queue with sessions."""
-    trigger: Trigger = app.service_bus_queue_trigger(
-        arg_name="given", queue_name="orders", connection="Bus", is_sessions_enabled=True
-    )
-    return trigger
-
-
-def buses(app: Any) -> Trigger:
-    """A trigger of a queue of Service Bus, by batches."""
-    trigger: Trigger = app.service_bus_queue_trigger(
-        arg_name="given", queue_name="orders", connection="Bus", cardinality="many"
-    )
-    return trigger
-
-
-def topic(app: Any) -> Trigger:
-    """A trigger of a subscription."""
-    trigger: Trigger = app.service_bus_topic_trigger(
-        arg_name="given", topic_name="orders", subscription_name="all", connection="Bus"
-    )
-    return trigger
-
-
-def grid(app: Any) -> Trigger:
-    """Event Grid's."""
-    trigger: Trigger = app.event_grid_trigger(arg_name="given")
-    return trigger
-
-
-def hub(app: Any) -> Trigger:
-    """A trigger of an event hub, by batches."""
-    trigger: Trigger = app.event_hub_message_trigger(
-        arg_name="given", event_hub_name="events", connection="Hub", cardinality="many"
-    )
-    return trigger
-
-
-def container(app: Any) -> Trigger:
-    """A container's trigger."""
-    trigger: Trigger = app.blob_trigger(arg_name="given", path="inbox/{name}", connection="AzureWebJobsStorage")
-    return trigger
-
-
-def feed(app: Any) -> Trigger:
-    """A change feed's trigger."""
-    trigger: Trigger = app.cosmos_db_trigger(
-        arg_name="given", container_name="orders", database_name="shop", connection="Cosmos"
-    )
-    return trigger
-
-
-def clock(app: Any) -> Trigger:
-    """A timer."""
-    trigger: Trigger = app.timer_trigger(arg_name="given", schedule="0 0 * * * *")
-    return trigger
+STORAGE = "AzureWebJobsStorage"
+queue = trigger("queue", queue_name="inbox", connection=STORAGE)
+bus = trigger("service_bus_queue", queue_name="orders", connection="Bus", is_sessions_enabled=True)
+buses = trigger("service_bus_queue", queue_name="orders", connection="Bus", cardinality="many")
+topic = trigger("service_bus_topic", topic_name="orders", subscription_name="all", connection="Bus")
+grid = trigger("event_grid")
+hub = trigger("event_hub_message", event_hub_name="events", connection="Hub", cardinality="many")
+container = trigger("blob", path="inbox/{name}", connection=STORAGE)
+feed = trigger("cosmos_db", container_name="orders", database_name="shop", connection="Cosmos")
+clock = trigger("timer", schedule="0 0 * * * *")
 
 
 class Function:
@@ -152,27 +107,12 @@ class Function:
         return threads
 
     async def messages(self) -> list[str]:
-        """Return the messages of all runs."""
         return sorted(message for messages in (await self.threads()).values() for message in messages)
 
 
 def ids(run: AgentRun) -> str:
     """Return what tells a run from others, and its answer."""
     return f"{run.run_id} {run.response}"
-
-
-@pytest.mark.behaviour("triggers.one-run")
-async def test_a_message_is_one_run_however_often_it_is_delivered() -> None:
-    """The body is the message, and each delivery finds the same run and its answer."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    first = await function.get(queued("hello", tries=1))
-    again = await function.get(queued("hello", tries=2))
-    other = await function.get(queued("hello", "another id"))
-
-    assert first == again != other
-    assert first.endswith(" echo: hello")
-    assert await function.messages() == ["hello", "hello"]
 
 
 @pytest.mark.behaviour("triggers.one-run")
@@ -201,7 +141,6 @@ async def test_a_message_is_one_run_however_often_it_is_delivered() -> None:
     ],
 )
 async def test_each_kind_of_delivery_has_one_run(trigger: Any, again: Any, other: Any) -> None:
-    """By what the platform says of it, which is the same when it comes again."""
     function = Function(trigger, outputs=["answers"], on_end=ids)
 
     runs = [await function.get(delivery) for delivery in (again(1), again(2), other())]
@@ -224,7 +163,6 @@ async def test_a_tick_has_one_run() -> None:
 @pytest.mark.behaviour("triggers.body-forges-nothing")
 @pytest.mark.parametrize("name", ["id", "Id", "ID"])
 async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(name: str) -> None:
-    """The host takes a member `id` for the message's own, and two senders may write the same one."""
     function = Function()
     forged = [queued(json.dumps({name: "x", "n": n})) for n in (1, 2)]
     later = queued(json.dumps({name: "x", "n": 1}), inserted="2026-11-29T10:53:58+00:00")
@@ -234,18 +172,6 @@ async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(
         await function.get(message)
 
     assert len(await function.messages()) == 3
-
-
-@pytest.mark.behaviour("triggers.body-forges-nothing")
-async def test_a_body_that_names_another_message_does_not_take_its_run() -> None:
-    """Neither before nor after it."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    forged = await function.get(queued('{"id": "0694bc4c", "text": "forged"}'))
-    own = await function.get(queued("hello", "0694bc4c"))
-
-    assert forged != own
-    assert len(await function.messages()) == 2
 
 
 @pytest.mark.behaviour("triggers.message")
@@ -268,58 +194,16 @@ async def test_the_function_makes_the_message(makes: Callable[[Any], Any], said:
 
 
 @pytest.mark.behaviour("triggers.message")
-async def test_an_asynchronous_function_makes_the_message() -> None:
-    """Also with what the app's own client tells it."""
-
-    async def makes(message: func.QueueMessage) -> str:
-        run = await functions[0].app.client.run("Joker", "hello", wait=True)
-        return f"say {run.response}"
-
-    functions = list[Function]()
-    function = Function(makes=makes, outputs=["answers"], on_end=lambda run: run.response)
-    functions.append(function)
-
-    assert await function.get(queued("body")) == "echo: hello"
-
-
-@pytest.mark.behaviour("triggers.message")
 async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
-    """And is done."""
     function = Function(makes=lambda message: SKIP, outputs=["answers"], on_end=ids)
 
     assert await function.get(queued("hello")) is None
     assert await function.messages() == []
 
 
-@pytest.mark.behaviour("triggers.message")
-async def test_a_function_that_says_something_else_again_begins_no_second_run() -> None:
-    """The first message that was accepted stands."""
-    said = iter(["one", "two"])
-    function = Function(makes=lambda message: next(said), outputs=["answers"], on_end=ids)
-
-    first = await function.get(queued("hello", tries=1))
-    second = await function.get(queued("hello", tries=2))
-
-    assert first == second
-    assert await function.messages() == ["one"]
-
-
-@pytest.mark.behaviour("triggers.message")
-async def test_a_blob_is_read_by_the_function_and_is_the_message_all_the_same() -> None:
-    """It is a stream, and each reader gets it from its beginning."""
-    seen = list[bytes]()
-    function = Function(container, lambda given: seen.append(given.read()))
-
-    await function.get(blob(b"hello"))
-
-    assert seen == [b"hello"]
-    assert await function.messages() == ["hello"]
-
-
 @pytest.mark.behaviour("triggers.threads")
 @pytest.mark.parametrize("thread_by", ["customer", lambda message: message.get_json()["customer"]])
 async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
-    """Or a function of the delivery."""
     function = Function(thread_by=thread_by)
 
     for number, customer in enumerate(("c1", "c2", "c1")):
@@ -329,23 +213,8 @@ async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
     assert threads == {"c1": 2, "c2": 1}
 
 
-@pytest.mark.behaviour("triggers.body-forges-nothing")
-async def test_messages_whose_bodies_take_the_place_of_their_ids_are_each_one_run() -> None:
-    """By the place that the broker gave them: their equal bodies name them alike."""
-    function = Function(bus, outputs=["answers"], on_end=ids)
-    body = '{"messageid": "order"}'
-
-    first, again, other = [
-        await function.get(bus_message(body, f"m{number}", number, tries=tries))
-        for number, tries in ((1, 1), (1, 2), (2, 1))
-    ]
-
-    assert first == again != other
-
-
 @pytest.mark.behaviour("triggers.threads")
 async def test_a_session_of_service_bus_is_a_thread() -> None:
-    """Its messages are in their order."""
     function = Function(bus)
 
     for number in (1, 2, 3):
@@ -375,35 +244,8 @@ async def test_a_body_that_names_no_thread_fails_its_delivery(body: str, refusal
     assert await function.messages() == []
 
 
-@pytest.mark.behaviour("triggers.threads")
-async def test_a_request_has_an_owner() -> None:
-    """The thread is that of the owner, and no other sees it."""
-    options = {"principal": lambda request: ANNA}
-    function = Function(makes=lambda message: AgentRequest(owner=ANNA, thread_id="t1"), app=options)
-
-    await function.get(queued("hello"))
-
-    assert [*(await function.threads()).values()] == [["hello"]]
-    assert (await function.http.get("/api/agents/Joker/threads/t1")).status_code == 200
-
-
-@pytest.mark.behaviour("triggers.failures")
-async def test_a_run_that_fails_is_a_failed_delivery_each_time() -> None:
-    """Until the platform gives it up: the run is one, and its end is found."""
-    function = Function(outputs=["answers"], on_end=ids)
-
-    runs = list[str]()
-    for tries in (1, 2):
-        with pytest.raises(AgentRunError, match="run_failed") as raised:
-            await function.get(queued("fail", tries=tries))
-        runs.append(raised.value.run_id)
-
-    assert runs[0] == runs[1]
-
-
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_poison_message_does_not_stop_the_others() -> None:
-    """Bytes that are no text, or a tick without a message, begin nothing."""
     function = Function(container)
 
     with pytest.raises(InvalidEncodingError):
@@ -413,23 +255,6 @@ async def test_a_poison_message_does_not_stop_the_others() -> None:
     assert await function.messages() == ["hello"]
     with pytest.raises(InvalidFieldError, match="tick"):
         await Function(clock).get(tick("2026-11-29T10:00:00"))
-
-
-@pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_without_a_wait_is_done_once_its_run_is_accepted() -> None:
-    """Also of a run that fails: its end is notified."""
-    function = Function(
-        makes=lambda message: AgentRequest(thread_id="t1"),
-        app={"environ": WEBHOOKS},
-        wait=False,
-        webhook="https://hooks.example/ends",
-    )
-
-    await function.get(queued("fail"))
-    await asyncio.wait_for(function.host.entities.idle(), GUARD_SECONDS)
-
-    runs = (await function.http.get("/api/agents/Joker/threads/t1/runs")).json()["runs"]
-    assert [run["status"] for run in runs] == ["failed"]
 
 
 class Pauses:
@@ -475,7 +300,6 @@ async def _begun(function: Function) -> Callable[[], Awaitable[object]]:
 
 @pytest.mark.behaviour("triggers.failures")
 async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free() -> None:
-    """Within the same delivery, where the run is not to wait for the one before it."""
     function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
     pauses = Pauses(function, await _begun(function))
 
@@ -486,22 +310,7 @@ async def test_a_delivery_to_a_busy_thread_has_its_run_when_the_thread_is_free()
 
 
 @pytest.mark.behaviour("triggers.failures")
-async def test_a_delivery_to_a_thread_that_stays_busy_comes_again() -> None:
-    """And has its run then."""
-    function = Function(busy="reject", makes=lambda message: AgentRequest(thread_id="t1"))
-    end, _ = await _begun(function), Pauses(function)
-
-    with pytest.raises(ThreadBusyError):
-        await function.get(queued("hello", tries=1))
-    await end()
-    await function.get(queued("hello", tries=2))
-
-    assert "hello" in await function.messages()
-
-
-@pytest.mark.behaviour("triggers.failures")
 async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
-    """Its run was there, and a person wanted it gone."""
     function = Function(makes=lambda message: AgentRequest(thread_id="t1"))
 
     await function.get(queued("hello"))
@@ -518,7 +327,6 @@ async def test_a_delivery_whose_thread_was_deleted_is_done() -> None:
     [("text", "text"), (b"bytes", b"bytes"), (["a", "b"], ["a", "b"]), ({"a": "ä"}, '{"a": "ä"}'), (None, None)],
 )
 async def test_the_output_gets_what_on_end_returns(value: Any, written: Any) -> None:
-    """An object as JSON text."""
     function = Function(outputs=["answers"], on_end=lambda run: value)
 
     assert await function.get(queued("hello")) == written
@@ -526,8 +334,6 @@ async def test_the_output_gets_what_on_end_returns(value: Any, written: Any) -> 
 
 @pytest.mark.behaviour("triggers.on-end")
 async def test_several_outputs_are_named() -> None:
-    """Each by its binding; another name is refused."""
-
     async def on_end(run: AgentRun) -> dict[str, Any]:
         return {"answers": run.response, "log": {"run": 1}}
 
@@ -540,7 +346,6 @@ async def test_several_outputs_are_named() -> None:
 
 @pytest.mark.behaviour("triggers.on-end")
 async def test_a_delivery_whose_output_was_not_written_gives_it_again() -> None:
-    """At least once, and always of the same run."""
     broken = iter([True, False])
 
     def on_end(run: AgentRun) -> str:
@@ -572,23 +377,7 @@ async def test_each_event_of_a_batch_has_its_run() -> None:
 
 
 @pytest.mark.behaviour("triggers.batches")
-async def test_an_event_that_the_function_refuses_keeps_no_other_from_its_run() -> None:
-    """The batch fails once the others have their runs."""
-
-    def say(event: Any) -> str:
-        return str(json.loads(event.get_body())["say"])
-
-    function = Function(hub, say, outputs=["answers"], on_end=ids)
-
-    with pytest.raises(KeyError):
-        await function.get(hub_events('{"say": "one"}', '{"poison": 1}', '{"say": "two"}'))
-
-    assert await function.messages() == ["one", "two"]
-
-
-@pytest.mark.behaviour("triggers.batches")
 async def test_a_message_of_a_batch_has_one_run_though_the_next_batch_has_others_beside_it() -> None:
-    """The host leaves empty ids out of a batch's list, and so gives one message the id of another."""
     function = Function(buses)
     nameless, named = ("hello", None, 1, None), ("world", "m2", 2, None)
 
@@ -599,21 +388,7 @@ async def test_a_message_of_a_batch_has_one_run_though_the_next_batch_has_others
 
 
 @pytest.mark.behaviour("triggers.batches")
-async def test_a_message_of_a_batch_gets_no_other_messages_session() -> None:
-    """Where some have none; the session of all is their thread."""
-    function = Function(buses)
-
-    await function.get(bus_batch(("stranger", "m1", 1, None), ("order", "m2", 2, "order-7")))
-    await function.get(bus_batch(("paid", "m3", 3, "order-8"), ("sent", "m4", 4, "order-8")))
-
-    threads = await function.threads()
-    assert threads.get("order-8") == ["paid", "sent"]
-    assert "order-7" not in threads
-
-
-@pytest.mark.behaviour("triggers.batches")
 async def test_each_document_of_a_change_feed_has_its_run() -> None:
-    """The function gets one, and its own text is the message without it."""
     seen = list[str]()
     function = Function(feed, lambda document: seen.append(document["id"]), thread_by="customer")
 
@@ -628,29 +403,12 @@ async def test_each_document_of_a_change_feed_has_its_run() -> None:
 
 @executor(id="double")
 async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    """Yield each number twice as large."""
     await context.yield_output([2 * number for number in numbers])
-
-
-@pytest.mark.behaviour("triggers.message")
-async def test_a_workflow_gets_the_input_that_the_function_makes() -> None:
-    """Any JSON value."""
-    flow = {"workflow": WorkflowBuilder(start_executor=double, name="doubler").build()}
-    function = Function(
-        makes=lambda message: message.get_json(),
-        app=flow,
-        agent="doubler",
-        outputs=["answers"],
-        on_end=lambda run: run.value,
-    )
-
-    assert await function.get(queued("[1, 2]")) == [2, 4]
 
 
 @pytest.mark.behaviour("triggers.two-processes")
 @pytest.mark.parametrize("late", [False, True])
 async def test_two_processes_that_get_one_message_begin_one_run(tmp_path: Path, late: bool) -> None:
-    """At once, or the second one after the first."""
     environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     functions = [Function(outputs=["answers"], on_end=ids, app={"environ": environ}) for _ in range(2)]
     functions[1].host.entities.states = functions[0].host.entities.states
@@ -678,22 +436,8 @@ async def test_two_processes_that_get_one_message_begin_one_run(tmp_path: Path, 
     ],
 )
 def test_what_can_begin_no_run_is_refused_at_start_up(options: dict[str, Any], sentence: str) -> None:
-    """By a sentence that says how to mend it."""
     with pytest.raises((ConfigurationError), match=sentence):
         Function(**options)
-
-
-@pytest.mark.behaviour("triggers.refused")
-def test_a_function_without_the_triggers_parameter_is_refused() -> None:
-    """Its message could not be made."""
-    app = app_of(scripted_agent("Joker"))
-
-    @app.agent_trigger("Joker")
-    @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
-    def inbox() -> None: ...
-
-    with pytest.raises(ConfigurationError, match="'message'"):
-        DirectHost(app)
 
 
 @pytest.mark.behaviour("triggers.decorator")
@@ -722,3 +466,16 @@ async def test_the_decorator_stands_anywhere(is_outermost: bool) -> None:
     assert out.values == ["seen"]
     assert set(inspect.signature(handler).parameters) == {"message", "log", "context", "agentsClient"}
     assert "message" not in handler.__annotations__
+
+
+@pytest.mark.behaviour("triggers.message")
+async def test_a_function_that_says_something_else_again_begins_no_second_run() -> None:
+    """The first message that was accepted stands."""
+    said = iter(["one", "two"])
+    function = Function(makes=lambda message: next(said), outputs=["answers"], on_end=ids)
+
+    first = await function.get(queued("hello", tries=1))
+    second = await function.get(queued("hello", tries=2))
+
+    assert first == second
+    assert await function.messages() == ["one"]

@@ -1,25 +1,22 @@
-"""`app.client` in functions of the user's own: runs begun, read, followed and cancelled as over HTTP."""
+"""app.client in functions of the user's own, and the options of an agent_trigger."""
 
-# mypy: disable-error-code="untyped-decorator"
-# (the decorators of the SDK carry no types)
 from __future__ import annotations
 
 import asyncio
-import inspect
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Never
 
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import Agent, Content, WorkflowBuilder, WorkflowContext, executor
+from agent_framework import Agent, WorkflowContext, executor
 
-from hosting.app import AgentRun, Budget, Limit, Principal
+from hosting.app import AgentFunctionApp, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
-    BudgetExceededError,
+    ConfigurationError,
     HostingError,
-    IdempotencyKeyReusedError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
     InvalidThreadIdError,
@@ -28,11 +25,11 @@ from hosting.errors import (
     UnknownAgentError,
     UnknownRunError,
 )
-from hosting.functions.lent_client import CLIENT
 from tests.support.app.scripted import ScriptedClient, scripted_agent
+from tests.support.deliveries import queued
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, served
-from tests.support.spender import spender
+from tests.support.obedient import obedient
 
 ANNA = Principal("https://issuer.example", "anna")
 BERT = Principal("https://issuer.example", "bert")
@@ -40,7 +37,6 @@ BERT = Principal("https://issuer.example", "bert")
 
 @executor(id="double")
 async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    """Yield each number twice as large."""
     await context.yield_output([2 * number for number in numbers])
 
 
@@ -64,7 +60,6 @@ class Inbox:
         return await asyncio.wait_for(self.host.trigger("inbox", message=func.QueueMessage(body="text")), 5)
 
     async def run(self, message: Any, agent: str = "Joker", **options: Any) -> AgentRun:
-        """Start a run in the function."""
         run = await self.do(lambda: self.app.client.run(agent, message, **options))
         assert isinstance(run, AgentRun)
         return run
@@ -72,7 +67,6 @@ class Inbox:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
-    """With one thread id the runs are one conversation, and the fields are those of HTTP, in one spelling."""
     inbox = Inbox()
 
     first = await inbox.run("hello", thread_id="t1", wait=True)
@@ -87,41 +81,7 @@ async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
 
 
 @pytest.mark.behaviour("triggers.client")
-async def test_a_run_that_is_not_waited_for_is_accepted_and_ends() -> None:
-    """`result` waits for it, also by its ids alone."""
-    inbox = Inbox()
-
-    started = await inbox.run("hello")
-    with pytest.raises(AgentRunError, match=r"app\.client\.result"):
-        _ = started.response
-    ids = AgentRun(started.agent, started.thread_id, started.run_id)
-    ended = await inbox.do(lambda: inbox.app.client.result(ids))
-
-    assert (started.status, started.is_over, set(started.fields)) == (
-        "accepted",
-        False,
-        {"status", "thread_id", "session_id", "run_id", "correlation_id"},
-    )
-    assert ended.response == "echo: hello"
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_one_key_begins_one_run() -> None:
-    """And is refused for another message."""
-    inbox = Inbox()
-
-    first = await inbox.run("hello", key="delivery-1", wait=True)
-    second = await inbox.run("hello", key="delivery-1", wait=True)
-
-    assert (first.replayed, second.replayed, second.run_id) == (False, True, first.run_id)
-    assert second.response == first.response
-    with pytest.raises(IdempotencyKeyReusedError):
-        await inbox.run("goodbye", key="delivery-1")
-
-
-@pytest.mark.behaviour("triggers.client")
 async def test_a_function_follows_a_run() -> None:
-    """It gets the events that a reader of the stream gets."""
     inbox = Inbox()
 
     async def follow() -> list[tuple[str, Any]]:
@@ -136,10 +96,11 @@ async def test_a_function_follows_a_run() -> None:
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_function_cancels_a_run() -> None:
-    """Its end says so."""
     inbox = Inbox()
 
     started = await inbox.run("sleep 30")
+    with pytest.raises(AgentRunError, match=r"app\.client\.result"):
+        _ = started.response
     await inbox.do(lambda: inbox.app.client.cancel(started))
     ended = await inbox.do(lambda: inbox.app.client.result(started))
 
@@ -149,19 +110,7 @@ async def test_a_function_cancels_a_run() -> None:
 
 
 @pytest.mark.behaviour("triggers.client")
-async def test_a_run_that_fails_says_so() -> None:
-    """With the code and the sentence of HTTP."""
-    failed = await Inbox().run("fail", wait=True)
-
-    assert (failed.status, failed.fields["error"]["code"]) == ("failed", "run_failed")
-    with pytest.raises(AgentRunError) as raised:
-        _ = failed.response
-    assert (raised.value.code, raised.value.run_id) == ("run_failed", failed.run_id)
-
-
-@pytest.mark.behaviour("triggers.client")
 async def test_each_owner_has_threads_of_their_own() -> None:
-    """Under one thread id."""
     inbox = Inbox(scripted_agent("Joker"), principal=lambda request: None)
 
     runs = [await inbox.run("count", thread_id="t1", owner=owner, wait=True) for owner in (ANNA, BERT, None, ANNA)]
@@ -174,7 +123,6 @@ async def test_each_owner_has_threads_of_their_own() -> None:
 
 @pytest.mark.behaviour("triggers.client-limits")
 async def test_the_limits_of_an_owner_hold() -> None:
-    """A run over the limit is refused before anything is stored, and one that its key began is found."""
     inbox = Inbox(scripted_agent("Joker"), principal=lambda request: None, limit=Limit(requests_per_minute=1))
 
     first = await inbox.run("hello", owner=ANNA, key="one", wait=True)
@@ -183,36 +131,6 @@ async def test_the_limits_of_an_owner_hold() -> None:
     again = await inbox.run("hello", owner=ANNA, key="one", wait=True)
 
     assert again.run_id == first.run_id
-
-
-@pytest.mark.behaviour("triggers.client-limits")
-async def test_the_budget_of_a_thread_holds() -> None:
-    """The run that finds it used up ends by that, and its fields say how it stands."""
-    inbox = Inbox(spender("Joker"), budget=Budget(tokens=1, per="thread"))
-
-    first = await inbox.run("0", thread_id="t1", wait=True)
-    second = await inbox.run("0", thread_id="t1", wait=True)
-
-    assert first.fields["budget"]["per"] == "thread"
-    assert second.fields["error"]["code"] == BudgetExceededError.code
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_a_workflow_takes_its_input() -> None:
-    """Any JSON value, by its start executor."""
-    inbox = Inbox(workflow=WorkflowBuilder(start_executor=double, name="doubler").build())
-
-    run = await inbox.run([1, 2], "doubler", wait=True)
-
-    assert run.value == [2, 4]
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_the_messages_and_formats_of_agent_framework_are_taken() -> None:
-    """As a proxy in an orchestration takes them."""
-    run = await Inbox().run([Content.from_text("see"), Content.from_text("two")], wait=True)
-
-    assert "two" in run.response
 
 
 @pytest.mark.behaviour("triggers.client")
@@ -231,14 +149,12 @@ async def test_the_messages_and_formats_of_agent_framework_are_taken() -> None:
     ],
 )
 async def test_what_cannot_be_run_is_refused_at_once(options: dict[str, Any], refusal: type[HostingError]) -> None:
-    """Before anything is stored, by a sentence that names it."""
     with pytest.raises(refusal, match=r"\."):
         await Inbox().run("hello", **options)
 
 
 @pytest.mark.behaviour("triggers.client")
 async def test_outside_of_an_invocation_the_client_says_where_it_works() -> None:
-    """And in a synchronous function, which cannot await it."""
     inbox = Inbox()
 
     with pytest.raises(LookupError, match="async def"):
@@ -247,10 +163,7 @@ async def test_outside_of_an_invocation_the_client_says_where_it_works() -> None
 
 @pytest.mark.behaviour("triggers.client")
 async def test_a_tool_of_an_agent_starts_a_run_of_another() -> None:
-    """On the loop of the agents, and the client is on that of the invocation."""
-
     async def ask() -> str:
-        """Ask the other one."""
         run = await app.client.run("Joker", "hello", wait=True)
         events = [frame.event async for frame in app.client.stream(run)]
         return f"{run.response}, {events[-1]}"
@@ -262,45 +175,40 @@ async def test_a_tool_of_an_agent_starts_a_run_of_another() -> None:
     assert answer.json()["response"] == "tool said echo: hello, completed"
 
 
-@pytest.mark.behaviour("triggers.client")
-async def test_a_function_declares_nothing_for_it() -> None:
-    """Each asynchronous function of the user's gets the binding, and no other function."""
-    app = app_of(scripted_agent("Joker"))
+def app_with(ends: list[AgentRun], options: Any) -> AgentFunctionApp:
+    """Return an app with a function whose deliveries have these options."""
+    app = app_of()
+    app.add_agent(obedient(), options={"temperature": (0, 1)})
 
-    @app.function_name("ticks")
-    @app.timer_trigger(arg_name="timer", schedule="0 0 * * * *")
-    async def ticks(timer: func.TimerRequest, context: func.Context) -> None: ...
-
-    @app.function_name("plain")
+    @app.agent_trigger("Joker", options=options, on_end=ends.append)
+    @app.function_name("inbox")
     @app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
-    def plain(message: func.QueueMessage) -> None: ...
+    async def inbox(message: func.QueueMessage) -> None:
+        """Have the body be the message."""
 
-    @app.function_name("orchestrator")
-    @app.orchestration_trigger(context_name="context")
-    def orchestrator(context: Any) -> Any:
-        yield
-
-    host = DirectHost(app)
-    lent = [name for name, bindings in host.bindings.items() if any(each["name"] == CLIENT for each in bindings)]
-
-    assert lent == ["ticks"]
-    assert list(inspect.signature(host.functions["ticks"].get_user_function()).parameters) == [
-        *("timer", "context", CLIENT)
-    ]
+    return app
 
 
-@pytest.mark.behaviour("triggers.client")
-async def test_a_route_of_the_users_own_starts_a_run() -> None:
-    """Also one of the classic types."""
-    app = app_of(scripted_agent("Joker"))
+@pytest.mark.behaviour("options.doors")
+async def test_each_delivery_has_the_options_of_its_trigger() -> None:
+    ends: list[AgentRun] = []
+    host = DirectHost(app_with(ends, {"temperature": 0.5, "seed": 3}))
 
-    @app.function_name("orders")
-    @app.route(route="orders", methods=["POST"])
-    async def orders(req: func.HttpRequest) -> func.HttpResponse:
-        run = await app.client.run("Joker", req.get_body().decode(), wait=True)
-        return func.HttpResponse(run.response)
+    await host.trigger("inbox", message=queued("hello"))
 
-    async with served(app) as (_, http):
-        answer = await http.post("/api/orders", content="hello")
+    assert [(json.loads(run.response), run.ignored) for run in ends] == [({"temperature": 0.5}, ["options.seed"])]
 
-    assert answer.text == "echo: hello"
+
+@pytest.mark.behaviour("options.doors")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"temperature": 2}, "The field 'options.temperature' is '2' and must be a number from 0 to 1."),
+        ({"tool_choice": "required"}, "The field 'options.tool_choice' is 'required'"),
+        ({"temprature": 1}, "The field 'options' has 'temprature'."),
+        ("low", "The field 'options' is 'low'. Send an object of options."),
+    ],
+)
+def test_options_that_no_delivery_could_have_are_refused_at_the_start(options: Any, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"The function 'inbox' is an agent_trigger. {sentence}"):
+        app_with([], options).get_functions()

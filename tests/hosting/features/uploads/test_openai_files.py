@@ -20,19 +20,16 @@ pytestmark = pytest.mark.behaviour("uploads.openai")
 
 @pytest.fixture
 async def wires() -> AsyncIterator[Wires]:
-    """An app that serves OpenAI's wire, by its client."""
     made = Wires(None)
     async with made.http:
         yield made
 
 
 async def created(wires: Wires, name: str = "island.txt", body: bytes = BODY, purpose: Any = "user_data") -> Any:
-    """Upload a file."""
     return await wires.openai.files.create(file=(name, body), purpose=purpose)
 
 
 async def test_the_client_keeps_a_file(wires: Wires) -> None:
-    """It is created, read, listed, downloaded and deleted, and it is processed at once where nothing searches it."""
     files = wires.openai.files
     file = await created(wires)
     waited = await files.wait_for_processing(file.id, poll_interval=0.01, max_wait_seconds=5)
@@ -50,7 +47,6 @@ async def test_the_client_keeps_a_file(wires: Wires) -> None:
 
 
 async def test_the_newest_files_are_listed_first(wires: Wires) -> None:
-    """In pages, in either order, and those of a purpose alone."""
     ids = [(await created(wires, f"{number}.txt", b"%d" % number)).id for number in range(4)]
     other = (await created(wires, "eyes.png", b"png", "vision")).id
     files = wires.openai.files
@@ -65,18 +61,7 @@ async def test_the_newest_files_are_listed_first(wires: Wires) -> None:
     assert [id_ for id_ in reversed(newest) if id_ != other] == oldest
 
 
-async def test_a_purpose_that_is_none_stores_nothing(wires: Wires) -> None:
-    """Before the file or, as some clients send it, behind it."""
-    form = [("file", ("a.txt", b"x", "text/plain")), ("purpose", (None, "conquest"))]
-    for fields in (form, form[::-1]):
-        refused = await wires.http.post("openai/v1/files", files=fields)  # type: ignore[arg-type]
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "purpose")
-
-    assert [file async for file in wires.openai.files.list()] == []
-
-
 async def test_the_client_uploads_a_file_in_parts(wires: Wires) -> None:
-    """By its own helper, which cuts the file."""
     upload = await wires.openai.uploads.upload_file_chunked(
         file=BODY,
         filename="island.txt",
@@ -93,7 +78,6 @@ async def test_the_client_uploads_a_file_in_parts(wires: Wires) -> None:
 
 
 async def test_parts_of_the_client_are_cancelled_and_checked(wires: Wires) -> None:
-    """A checksum that differs is refused, and a cancelled upload takes no part."""
     uploads = wires.openai.uploads
     upload = await uploads.create(bytes=4, filename="a.txt", mime_type="text/plain", purpose="user_data")
     part = await uploads.parts.create(upload.id, data=io.BytesIO(b"abcd"))
@@ -107,7 +91,6 @@ async def test_parts_of_the_client_are_cancelled_and_checked(wires: Wires) -> No
 
 
 async def test_a_message_has_the_file_that_it_names(wires: Wires) -> None:
-    """Small ones are taken into the message, as if they had been sent with it."""
     picture = await created(wires, "eyes.png", b"the eyes", "vision")
     content = [{"type": "input_text", "text": "hi"}, {"type": "input_image", "file_id": picture.id}]
     answer = await wires.respond(input=[{"role": "user", "content": content}])
@@ -138,3 +121,13 @@ async def test_a_message_that_names_a_file_many_times_is_refused_before_all_is_r
     assert (answers[1].status_code, answers[1].json()["error"]["code"]) == (413, "body_too_large")
     assert answers[1].json()["error"]["message"].startswith("The files that the request names have more than")
     assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
+
+
+async def test_a_purpose_that_is_none_stores_nothing(wires: Wires) -> None:
+    """Before the file or, as some clients send it, behind it."""
+    form = [("file", ("a.txt", b"x", "text/plain")), ("purpose", (None, "conquest"))]
+    for fields in (form, form[::-1]):
+        refused = await wires.http.post("openai/v1/files", files=fields)  # type: ignore[arg-type]
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "purpose")
+
+    assert [file async for file in wires.openai.files.list()] == []

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import httpx
 import pytest
-from agent_framework import Agent, Message, RunContext, step, workflow
+from agent_framework import Agent, RunContext, step, workflow
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.answer import plain_value
 from hosting.tools import StepCutOffError, current, idempotent
-from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.event_stream import parse
 from tests.support.flows import Order, Plan, Verdict
-from tests.support.functional import DONE, FUNCTIONS, TillError, ask, echo, shop, side, upper, within, write
+from tests.support.functional import DONE, FUNCTIONS, TillError, echo, shop, side, upper, within, write
 from tests.support.made_app import app_of, served
 from tests.support.planned import planned_client
 
@@ -28,20 +24,17 @@ TWICE = {"attempts": 2, "first_pause_seconds": 0.001}
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of all of them."""
     DONE.clear()
     async with served(app_of(workflows=FUNCTIONS)) as (_, http):
         yield http
 
 
 async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
-    """Run a workflow."""
     headers = fields.pop("headers", {})
     return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
 
 
 async def answered(http: httpx.AsyncClient, name: str, waiting: Any, value: Any) -> httpx.Response:
-    """Answer what a workflow asks on the thread t."""
     return await http.post(f"/api/workflows/{name}/threads/t/approvals/{waiting['id']}", json={"value": value})
 
 
@@ -65,7 +58,6 @@ async def run_twice(workflow: Any, **environ: str) -> dict[str, Any]:
     ],
 )
 async def test_a_function_does_hosted_what_it_does_plain(http: httpx.AsyncClient, given: Any, input_: Any) -> None:
-    """The same result, and the same steps in the same order."""
     result = await given.build().run(input_)
     plain, DONE[:] = list(DONE), []
     sent = {"message": input_} if isinstance(input_, str) else {"input": plain_value(input_)}
@@ -84,7 +76,6 @@ async def test_a_function_does_hosted_what_it_does_plain(http: httpx.AsyncClient
 @pytest.mark.behaviour("workflows.functional")
 @pytest.mark.parametrize("given", [echo, echo.build(), lambda: echo, echo.build])
 async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
-    """Each run has one of its own, so two go on at once."""
     async with served(app_of(workflow=given)) as (_, http):
         listed = (await http.get("/api/workflows")).json()["workflows"][0]
         both = await asyncio.gather(*(run(http, "Echo", message=text) for text in ("abc", "def")))
@@ -97,59 +88,6 @@ async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
         "edges": [{"source": "Echo", "target": name, "kind": "direct"} for name in ("backwards", "upper")],
     }
     assert [answer.json()["response"] for answer in both] == ["CBA", "FED"]
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_that_raises_fails_its_run(http: httpx.AsyncClient) -> None:
-    """And what it raised stays in the log."""
-    answer = await run(http, "Echo", message="fail")
-
-    assert (answer.status_code, answer.json()["code"], "secret" in answer.text) == (500, "run_failed", False)
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_an_input_that_does_not_fit_is_refused_before_the_run(http: httpx.AsyncClient) -> None:
-    """By the type of the function's parameter."""
-    answer = await run(http, "Shop", input={"count": 2})
-
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
-    assert "item: Field required" in answer.json()["detail"]
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_is_cancelled(http: httpx.AsyncClient) -> None:
-    """As an agent's run is."""
-    begun = await run(http, "Echo", message="wait", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-
-    await http.post(f"{url}/cancel")
-    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
-
-    assert "run_cancelled" in stream.text
-
-
-@pytest.mark.behaviour("workflows.functional")
-async def test_a_function_may_take_the_conversation() -> None:
-    """As an agent does: each run has the messages before it."""
-
-    @workflow(name="Recall")
-    async def recall(messages: list[Message]) -> str:
-        return " | ".join(message.text for message in messages)
-
-    async with served(app_of(workflow=recall)) as (_, http):
-        await run(http, "Recall", message="one", thread_id="t")
-        again = await run(http, "Recall", message="two", thread_id="t")
-
-    assert again.json()["response"] == "one | one | two"
-
-
-@pytest.mark.behaviour("workflows.steps")
-async def test_steps_that_run_side_by_side_are_told_of_once(http: httpx.AsyncClient) -> None:
-    """In the stream, each when it begins and when it ends."""
-    streamed = await run(http, "Side", message="a+b", headers={"accept": "text/event-stream"})
-
-    told = [frame.event for frame in parse(streamed.text) if frame.event.startswith("executor_")]
-    assert sorted(told) == ["executor_completed"] * 2 + ["executor_invoked"] * 2
 
 
 @pytest.mark.behaviour("workflows.functional-asks")
@@ -173,16 +111,6 @@ async def test_a_function_asks_until_it_has_all_answers(http: httpx.AsyncClient)
 
 
 @pytest.mark.behaviour("workflows.functional-asks")
-async def test_a_refusal_takes_another_way(http: httpx.AsyncClient) -> None:
-    """It is the function that decides."""
-    (tea,) = (await run(http, "Ask", message="tea+milk", thread_id="t")).json()["pending_approvals"]
-
-    end = await answered(http, "Ask", tea, {"approved": False, "note": "cold"})
-
-    assert end.json()["response"] == "TEA refused: cold"
-
-
-@pytest.mark.behaviour("workflows.functional-asks")
 async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
     """The run goes on with the last answer, and each goes to its question: the steps begin anew, as they do plain."""
     body = (await run(http, "Within", message="tea+milk", thread_id="t")).json()
@@ -201,19 +129,6 @@ async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
     assert result.get_outputs() == [end.json()["value"]]
 
 
-@pytest.mark.behaviour("workflows.functional-asks")
-async def test_the_answer_is_taken_by_another_process(tmp_path: Path) -> None:
-    """With the state and the results that the first one left in the log."""
-    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
-    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
-        (tea,) = (await run(http, "Ask", message="tea", thread_id="t")).json()["pending_approvals"]
-    DONE.clear()
-    async with served(app_of(workflow=ask, environ=environ)) as (_, http):
-        end = await answered(http, "Ask", tea, {"approved": True})
-
-    assert (end.json()["response"], DONE) == ("1 approved", [])
-
-
 KINDS: list[tuple[Any, Any, str]] = [
     (bool, True, "True"),
     (list[str], ["a", "b"], "['a', 'b']"),
@@ -230,8 +145,6 @@ KINDS: list[tuple[Any, Any, str]] = [
 @pytest.mark.behaviour("workflows.functional-asks")
 @pytest.mark.parametrize(("kind", "value", "shown"), KINDS, ids=str)
 async def test_an_answer_may_be_of_any_type_with_a_schema(kind: Any, value: Any, shown: str) -> None:
-    """The function gets a value of the type, in the run that goes on and in one behind a further question."""
-
     @workflow(name="Kind")
     async def asking(text: str, ctx: RunContext) -> str:
         first = await ctx.request_info(text, kind)
@@ -263,14 +176,12 @@ def failing_once(body: Callable[[], Any]) -> Any:
 
 @step
 async def breaking() -> str:
-    """Raise, and note it."""
     DONE.append("breaking")
     raise TillError("broken")
 
 
 @pytest.mark.behaviour("workflows.cut-off-steps")
 async def test_a_step_that_raised_raises_again_in_a_later_attempt() -> None:
-    """In its own class, and is not run again."""
     DONE.clear()
 
     async def body() -> str:
@@ -316,7 +227,6 @@ async def cut(text: str) -> str:
 @pytest.mark.behaviour("workflows.cut-off-steps")
 @pytest.mark.parametrize("setting", ["fail", "tell"])
 async def test_a_step_at_work_when_its_attempt_ended_was_cut_off(setting: str) -> None:
-    """The function is told, or the run ends, past all that the function catches."""
     DONE.clear()
     ATTEMPTS.clear()
     BEGAN[:] = [asyncio.Event()]
@@ -330,28 +240,9 @@ async def test_a_step_at_work_when_its_attempt_ended_was_cut_off(setting: str) -
 
 @step
 async def slow() -> str:
-    """Take too long."""
     DONE.append("slow")
     await asyncio.Event().wait()
     return "never"
-
-
-@pytest.mark.behaviour("workflows.cut-off-steps")
-async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
-    """By a time limit of the function's, in each attempt; what follows is none of the step's."""
-    DONE.clear()
-
-    async def body() -> str:
-        try:
-            await asyncio.wait_for(slow(), 0.5)  # time enough for the step to begin on a busy machine
-        except TimeoutError:
-            with pytest.raises(LookupError):
-                _ = current().call_key
-        return await upper("late")
-
-    end = await run_twice(failing_once(body))
-
-    assert (end["response"], DONE) == ("LATE", ["slow", "upper late"])
 
 
 class Unknown:
@@ -360,13 +251,11 @@ class Unknown:
 
 @step
 async def odd() -> Any:
-    """Return one."""
     return Unknown()
 
 
 @workflow(name="Odd")
 async def keeping(text: str) -> str:
-    """Go on whatever the step raises."""
     try:
         await odd()
     except Exception:
@@ -387,41 +276,7 @@ async def test_a_result_that_cannot_be_stored_ends_the_run() -> None:
 
 
 @pytest.mark.behaviour("workflows.steps")
-async def test_a_step_knows_the_key_of_its_call() -> None:
-    """The same in every attempt, another for each call, and none outside of a step."""
-    keys: list[str] = []
-
-    @idempotent
-    @step(replay_key=str)
-    async def charge(amount: int) -> str:
-        keys.append(current().call_key)
-        return current().call_key
-
-    async def body() -> str:
-        async def outside() -> bool:
-            try:
-                return not current().call_key
-            except LookupError:
-                return True
-            return False
-
-        first, second = await charge(1), await charge(2)
-        return f"{first == second} {await outside()}"
-
-    @workflow(name="Keys")
-    async def keyed(text: str) -> str:
-        return await body()
-
-    async with served(app_of(workflow=keyed)) as (_, http):
-        end = await run(http, "Keys", message="x")
-
-    assert end.json()["response"] == "False True"
-    assert len(set(keys)) == 2
-
-
-@pytest.mark.behaviour("workflows.steps")
 async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() -> None:
-    """Its model's answers and its tools' results are recorded, in a step and in the function."""
     notes: list[str] = []
     guide = Agent(planned_client(notes.append, ("all done",)), name="Guide")
 
@@ -440,18 +295,15 @@ async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() 
 
 @workflow
 async def without_input() -> str:
-    """Take nothing."""
     return ""
 
 
 @workflow
 async def closed(text: asyncio.Event) -> str:
-    """Take what no request can bring."""
     return ""
 
 
 def changing() -> Any:
-    """Return a workflow whose step uses what may change."""
     counts: list[int] = []
 
     @step
@@ -467,7 +319,6 @@ def changing() -> Any:
 
 
 async def undecorated(text: str) -> str:
-    """Be no workflow."""
     return text
 
 
@@ -484,18 +335,25 @@ async def undecorated(text: str) -> str:
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
-    """By name, with what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(*options.pop("agents", ()), **options)
 
     assert sentence in refused.value.detail
 
 
-@pytest.mark.behaviour("workflows.functional")
-async def test_it_stands_beside_agents_and_graphs() -> None:
-    """In one app."""
-    async with served(app_of(scripted_agent("Joker"), workflows=[echo])) as (_, http):
-        agent = await http.post("/api/agents/Joker/run", json={"message": "say hi"})
-        function = await run(http, "Echo", message="ih")
+@pytest.mark.behaviour("workflows.cut-off-steps")
+async def test_a_step_that_the_function_cancelled_is_cancelled_again() -> None:
+    """By a time limit of the function's, in each attempt; what follows is none of the step's."""
+    DONE.clear()
 
-    assert (agent.json()["response"], function.json()["response"]) == ("hi", "HI")
+    async def body() -> str:
+        try:
+            await asyncio.wait_for(slow(), 0.5)  # time enough for the step to begin on a busy machine
+        except TimeoutError:
+            with pytest.raises(LookupError):
+                _ = current().call_key
+        return await upper("late")
+
+    end = await run_twice(failing_once(body))
+
+    assert (end["response"], DONE) == ("LATE", ["slow", "upper late"])

@@ -1,27 +1,34 @@
-"""Workflows that are given as one graph, as upstream's apps do: each run has a copy of it."""
+"""Workflows that are given as one graph, what their starts take, and executors that tell where to answer."""
+
+from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Never
 
+import httpx
 import pytest
 from agent_framework import (
     Agent,
-    AgentExecutor,
     Executor,
+    Message,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     executor,
     handler,
+    response_handler,
+    workflow,
 )
 from agent_framework.orchestrations import HandoffBuilder
 
+from hosting.app import WorkflowHitlContext
 from hosting.errors import ConfigurationError
-from hosting.features.workflows.copies import copies_of
 from tests.support.app.scripted import ScriptedModel, scripted_agent
-from tests.support.flows import FLOWS, chat_flow, fan_flow
 from tests.support.made_app import app_of, served
 
 
@@ -34,7 +41,6 @@ class Letter:
 
 @executor(id="store")
 async def store(text: str, ctx: WorkflowContext[str]) -> None:
-    """Keep a letter where later executors find it."""
     ctx.set_state("letter", Letter(text))
     await ctx.send_message("stored")
 
@@ -49,7 +55,6 @@ class Counting(Executor):
 
     @handler
     async def answer(self, stored: str, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the letter with how many there were."""
         self.count += 1
         await asyncio.sleep(0)
         await ctx.yield_output(f"{ctx.get_state('letter').text} {self.count}")
@@ -82,44 +87,6 @@ async def test_runs_of_a_given_graph_do_not_meet() -> None:
     assert next(one for one in given.executors.values() if isinstance(one, Counting)).count == 0
 
 
-@pytest.mark.behaviour("workflows.given-graph")
-async def test_a_graph_that_the_app_s_code_has_run_is_given_as_another() -> None:
-    """On an event loop that is still open: its executors keep it."""
-    given = letters()
-    assert (await given.run("plain")).get_outputs() == ["plain 1"]
-    async with served(app_of(workflow=given)) as (_, http):
-        answer = (await http.post("/api/workflows/Letters/run", json={"message": "hosted"})).json()
-
-    assert answer.get("response") == "hosted 2"
-
-
-@pytest.mark.behaviour("workflows.given-graph")
-@pytest.mark.parametrize("build", FLOWS)
-async def test_a_given_graph_answers_as_the_function_that_builds_it(build: Any) -> None:
-    """Whatever it is made of."""
-    body = {"input": {"item": "tea"}} if build().name == "Orders" else {"message": "say hi"}
-    answers = []
-    for source in (build, build()):
-        async with served(app_of(workflow=source)) as (_, http):
-            answers.append((await http.post(f"/api/workflows/{build().name}/run", json=body)).json()["response"])
-
-    assert answers[0] == answers[1]
-
-
-@pytest.mark.behaviour("workflows.given-graph")
-@pytest.mark.parametrize("build", [chat_flow, fan_flow])
-def test_copies_share_agents_and_nothing_else(build: Any) -> None:
-    """An agent's session is one of the copy."""
-    given = build()
-    copies = [copies_of(given)() for _ in range(2)]
-
-    agents = [[one for one in graph.executors.values() if isinstance(one, AgentExecutor)] for graph in (given, *copies)]
-    assert len({id(one) for graph in (given, *copies) for one in graph.executors.values()}) == 3 * len(given.executors)
-    for same in zip(*agents, strict=True):
-        assert len({id(one.agent) for one in same}) == 1
-        assert len({one._session.session_id for one in same}) == 3
-
-
 @pytest.mark.behaviour("workflows.refused")
 @pytest.mark.parametrize(
     ("given", "sentence"),
@@ -144,20 +111,156 @@ def test_copies_share_agents_and_nothing_else(build: Any) -> None:
     ],
 )
 def test_a_graph_that_has_no_copies_is_refused(given: Workflow, sentence: str) -> None:
-    """With what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(workflow=given)
 
     assert refused.value.detail == sentence
 
 
-@pytest.mark.behaviour("workflows.upstream")
-async def test_a_workflow_has_its_routes_where_agents_have_none() -> None:
-    """The option is about agents, as upstream's is: an app of orchestrations hosts a workflow beside them."""
-    app = app_of(scripted_agent("Joker"), workflow=letters(), enable_http_endpoints=False)
-    async with served(app) as (_, http):
-        asked = await http.post("/api/agents/Joker/run", json={"message": "hi"})
-        run = await http.post("/api/workflow/Letters/run?waitForResponse=true", content="a letter")
+async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]:
+    """Begin as a client of theirs does, and return how the instance stands once its run has ended."""
+    headers = {"content-type": "application/json" if isinstance(body, dict) else "text/plain"}
+    content = json.dumps(body) if isinstance(body, dict) else body
+    started = await http.post(f"/api/workflow/{name}/run", content=content, headers=headers)
+    assert started.status_code == 202, started.text
+    place = f"/api/workflows/{name}/threads/{started.json()['instanceId']}/runs/{started.headers['x-ms-run-id']}"
+    await http.get(f"{place}/events")
+    return dict((await http.get(started.json()["statusQueryGetUri"])).json())
 
-    assert asked.status_code == 404
-    assert run.json()["output"] == ["a letter 1"]
+
+TEXT = {"$type": "text", "text": "and this"}
+
+
+class Reader(Executor):
+    """Takes a message."""
+
+    @handler
+    async def read(self, message: Message, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(f"{type(message).__name__} of {message.role}: {message.text}")
+
+
+class Listener(Reader):
+    """Takes a text too."""
+
+    @handler
+    async def listen(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(f"text: {text}")
+
+
+def reading() -> Workflow:
+    return WorkflowBuilder(name="Reading", start_executor=Reader("reader")).build()
+
+
+def listening() -> Workflow:
+    """Return a workflow that takes a message or a text."""
+    return WorkflowBuilder(name="Listening", start_executor=Listener("listener")).build()
+
+
+@workflow(name="Noting")
+async def noting(message: Message) -> str:
+    return f"{type(message).__name__} of {message.role}: {message.text}"
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with served(app_of(workflows=[reading, listening, noting])) as (_, http):
+        yield http
+
+
+async def response(http: httpx.AsyncClient, name: str, **fields: Any) -> Any:
+    answer = await http.post(f"/api/workflows/{name}/run", json={**fields, "thread_id": "t"})
+    return answer.json().get("response", answer.text)
+
+
+@pytest.mark.behaviour("workflows.input")
+@pytest.mark.parametrize("name", ["Reading", "Noting"])
+async def test_a_start_that_takes_a_message_gets_the_newest(http: httpx.AsyncClient, name: str) -> None:
+    """Made of the text, also of one sent as the input, and of the contents; not those of the thread before."""
+    assert await response(http, name, message="hello") == "Message of user: hello"
+    assert await response(http, name, input="again") == "Message of user: again"
+    assert await response(http, name, message="look", contents=[TEXT]) == "Message of user: look and this"
+    listed = (await http.get("/api/workflows")).json()["workflows"]
+    assert next(each for each in listed if each["name"] == name)["input_schema"] == {"type": "string"}
+
+
+ORIGIN = "http://app.example"
+
+
+class Gate(Executor):
+    """Asks, and tells somebody."""
+
+    def __init__(self, told: list[Any], base_url: str | None) -> None:
+        super().__init__("gate")
+        self.told, self.base_url = told, base_url
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.request_info(text, bool)
+        request_id = await WorkflowHitlContext.pending_request_id(ctx)
+        found = WorkflowHitlContext.from_context(ctx, base_url=self.base_url)
+        assert request_id
+        assert found
+        self.told += [found.build_respond_url(request_id), found.build_status_url()]
+
+    @response_handler
+    async def answered(self, text: str, may: bool, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(f"{text}: {may}")
+
+
+class Said(Executor):
+    """Yields what a workflow within said."""
+
+    @handler
+    async def say(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(f"said {text}")
+
+
+def gate(told: list[Any], base_url: str | None = ORIGIN, name: str = "Gate") -> Callable[[], Workflow]:
+    return lambda: WorkflowBuilder(name=name, start_executor=Gate(told, base_url)).build()
+
+
+def nested(told: list[Any]) -> Callable[[], Workflow]:
+    """Return what builds a workflow with one inside that asks."""
+
+    def build() -> Workflow:
+        inner = WorkflowExecutor(gate(told, name="Inner")(), id="inner")
+        return WorkflowBuilder(name="Gate", start_executor=inner).add_edge(inner, Said("said")).build()
+
+    return build
+
+
+@pytest.mark.behaviour("workflows.tells-where")
+@pytest.mark.parametrize(("nests", "output"), [(False, "tea: True"), (True, "said tea: True")])
+async def test_an_executor_knows_where_its_request_is_answered(nests: bool, output: str) -> None:
+    told: list[Any] = []
+    build = nested(told) if nests else gate(told)
+    async with served(app_of(workflow=build)) as (_, http):
+        begun = (await http.post("/api/workflows/Gate/run", json={"message": "tea"})).json()
+        waiting = (await http.get(told[1])).json()
+        answer = await http.post(told[0], json=True)
+        run_url = f"/api/workflows/Gate/threads/{begun['thread_id']}/runs"
+        newest = (await http.get(run_url)).json()["runs"][0]
+        await http.get(f"{run_url}/{newest['run_id']}/events")
+        ended = (await http.get(told[1])).json()
+
+    assert [one["requestId"] for one in waiting["pendingHumanInputRequests"]] == [told[0].rpartition("/")[2]]
+    assert answer.status_code == 200, answer.text
+    assert ended["output"] == [output]
+
+
+@pytest.mark.behaviour("workflows.tells-where")
+@pytest.mark.parametrize(
+    ("host_name", "origin"),
+    [
+        ("localhost:7071", "http://localhost:7071"),
+        ("my-app.azurewebsites.net", "https://my-app.azurewebsites.net"),
+        ("https://example.com/", "https://example.com"),
+    ],
+)
+async def test_the_address_is_that_of_the_app(host_name: str, origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBSITE_HOSTNAME", host_name)
+    told: list[Any] = []
+    async with served(app_of(workflow=gate(told, None))) as (_, http):
+        await http.post("/api/workflows/Gate/run", json={"message": "tea", "thread_id": "t"})
+
+    assert told[1] == f"{origin}/api/workflow/Gate/status/t"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any, Never
@@ -37,7 +36,6 @@ class Log:
         self.environ = {"AGENT_LOG": f"sqlite:{self._path}"}
 
     def replace(self, before: str, after: str) -> None:
-        """Change the checkpoints in it."""
         with sqlite3.connect(self._path) as file:
             changed = file.execute(
                 "UPDATE payload SET bytes = CAST(replace(CAST(bytes AS TEXT), ?, ?) AS BLOB) "
@@ -48,8 +46,6 @@ class Log:
 
 
 def other_flow() -> Workflow:
-    """Return the workflow that asks, with one executor more."""
-
     class Last(Executor):
         @handler
         async def end(self, text: str, ctx: WorkflowContext) -> None:
@@ -65,7 +61,6 @@ def formatted_flow() -> Workflow:
     class Last(Executor):
         @handler
         async def end(self, answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
-            """Say of which type the answer is."""
             await ctx.yield_output(type(answer.agent_response.value.country).__name__)
 
     agent: Any = Agent(OfflineChatClient(), name="Judge", default_options={"response_format": answer_formats.City})
@@ -75,7 +70,6 @@ def formatted_flow() -> Workflow:
 
 @pytest.mark.behaviour("workflows.formats")
 async def test_the_format_in_which_an_agent_answers_may_be_in_a_checkpoint() -> None:
-    """A type of Pydantic, as its author names it in the agent's options."""
     async with served(app_of(workflow=formatted_flow)) as (_, http):
         answer = await http.post("/api/workflows/Formatted/run", json={"message": "Paris", "thread_id": "t"})
 
@@ -100,7 +94,6 @@ async def test_the_format_in_which_an_agent_answers_may_be_in_a_checkpoint() -> 
 async def test_an_answer_to_a_run_whose_state_is_not_of_this_app_ends_by_its_name(
     tmp_path: Path, flow: Any, change: tuple[str, str] | None, code: str, sentence: str
 ) -> None:
-    """Nothing of the workflow is run by it."""
     log = Log(tmp_path)
     async with served(app_of(workflow=asking_flow, environ=log.environ)) as (_, http):
         asked = await http.post("/api/workflows/Asking/run", json={"message": "tea", "thread_id": "t"})
@@ -122,7 +115,6 @@ def nameless_flow() -> Workflow:
 @pytest.mark.behaviour("workflows.named")
 @pytest.mark.parametrize("given", [nameless_flow, nameless_flow()], ids=["function", "graph"])
 async def test_a_workflow_without_a_name_has_that_of_the_app(tmp_path: Path, given: Any) -> None:
-    """Also in the process that continues its run."""
     log = Log(tmp_path)
     async with served(app_of(workflows={"Tea": given}, environ=log.environ)) as (_, http):
         (waiting,) = (await post(http, "/api/workflows/Tea/run", {"message": "tea", "thread_id": "t"}))[
@@ -135,26 +127,7 @@ async def test_a_workflow_without_a_name_has_that_of_the_app(tmp_path: Path, giv
     assert answer["response"] == "tea: True"
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_hundred_workflows_at_once_end_with_their_answers() -> None:
-    """Each with its own; the graph of one run is no other's."""
-    async with served(app_of(workflow=asking_flow)) as (_, http):
-
-        async def run(number: int) -> str:
-            thread = f"t{number}"
-            body = {"message": f"tea {number}", "thread_id": thread}
-            (waiting,) = (await post(http, "/api/workflows/Asking/run", body))["pending_approvals"]
-            place = f"/api/workflows/Asking/threads/{thread}/approvals/{waiting['id']}"
-            return str((await post(http, place, {"value": {"approved": True}}))["response"])
-
-        said = await asyncio.gather(*(run(number) for number in range(MOST_AT_ONCE)))
-
-    assert said == [f"tea {number}: True" for number in range(MOST_AT_ONCE)]
-
-
 async def post(http: httpx.AsyncClient, path: str, body: Any) -> Any:
-    """Send a body, and return the answer's."""
     return (await http.post(path, json=body, timeout=60)).json()
 
 

@@ -1,9 +1,11 @@
-"""Workflows that ask a person: what waits, how it is answered, and how the run goes on."""
+"""Workflows that ask a person: what waits, the types of answers, and how the run goes on."""
+
+from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Never
 
 import httpx
 import pytest
@@ -11,55 +13,44 @@ from agent_framework import (
     AgentExecutor,
     Executor,
     FunctionTool,
+    Message,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
-    WorkflowExecutor,
     handler,
     response_handler,
 )
+from agent_framework.orchestrations import (
+    MagenticBuilder,
+    MagenticContext,
+    MagenticManagerBase,
+    MagenticProgressLedger,
+    MagenticProgressLedgerItem,
+)
+from pydantic import BaseModel, field_validator
 
+from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
 from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, served
 
 THREAD = "/api/workflows/Asking/threads/t"
-YES = {"value": {"approved": True}}
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of a workflow that asks."""
     async with served(app_of(workflow=asking_flow)) as (_, http):
         yield http
 
 
 async def asked(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
-    """Run the workflow until it asks."""
     answer = await http.post("/api/workflows/Asking/run", json={"message": message, "thread_id": "t"})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 async def answered(http: httpx.AsyncClient, approval: dict[str, Any], body: Any) -> httpx.Response:
-    """Answer what is asked under that id."""
     return await http.post(f"{THREAD}/approvals/{approval['id']}", json=body)
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_what_an_executor_asks_is_listed_with_the_schema_of_its_answer(http: httpx.AsyncClient) -> None:
-    """With the run, and of the thread; what was yielded before is the run's answer."""
-    body = await asked(http, "tea")
-
-    (waiting,) = body["pending_approvals"]
-    assert (waiting["tool"], waiting["arguments"]) == ("reviewer", {"text": "tea", "steps": ["one", "two"]})
-    assert waiting["answer_schema"]["properties"]["note"]["type"] == "string"
-    assert body["response"] == "asked\n\nWaits for a person's answer to: reviewer."
-    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-    busy = await http.post("/api/workflows/Asking/run", json={"message": "x", "thread_id": "t"})
-    assert busy.json()["code"] == "approvals_pending"
-    timeline = (await http.get(f"{THREAD}/runs/{body['run_id']}/timeline")).json()
-    assert [(step["yielded"], step["asked"]) for step in timeline["steps"] if step["kind"] == "executor"] == [(1, 1)]
 
 
 @pytest.mark.behaviour("workflows.asks")
@@ -83,110 +74,26 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
     assert (await asked(http, "milk"))["pending_approvals"][0]["arguments"]["text"] == "milk"
 
 
-@pytest.mark.behaviour("workflows.asks")
-async def test_it_is_answered_once(http: httpx.AsyncClient) -> None:
-    """The same answer again is the same run; another one is refused."""
-    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-
-    first = await answered(http, waiting, YES)
-    again = await answered(http, waiting, YES)
-    other = await answered(http, waiting, {"value": {"approved": False}})
-
-    assert first.json() == again.json()
-    assert (other.status_code, other.json()["code"]) == (409, "approval_answered")
-    assert len((await http.get(f"{THREAD}/runs")).json()["runs"]) == 2
+WRONG_ANSWERS: list[tuple[Any, ...]] = [
+    ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
+    ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
+    ({"value": None}, "invalid_input", "asked for"),
+    ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
+    ({}, "invalid_field", "'approved'"),
+]
 
 
 @pytest.mark.behaviour("workflows.asks")
-async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient) -> None:
-    """The last answer continues, and each goes to its question."""
-    one, two = (await asked(http, "tea+milk"))["pending_approvals"]
-
-    first = await answered(http, two, {"value": {"approved": True, "note": "second"}})
-    last = await answered(http, one, {"value": {"approved": True, "note": "first"}})
-
-    assert (first.json()["status"], first.json()["pending_approvals"]) == ("answered", [one])
-    assert sorted(last.json()["response"].split("\n\n")) == ["milk: True second", "tea: True first"]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_workflow_may_ask_again(http: httpx.AsyncClient) -> None:
-    """Under another id."""
-    (first,) = (await asked(http, "tea"))["pending_approvals"]
-
-    (second,) = (await answered(http, first, {"value": {"approved": True, "note": "again"}})).json()[
-        "pending_approvals"
-    ]
-    end = await answered(http, second, YES)
-
-    assert (first["id"] != second["id"], second["arguments"]) == (True, {"text": "tea again", "steps": []})
-    assert end.json()["response"] == "tea again: True"
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
-    """Its schema is a string's."""
-    (waiting,) = (await asked(http, "text"))["pending_approvals"]
-
-    answer = await answered(http, waiting, {"value": "well"})
-
-    assert (waiting["kind"], "question" in waiting) == ("ask", False)
-    assert (waiting["answer_schema"], answer.json()["response"]) == ({"type": "string"}, "well")
-
-
-@pytest.mark.behaviour("workflows.asks")
-@pytest.mark.parametrize(
-    ("body", "code", "sentence"),
-    [
-        ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
-        ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
-        ({"value": None}, "invalid_input", "asked for"),
-        ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
-        ({}, "invalid_field", "'approved'"),
-    ],
-)
-async def test_an_answer_that_does_not_fit_is_refused(
-    http: httpx.AsyncClient, body: Any, code: str, sentence: str
-) -> None:
+async def test_an_answer_that_does_not_fit_is_refused(http: httpx.AsyncClient) -> None:
     """By a sentence without the answer; the question stands."""
     (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+    for body, code, sentence in WRONG_ANSWERS:
+        answer = await answered(http, waiting, body)
 
-    answer = await answered(http, waiting, body)
-
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
-    assert sentence in answer.json()["detail"]
-    assert "secret" not in answer.text
-    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_question_expires() -> None:
-    """As an approval does; the thread takes messages then."""
-    environ = {"AGENT_LOG": "memory", "AGENT_APPROVAL_SECONDS": "0.000001"}
-    async with served(app_of(workflow=asking_flow, environ=environ)) as (_, http):
-        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-        late = await answered(http, waiting, YES)
-        again = await asked(http, "milk")
-
-    assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
-    assert again["status"] == "success"
-
-
-def nested_flow() -> Workflow:
-    """Return a workflow whose only executor is a workflow that asks."""
-    inner = WorkflowExecutor(asking_flow(), id="inner", propagate_request=True, allow_direct_output=True)
-    return WorkflowBuilder(name="Asking", start_executor=inner).build()
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_a_workflow_within_a_workflow_asks() -> None:
-    """By the executor that it is, and its answer reaches the one that asked."""
-    async with served(app_of(workflow=nested_flow)) as (_, http):
-        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-        answer = await answered(http, waiting, YES)
-
-    assert (waiting["tool"], answer.json()["status"]) == ("inner", "success"), answer.text
-    assert "tea: True" in answer.json()["response"]
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        assert sentence in answer.json()["detail"]
+        assert "secret" not in answer.text
+        assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
 
 
 @pytest.mark.behaviour("workflows.asks")
@@ -218,8 +125,6 @@ async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approve
 async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_caller(
     sent: dict[str, Any], result: str
 ) -> None:
-    """As one of an agent alone is."""
-
     def flow() -> Workflow:
         agent = clerk(lambda note: None)
         agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))
@@ -231,6 +136,170 @@ async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_ca
 
     assert (waiting["kind"], waiting["tool"], waiting["arguments"]) == ("client_tool", "where", {"n": "5"})
     assert result in answer.json()["response"], answer.text
+
+
+GRADING = "/api/workflows/Grading/threads/t"
+
+
+class Grade(BaseModel):
+    """What is asked for; its schema takes any number, and its own code does not."""
+
+    points: int
+
+    @field_validator("points")
+    @classmethod
+    def even(cls, points: int) -> int:
+        """Take an even number; that is broken for 4."""
+        if points == 4:
+            raise RuntimeError("a secret of the type")
+        if points % 2:
+            raise ValueError("must be even")
+        return points
+
+
+class Teacher(Executor):
+    """Asks for a grade."""
+
+    @handler
+    async def grade(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.request_info(text, Grade)
+
+    @response_handler
+    async def graded(self, text: str, grade: Grade, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(f"{text} has {grade.points}")
+
+
+def grading_flow() -> Workflow:
+    return WorkflowBuilder(name="Grading", start_executor=Teacher("teacher")).build()
+
+
+@pytest.fixture
+async def grading() -> AsyncIterator[httpx.AsyncClient]:
+    async with served(app_of(workflow=grading_flow)) as (_, grading):
+        yield grading
+
+
+async def asked_by(grading: httpx.AsyncClient, name: str = "Grading") -> dict[str, Any]:
+    """Run the workflow until it asks; return what it asks."""
+    answer = await grading.post(f"/api/workflows/{name}/run", json={"message": "tea", "thread_id": "t"})
+    assert answer.status_code == 200, answer.text
+    (waiting,) = answer.json()["pending_approvals"]
+    return dict(waiting)
+
+
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.parametrize("place", ["workflows/Grading/threads/t/approvals", "workflow/Grading/respond/t"])
+@pytest.mark.parametrize(("points", "why"), [(3, "points: Value error, must be even."), (4, "its type refuses it.")])
+async def test_an_answer_that_its_type_refuses_is_refused_before_it_is_taken(
+    grading: httpx.AsyncClient, place: str, points: int, why: str
+) -> None:
+    """The question stands, and the next answer is taken; what the type's own code raised stays in the log."""
+    waiting = await asked_by(grading)
+    url, bare = f"/api/{place}/{waiting['id']}", "respond" in place
+
+    refused = await grading.post(url, json={"points": points} if bare else {"value": {"points": points}})
+    still = (await grading.get(f"{GRADING}/approvals")).json()["approvals"]
+    taken = await grading.post(f"{GRADING}/approvals/{waiting['id']}", json={"value": {"points": 2}})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_input")
+    assert refused.json()["detail"] == f"The value is not what executor 'teacher' asked for: {why}"
+    assert still == [waiting]
+    assert (taken.json()["status"], taken.json()["response"]) == ("success", "tea has 2")
+    assert len((await grading.get(f"{GRADING}/runs")).json()["runs"]) == 2
+
+
+@dataclass
+class Letter:
+    """A type with messages among its members."""
+
+    words: Message
+    copies: int = 1
+    more: list[Message] = field(default_factory=list)
+
+
+class Postman(Executor):
+    """Asks for a letter, and shows one."""
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.request_info(Letter(Message("user", [text]), more=[Message("user", ["and more"])]), Letter)
+
+    @response_handler
+    async def post(self, shown: Letter, letter: Letter, ctx: WorkflowContext[Never, str]) -> None:
+        more = [one.text for one in letter.more]
+        await ctx.yield_output(f"{letter.words.role} {letter.words.text} {letter.copies} {more}")
+
+
+def letter_flow() -> Workflow:
+    return WorkflowBuilder(name="Grading", start_executor=Postman("postman")).build()
+
+
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"words": "hello"}, "user hello 1 []"),
+        ({"words": "hello", "copies": 2, "more": ["a", "b"]}, "user hello 2 ['a', 'b']"),
+        ({"words": ["hello"]}, None),
+        ({"copies": 2}, None),
+    ],
+)
+async def test_messages_among_the_members_of_a_type_are_texts(value: Any, said: str | None) -> None:
+    async with served(app_of(workflow=letter_flow)) as (_, grading):
+        waiting = await asked_by(grading)
+        answer = await grading.post(f"{GRADING}/approvals/{waiting['id']}", json={"value": value})
+
+    assert waiting["arguments"] == {"words": "tea", "copies": 1, "more": ["and more"]}
+    assert waiting["answer_schema"]["properties"]["words"]["type"] == "string"
+    assert answer.json().get("response") == said, answer.text
+    assert answer.status_code == (400 if said is None else 200)
+
+
+class Manager(MagenticManagerBase):
+    """Plans by what was said, and lets everybody speak once."""
+
+    async def plan(self, magentic_context: MagenticContext) -> Message:
+        return Message("assistant", [f"Plan of {[message.text for message in magentic_context.chat_history]}"])
+
+    async def replan(self, magentic_context: MagenticContext) -> Message:
+        return await self.plan(magentic_context)
+
+    async def create_progress_ledger(self, magentic_context: MagenticContext) -> MagenticProgressLedger:
+        is_done = any(message.author_name == "writer" for message in magentic_context.chat_history)
+
+        def item(answer: bool | str) -> MagenticProgressLedgerItem:
+            return MagenticProgressLedgerItem(reason="", answer=answer)
+
+        return MagenticProgressLedger(item(is_done), item(False), item(True), item("writer"), item("say written"))
+
+    async def prepare_final_answer(self, magentic_context: MagenticContext) -> Message:
+        return Message("assistant", [magentic_context.chat_history[-1].text])
+
+
+def reviewed_flow() -> Workflow:
+    agents = [scripted_agent("writer")]
+    return MagenticBuilder(
+        name="Reviewed", participants=agents, manager=Manager(), enable_plan_review=True, output_from="all"
+    ).build()
+
+
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.behaviour("workflows.builders")
+async def test_the_plan_of_a_magentic_workflow_is_reviewed() -> None:
+    """A review with words makes another plan, which is asked about; one without any begins the work."""
+    async with served(app_of(workflow=reviewed_flow)) as (_, grading):
+        plan = await asked_by(grading, "Reviewed")
+        place = "/api/workflows/Reviewed/threads/t/approvals"
+        wrong = await grading.post(f"{place}/{plan['id']}", json={"value": {"review": "shorter"}})
+        again = await grading.post(f"{place}/{plan['id']}", json={"value": {"review": ["shorter"]}})
+        (second,) = again.json()["pending_approvals"]
+        end = (await grading.post(f"{place}/{second['id']}", json={"value": {"review": []}})).json()
+
+    assert plan["arguments"] == {"plan": "Plan of ['tea']", "current_progress": None, "is_stalled": False}
+    assert plan["answer_schema"]["properties"]["review"]["items"] == {"type": "string"}
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid_input")
+    assert second["arguments"]["plan"] == "Plan of ['tea', 'shorter']"
+    assert (end["status"], "written" in end["response"]) == ("success", True), end
 
 
 @dataclass

@@ -20,28 +20,24 @@ from agent_framework import (
 
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.event_stream import parse, words
+from tests.support.event_stream import parse
 from tests.support.flows import FLOWS, Reversed, Upper, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app of four workflows and an agent."""
     async with served(app_of(scripted_agent("Joker"), workflows=FLOWS, enable_mcp_tool_trigger=True)) as (_, http):
         yield http
 
 
 async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
-    """Run a workflow."""
     headers = fields.pop("headers", {})
     return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
 
 
 @pytest.mark.behaviour("workflows.run")
 async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClient) -> None:
-    """In the shape of an agent's answer, by the routes of its own kind."""
     answer = await run(http, "Text", message="abc", thread_id="t")
 
     body = answer.json()
@@ -57,24 +53,6 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
         "There is no thread 'nope' of 'text'",
         "There is no deletion receipt of thread 'nope' of 'text'",
     ]
-
-
-@pytest.mark.behaviour("workflows.run")
-async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient) -> None:
-    """And agents without them."""
-    listed = {one["name"]: one for one in (await http.get("/api/workflows")).json()["workflows"]}
-    agents = (await http.get("/api/agents")).json()
-    async with served(app_of(scripted_agent("Joker"))) as (_, other):
-        without = (await other.get("/api/agents")).json()
-
-    assert list(listed) == ["Text", "Orders", "Chat", "Fan"]
-    assert listed["Orders"]["description"] == "Sells things."
-    assert listed["Orders"]["run_url"] == "http://app.example/api/workflows/Orders/run"
-    assert listed["Orders"]["input_schema"]["required"] == ["item"]
-    assert listed["Text"]["input_schema"] == {"type": "string"}
-    assert [one["name"] for one in agents["agents"]] == ["Joker"]
-    assert (agents["workflows_url"], without["workflows_url"]) == ("http://app.example/api/workflows", None)
-    assert without["operations_url"] == "http://app.example/api/operations"
 
 
 def branching() -> Workflow:
@@ -122,48 +100,40 @@ async def test_the_graph_of_a_workflow_is_listed() -> None:
     assert (kinds["Left"], kinds["spread"], kinds["inner"], kinds["last"]) == ("agent", "code", "workflow", "code")
 
 
-@pytest.mark.behaviour("workflows.input")
-@pytest.mark.parametrize("fields", [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}])
-async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient, fields: Any) -> None:
-    """As a value, or as its JSON text where no message is taken."""
-    body = (await run(http, "Orders", **fields)).json()
-
-    assert body["value"] == {"item": "tea", "total": 6}
-    assert body["response"] == '{"item": "tea", "total": 6}'
-
-
-@pytest.mark.behaviour("workflows.input")
-@pytest.mark.parametrize(
-    ("name", "fields", "code", "sentence"),
-    [
-        ("Orders", {"input": {"count": 2}}, "invalid_input", "item: Field required"),
-        ("Orders", {"input": {"item": "x", "count": "secret"}}, "invalid_input", "count: Input should be a valid int"),
-        ("Orders", {"message": "tea please"}, "invalid_input", "Invalid JSON"),
-        ("Text", {"input": {"item": "tea"}}, "invalid_input", "This workflow takes a message."),
-        ("Text", {"input": "a", "message": "b"}, "invalid_field", "Send one of them."),
-        ("Text", {"message": "a", "response_format": {"type": "object"}}, "unknown_field", "'response_format'"),
-        ("Text", {}, "missing_message", "There is no message."),
-    ],
-)
-async def test_an_input_that_is_none_is_refused(
-    http: httpx.AsyncClient, name: str, fields: Any, code: str, sentence: str
-) -> None:
-    """Before a run begins, without what was sent."""
-    answer = await run(http, name, **fields)
-
-    body = answer.json()
-    assert (answer.status_code, body["code"]) == (400, code)
-    assert sentence in body["detail"]
-    assert "secret" not in body["detail"]
-    assert "run_id" not in body
+INPUTS = [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}]
 
 
 @pytest.mark.behaviour("workflows.values")
-async def test_texts_are_no_value(http: httpx.AsyncClient) -> None:
-    """An input that is a string is a message, where messages are taken."""
-    body = (await run(http, "Text", input="abc")).json()
+@pytest.mark.behaviour("workflows.input")
+async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient) -> None:
+    for fields in INPUTS:
+        body = (await run(http, "Orders", **fields)).json()
 
-    assert (body["response"], body["message"], body.get("value")) == ("CBA", "abc", None)
+        assert body["value"] == {"item": "tea", "total": 6}
+        assert body["response"] == '{"item": "tea", "total": 6}'
+
+
+WRONG_INPUTS: list[tuple[Any, ...]] = [
+    ("Orders", {"input": {"count": 2}}, "invalid_input", "item: Field required"),
+    ("Orders", {"input": {"item": "x", "count": "secret"}}, "invalid_input", "count: Input should be a valid int"),
+    ("Orders", {"message": "tea please"}, "invalid_input", "Invalid JSON"),
+    ("Text", {"input": {"item": "tea"}}, "invalid_input", "This workflow takes a message."),
+    ("Text", {"input": "a", "message": "b"}, "invalid_field", "Send one of them."),
+    ("Text", {"message": "a", "response_format": {"type": "object"}}, "unknown_field", "'response_format'"),
+    ("Text", {}, "missing_message", "There is no message."),
+]
+
+
+@pytest.mark.behaviour("workflows.input")
+async def test_an_input_that_is_none_is_refused(http: httpx.AsyncClient) -> None:
+    for name, fields, code, sentence in WRONG_INPUTS:
+        answer = await run(http, name, **fields)
+
+        body = answer.json()
+        assert (answer.status_code, body["code"]) == (400, code)
+        assert sentence in body["detail"]
+        assert "secret" not in body["detail"]
+        assert "run_id" not in body
 
 
 @pytest.mark.behaviour("workflows.thread")
@@ -198,22 +168,7 @@ async def test_an_executor_that_raises_fails_the_run(http: httpx.AsyncClient) ->
 
 
 @pytest.mark.behaviour("workflows.verbs")
-async def test_a_workflow_is_cancelled(http: httpx.AsyncClient) -> None:
-    """As an agent's run is."""
-    begun = await run(http, "Text", message="wait", thread_id="w", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-    assert (begun.status_code, "/workflows/Text/threads/w/runs/" in url) == (202, True)
-
-    await http.post(f"{url}/cancel")
-    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
-
-    assert "run_cancelled" in stream.text
-    assert (await http.get(url)).json()["status"] == "cancelled"
-
-
-@pytest.mark.behaviour("workflows.verbs")
 async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
-    """By the app's time limit."""
     environ = {"AGENT_LOG": "memory", "AGENT_RUN_TIMEOUT_SECONDS": "0.2"}
     async with served(app_of(workflow=text_flow, environ=environ)) as (_, http):
         answer = await run(http, "Text", message="wait")
@@ -221,34 +176,8 @@ async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
     assert (answer.status_code, answer.json()["code"]) == (504, "run_timed_out")
 
 
-@pytest.mark.behaviour("workflows.verbs")
-async def test_a_key_begins_one_run(http: httpx.AsyncClient) -> None:
-    """Sent again it finds the same; with another input it is refused."""
-    key = {"idempotency-key": "k-1"}
-    first = await run(http, "Orders", input={"item": "tea"}, headers=key)
-    again = await run(http, "Orders", input={"item": "tea"}, headers=key)
-    other = await run(http, "Orders", input={"item": "milk"}, headers=key)
-
-    assert first.json() == again.json()
-    assert again.headers["idempotency-replayed"] == "true"
-    assert other.json()["code"] == "idempotency_key_reused"
-
-
-@pytest.mark.behaviour("workflows.verbs")
-async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.AsyncClient) -> None:
-    """Their words are deltas of one text, which is the answer's."""
-    answer = await http.post(
-        "/api/workflows/Chat/run", json={"message": "say a b c"}, headers={"accept": "text/event-stream"}
-    )
-
-    frames = parse(answer.text)
-    assert words(frames).startswith("a b c\n\n")
-    assert frames[-1].fields["response"] == words(frames)
-
-
 @pytest.mark.behaviour("workflows.executors")
 async def test_what_each_executor_did_is_in_the_stream_and_in_the_timeline(http: httpx.AsyncClient) -> None:
-    """By superstep, with its times."""
     streamed = await http.post(
         "/api/workflows/Text/run", json={"message": "abc"}, headers={"accept": "text/event-stream"}
     )
@@ -273,7 +202,6 @@ def told(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.behaviour("workflows.at-work")
 async def test_executors_that_begin_end_and_fail_are_in_the_stream(http: httpx.AsyncClient) -> None:
-    """As it happens. The one that failed is in the timeline too, without what it raised."""
     headers = {"accept": "text/event-stream"}
     good = await http.post("/api/workflows/Text/run", json={"message": "abc"}, headers=headers)
     bad = await http.post("/api/workflows/Text/run", json={"message": "fail"}, headers=headers)
@@ -295,30 +223,6 @@ async def test_executors_that_begin_end_and_fail_are_in_the_stream(http: httpx.A
     assert "secret" not in bad.text + json.dumps(steps)
 
 
-@pytest.mark.behaviour("workflows.at-work")
-async def test_an_executor_at_work_is_in_the_timeline_until_its_run_ends(http: httpx.AsyncClient) -> None:
-    """Also where nobody streams; whoever follows the run later is told of it."""
-    begun = await run(http, "Text", message="wait", headers={"prefer": "respond-async"})
-    url = begun.headers["location"]
-
-    async def executors() -> list[Any]:
-        steps = (await http.get(f"{url}/timeline")).json()["steps"]
-        return [(step["executor"], step["ended_at"]) for step in steps if step["kind"] == "executor"]
-
-    stream = asyncio.ensure_future(http.get(f"{url}/events"))
-    found: list[Any] = []
-    while not found:
-        found = await asyncio.wait_for(executors(), GUARD_SECONDS)
-        await asyncio.sleep(0.01)  # a request that finds all in memory never lets the run go on
-    await http.post(f"{url}/cancel")
-    frames = told((await asyncio.wait_for(stream, GUARD_SECONDS)).text)
-
-    assert found == [("upper", None)]
-    assert frames == [("executor_invoked", "upper")]
-    ((name, ended_at),) = await executors()
-    assert (name, ended_at is None) == ("upper", False)
-
-
 class Silent(Executor):
     """Takes what no request can bring."""
 
@@ -331,12 +235,10 @@ SHARED = Silent("silent")
 
 
 def no_workflow() -> Any:
-    """Return something else."""
     return scripted_agent("Joker")
 
 
 def unnamed() -> Workflow:
-    """Return a workflow without a name."""
     return WorkflowBuilder(start_executor=Silent("silent")).build()
 
 
@@ -346,7 +248,6 @@ def shared() -> Workflow:
 
 
 def closed() -> Workflow:
-    """Return a workflow that nobody can begin."""
     return WorkflowBuilder(name="Closed", start_executor=Silent("silent")).build()
 
 
@@ -363,7 +264,6 @@ def closed() -> Workflow:
     ],
 )
 def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
-    """By name, with what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(*options.pop("agents", ()), **options)
 

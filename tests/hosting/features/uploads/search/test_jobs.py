@@ -1,15 +1,20 @@
-"""The job that makes a file ready: killed at any call of a store it goes on, and a file that goes leaves nothing."""
+"""The job that makes a file ready: killed at any call, fed nonsense, and replaced by another recipe."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
 
 import pytest
+from agent_framework import Embedding, GeneratedEmbeddings
 
 from hosting.features.uploads.records import FileIndex, UploadedFile
-from hosting.features.uploads.search import jobs
 from hosting.features.uploads.search.index.contract import ChunkQuery, FoundChunk
-from hosting.features.uploads.search.jobs import BATCH, MOST_TRIES
+from hosting.features.uploads.search.job_steps import TIDY_SECONDS
+from hosting.features.uploads.search.jobs import BATCH, MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
 from tests.support.hashed_words import HashedWords
@@ -29,7 +34,6 @@ class App(SearchedFiles):
         self.embeddings = HashedWords()
 
     def begun(self) -> Process:
-        """Return a new process."""
         search = FileSearch(embeddings=self.embeddings, chunk_tokens=100, overlap_tokens=0)
         return self.process(searcher(search))
 
@@ -41,7 +45,6 @@ async def index_of(process: Process, file: UploadedFile) -> FileIndex:
 
 
 async def found(process: Process, query: str) -> list[FoundChunk]:
-    """Return what the index has of a query."""
     [search] = process.part.searches.searching(OWNERS).values()
     [(model, vector)] = await search.embedder.embedded([query])
     space = space_of(OWNERS, search.recipe, model, len(vector))
@@ -95,7 +98,6 @@ async def killed_at(app: App, number: int) -> tuple[Process, UploadedFile, int]:
 @pytest.mark.slow
 @pytest.mark.behaviour("file-search.once")
 async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_batch_never_again() -> None:
-    """Only the batch whose record had not been put yet is embedded once more."""
     plain = App()
     process, _, calls = await killed_at(plain, 0)
     expected = [hit.chunk for hit in await found(process, "subject1700")]
@@ -124,7 +126,6 @@ async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_ba
 @pytest.mark.behaviour("file-search.erased")
 @pytest.mark.parametrize("comes_back", [False, True])
 async def test_a_file_that_is_deleted_at_any_call_of_its_job_leaves_nothing(comes_back: bool) -> None:
-    """Whether the step goes on in its process, or that ends there and another one gets the step."""
     calls = (await killed_at(App(), 0))[2]
 
     for number in range(1, calls + 1):
@@ -192,38 +193,224 @@ async def test_a_file_without_text_has_failed_with_a_code_and_a_sentence() -> No
     assert app.embeddings.asked == []
 
 
-@pytest.mark.behaviour("file-search.models")
-async def test_vectors_of_two_models_are_never_in_one_file() -> None:
-    """Where another model answers in the middle, the file begins anew with its first batch."""
-    app = App()
-    process = app.begun()
-    file = await process.upload(LONG)
-    [instance] = app.engine.waiting
-    await process.take(instance)
-    await process.take(instance)
-    app.embeddings.answering = "hashed-words-2"
-    await process.work()
-
-    index = await index_of(process, file)
-    assert (index.state, index.model, index.embedded) == ("ready", "hashed-words-2", index.chunks)
-    assert sum(len(texts) for texts in app.embeddings.asked) == index.chunks + 2 * BATCH
+Vectors = list[Any]
+TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(900))
+"""Some batches of chunks of 100 tokens."""
 
 
-@pytest.mark.behaviour("file-search.retried")
-async def test_a_step_that_finds_others_at_work_comes_again_after_growing_pauses(
-    monkeypatch: pytest.MonkeyPatch,
+class SpoiltWords(HashedWords):
+    """Its answers are spoilt, once they are there."""
+
+    def __init__(self, spoilt: Callable[[Vectors], Vectors]) -> None:
+        super().__init__()
+        self._spoilt = spoilt
+
+    async def get_embeddings(self, values: Sequence[str], *, options: Any = None) -> GeneratedEmbeddings[Any, Any]:
+        answered = await super().get_embeddings(values, options=options)
+        vectors = self._spoilt([embedding.vector for embedding in answered])
+        return GeneratedEmbeddings([Embedding(vector, model=self.answering) for vector in vectors])
+
+
+def begun(app: SearchedFiles, embeddings: Any, chunk_tokens: int = 100, **options: Any) -> Process:
+    """Return a process whose only agent searches by that client."""
+    search = FileSearch(embeddings=embeddings, chunk_tokens=chunk_tokens, overlap_tokens=0, **options)
+    return app.process(searcher(search))
+
+
+async def indexes(process: Process, file_id: str) -> list[FileIndex]:
+    return [*(await process.uploads.read(OWNERS, file_id)).indexes.values()]
+
+
+async def ended(process: Process, most: int = 1000) -> int:
+    """Take steps until no job is left, and return how many there were; a job that does not end is an error."""
+    for taken in count():
+        if not process.app.engine.waiting:
+            return taken
+        assert taken < most, "The job does not end."
+        [instance, *_] = process.app.engine.waiting
+        process.app.now += await process.take(instance)
+    raise AssertionError
+
+
+@pytest.mark.behaviour("file-search.ended")
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda vectors: [[float("nan"), *vectors[0][1:]], *vectors[1:]],
+        lambda vectors: [[0.0] * len(vector) for vector in vectors],
+        lambda vectors: [[number * 1e39 for number in vector] for vector in vectors],
+        lambda vectors: vectors[1:],
+        lambda vectors: [vectors[0][1:], *vectors[1:]],
+    ],
+    ids=["nan", "zero", "too large", "one less", "other size"],
+)
+async def test_a_client_that_answers_what_is_no_vector_is_one_that_failed(
+    spoilt: Callable[[Vectors], Vectors],
 ) -> None:
-    """So thousands of files at once do not keep the engine busy with waiting."""
-    monkeypatch.setattr(jobs, "_TURN_SECONDS", 0.01)
-    app = App()
-    process = app.begun()
-    file = await process.upload("One tea, please.")
-    [instance] = app.engine.waiting
-    taken = [await process.part.jobs._turns.acquire() for _ in range(jobs.AT_ONCE)]
-    pauses = [await process.take(instance) for _ in range(9)]
-    for _ in taken:
-        process.part.jobs._turns.release()
-    await process.work()
+    """The batch is tried again after growing pauses, and in the end the file has failed; nothing is in the index."""
+    app = SearchedFiles()
+    process = begun(app, SpoiltWords(spoilt))
+    file = await process.upload(TEXT)
 
-    assert pauses == [15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1800.0, 1800.0]
-    assert (await index_of(process, file)).state == "ready"
+    steps = await ended(process)
+
+    [index] = await indexes(process, file.id)
+    assert (index.state, index.code) == ("failed", "embeddings_unavailable")
+    assert steps == MOST_TRIES + 2  # one that read, and the first try
+    assert await app.left("file-search", "file-index") == []
+
+
+@pytest.mark.behaviour("file-search.ended")
+async def test_a_client_that_answers_by_two_models_in_turn_is_asked_a_bounded_number_of_times() -> None:
+    """Each answer costs money, and none of them is of use."""
+
+    class TwoWords(HashedWords):
+        async def get_embeddings(self, values: Sequence[str], *, options: Any = None) -> GeneratedEmbeddings[Any, Any]:
+            self.answering = f"hashed-words-{len(self.asked) % 2}"
+            return await super().get_embeddings(values, options=options)
+
+    app = SearchedFiles()
+    embeddings = TwoWords()
+    process = begun(app, embeddings)
+    file = await process.upload(TEXT)
+    began = app.now
+
+    await ended(process)
+
+    [index] = await indexes(process, file.id)
+    assert (index.state, index.code) == ("failed", "embeddings_unavailable")
+    assert index.error.startswith("The embedding client answers by one model and then by another.")
+    assert len(embeddings.asked) == 2 * (MOST_RESTARTS + 1)
+    assert 900 < app.now - began < 1000
+    assert await app.left("file-search", "file-index") == []
+
+
+class ChangingApp(SearchedFiles):
+    """The app of an agent whose model of embeddings changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.older, self.newer = HashedWords("older"), HashedWords("newer", size=64)
+
+    def before(self) -> Process:
+        return self.process(searcher(FileSearch(embeddings=self.older, chunk_tokens=100, overlap_tokens=0)))
+
+    def after(self) -> Process:
+        return self.process(searcher(FileSearch(embeddings=self.newer, chunk_tokens=100, overlap_tokens=0)))
+
+
+async def vectors_of(process: Process, file: UploadedFile, recipe: str, model: str, size: int) -> int:
+    """Return how many chunks the index has that a recipe made."""
+    space = space_of(OWNERS, recipe, model, size)
+    query = ChunkQuery([1.0] * size, "subject1700", 5000, frozenset({file.id}))
+    return len(await process.part.index.search([space], query))
+
+
+async def changed(app: ChangingApp) -> tuple[UploadedFile, str]:
+    """Return a file that the older app has made ready and the newer one begins, and the older recipe."""
+    process = app.before()
+    file = await process.upload(LONG)
+    await process.work()
+    [older] = (await process.uploads.read(OWNERS, file.id)).indexes
+    process = app.after()
+    [newer] = process.part.searches.searching(OWNERS)
+    await process.part.searches.begin(OWNERS, file, newer, process.client)
+    return file, older
+
+
+async def recipes_of(process: Process, file: UploadedFile) -> list[str]:
+    return [*(await process.uploads.read(OWNERS, file.id)).indexes]
+
+
+@pytest.mark.behaviour("file-search.replaced")
+async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_there() -> None:
+    app = ChangingApp()
+    file, older = await changed(app)
+    process = app.after()
+    [instance] = app.engine.waiting
+    waits = 0.0
+    while not waits:
+        waits = await process.take(instance)
+    process_before = app.before()
+    there = await vectors_of(process_before, file, older, "older", 256)
+    asked = len(app.older.asked)
+    await process_before.part.stored(OWNERS, await process_before.uploads.read(OWNERS, file.id), process.client)
+    while app.engine.waiting:
+        await process.take(instance)
+
+    [recipe] = await recipes_of(process, file)
+    chunks = (await process.uploads.read(OWNERS, file.id)).indexes[recipe].chunks
+    assert (waits, there, recipe != older) == (TIDY_SECONDS, chunks, True)
+    assert await vectors_of(process, file, older, "older", 256) == 0
+    assert await vectors_of(process, file, recipe, "newer", 64) == chunks
+    assert len(app.older.asked) == asked
+    assert await app.left("file-search") == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("file-search.replaced")
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_a_process_that_dies_at_any_call_leaves_the_newer_vectors_alone(deleted: bool) -> None:
+    """And nothing of the older ones; of a file that is deleted meanwhile nothing at all."""
+    for dies_at in count(1):
+        app, made = ChangingApp(), 0
+        file, older = await changed(app)
+        [instance] = app.engine.waiting
+
+        async def call(name: str, app: ChangingApp = app, file: UploadedFile = file, dies_at: int = dies_at) -> None:
+            nonlocal made
+            made += 1
+            if made == dies_at:
+                app.calls.on_call = None
+                if deleted:
+                    await app.after().uploads.delete(OWNERS, file.id)
+                raise KilledError
+
+        while app.engine.waiting[instance].get("do") != "tidy":
+            await app.after().take(instance)
+        app.calls.on_call = call
+        while app.engine.waiting:
+            try:
+                await app.after().take(instance)
+            except KilledError:
+                continue
+        is_over, app.calls.on_call = made < dies_at, None
+        process = app.after()
+        assert await vectors_of(process, file, older, "older", 256) == 0, dies_at
+        if deleted and not is_over:
+            assert await app.left("file-search", "file-index", "uploads") == [], dies_at
+        else:
+            assert older not in await recipes_of(process, file), dies_at
+            assert await app.left("file-search") == [], dies_at
+        if is_over:
+            break
+
+    assert dies_at > 3
+
+
+@pytest.mark.behaviour("file-search.replaced")
+async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() -> None:
+    app = ChangingApp()
+    process = app.before()
+    file = await process.upload(LONG)
+    [job] = app.engine.waiting
+    while app.engine.waiting[job].get("do") != "index":
+        await process.take(job)
+    [older] = await recipes_of(process, file)
+    late = dict(app.engine.waiting.pop(job))
+    process = app.after()
+    [newer] = process.part.searches.searching(OWNERS)
+    await process.part.searches.begin(OWNERS, file, newer, process.client)
+
+    async def replaced(name: str) -> None:
+        app.calls.on_call = None
+        await app.after().work()
+
+    app.calls.on_call = replaced  # in the middle of the older job's last step
+    assert await app.before().part.step(json.dumps(late)) == ""
+    process = app.after()
+
+    assert await recipes_of(process, file) == [newer]
+    assert await vectors_of(process, file, older, "older", 256) == 0
+    assert await vectors_of(process, file, newer, "newer", 64) > BATCH
+    assert await app.left("file-search") == []

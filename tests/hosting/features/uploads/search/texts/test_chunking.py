@@ -1,43 +1,24 @@
-"""Chunks of a text: how large, where they are cut, and that each process cuts alike."""
+"""Chunks of a text, and estimated tokens beside those of cl100k_base, recorded by tiktoken 0.14."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.features.uploads.search.chunk import Chunk, TextPlace
+from hosting.errors import ConfigurationError
 from hosting.features.uploads.search.texts.chunking import chunked
+from hosting.features.uploads.search.texts.extract import check_packages
 from hosting.features.uploads.search.texts.limits import TextPiece
 from hosting.features.uploads.search.texts.tokens import estimated
 
-ROOT = Path(__file__).parents[6]
 SENTENCE = "The committee of the association met on Tuesday and decided nothing. "
 PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
 
 
-def test_a_short_text_is_one_chunk() -> None:
-    """Without the blanks around it."""
-    assert list(chunked([TextPiece("  Hello there.\n", 3, "Greeting")])) == [
-        Chunk(0, "Hello there.", TextPlace(3, "Greeting", 2, 14))
-    ]
-
-
-@pytest.mark.parametrize("text", ["", " \n\n "])
-def test_a_text_of_blanks_has_no_chunk(text: str) -> None:
-    """There is nothing to find."""
-    assert list(chunked([TextPiece(text)])) == []
-
-
 def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
-    """Each begins and ends with one, has at most its tokens, and repeats up to the half."""
     chunks = list(chunked([TextPiece(PARAGRAPHS)]))
 
     assert len(chunks) > 5
@@ -51,24 +32,7 @@ def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
         assert PARAGRAPHS[chunk.place.end : chunk.place.end + 3].isspace()
 
 
-def test_a_long_paragraph_is_cut_behind_a_sentence() -> None:
-    """There is no better place."""
-    chunks = list(chunked([TextPiece(SENTENCE * 200)], 200, 100))
-
-    assert all(chunk.text.startswith("The") and chunk.text.endswith("nothing.") for chunk in chunks)
-
-
-def test_a_text_without_blanks_is_cut_all_the_same() -> None:
-    """Within a word, by at most so many tokens; a sentence of Chinese behind its end."""
-    letters = list(chunked([TextPiece("x" * 50_000)], 100, 0))
-    chinese = list(chunked([TextPiece("今天天气很好。" * 500)], 100, 0))
-
-    assert "".join(chunk.text for chunk in letters) == "x" * 50_000
-    assert {chunk.text[-1] for chunk in chinese} == {"。"}
-
-
 def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
-    """And a page's end is the best place to cut."""
     pages = [TextPiece(SENTENCE * 7 + "\n\n", number, f"Part {number}") for number in (1, 2, 3)]
     chunks = list(chunked(pages, 150, 0))
 
@@ -77,7 +41,6 @@ def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
 
 @pytest.mark.parametrize(("size", "overlap"), [(99, 0), (800, 401), (800, -1)])
 def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
-    """With both values."""
     with pytest.raises(ValueError, match=f"chunk_tokens={size}, overlap_tokens={overlap}"):
         list(chunked([], size, overlap))
 
@@ -88,7 +51,6 @@ def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
     st.floats(0, 0.5),
 )
 def test_chunks_hold_all_of_the_text_in_order(texts: list[str], size: int, share: float) -> None:
-    """Each is the text between its offsets, each begins behind the last one's begin, and only blanks are left out."""
     whole = "".join(texts)
     chunks = list(chunked(map(TextPiece, texts), size, int(size * share)))
 
@@ -102,25 +64,33 @@ def test_chunks_hold_all_of_the_text_in_order(texts: list[str], size: int, share
     assert not whole[end:].strip()
 
 
-@pytest.mark.slow
-def test_each_process_cuts_a_text_alike() -> None:
-    """Whatever the seed of its hashes."""
-    code = (
-        "import sys; from hosting.features.uploads.search.texts.chunking import chunked; "
-        "from hosting.features.uploads.search.texts.limits import TextPiece; "
-        "print([(chunk.place.start, chunk.place.end) for chunk in chunked([TextPiece(sys.stdin.read())])])"
-    )
-    cuts = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
-            input=PARAGRAPHS,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+MOST_WRONG = 0.25
+RECORDED = {
+    "The committee met on Tuesday to discuss the annual report. Most of its members had read it, and nobody asked for "
+    "changes. After an hour they decided to publish it in the spring.": 37,
+    "Der Ausschuss traf sich am Dienstag, um den Jahresbericht zu besprechen. Die meisten Mitglieder "
+    "hatten ihn gelesen, und niemand wünschte Änderungen.": 39,
+    "Le comité s'est réuni mardi pour discuter du rapport annuel. La plupart des membres l'avaient lu, et personne "
+    "n'a demandé de modifications.": 38,
+    "Komitet spotkał się we wtorek, aby omówić sprawozdanie roczne. Większość członków je przeczytała i nikt nie "
+    "prosił o zmiany.": 49,
+    "Комитет собрался во вторник, чтобы обсудить годовой отчёт. Большинство членов прочитали его, и никто не просил "
+    "изменений.": 55,
+    "委员会星期二开会讨论年度报告。大多数成员都已经读过,没有人要求修改。一小时后,他们决定在春天发表。": 50,
+    "委員会は火曜日に年次報告書について話し合うために集まりました。"
+    "ほとんどの委員はすでに読んでいて、変更を求める人はいませんでした。": 69,
+    "اجتمعت اللجنة يوم الثلاثاء لمناقشة التقرير السنوي. كان معظم الأعضاء قد قرأوه ولم يطلب أحد تغييرات.": 71,
+    "def total(prices: dict[str, float], names: list[str]) -> float:\n"
+    "    return sum(prices.get(name, 0.0) for name in names if name not in SKIPPED)": 43,
+    "2024-05-17,apple,1249.50,12,EUR\n2024-05-18,pear,889.00,7,EUR\n2024-05-19,plum,13.75,1200,USD": 53,
+}
 
-    (cut,) = cuts
-    assert len(re.findall(r"\(", cut)) == len(list(chunked([TextPiece(PARAGRAPHS)])))
+
+@pytest.mark.parametrize(("text", "tokens"), RECORDED.items())
+def test_tokens_are_estimated_within_a_quarter(text: str, tokens: int) -> None:
+    assert abs(estimated(text) - tokens) <= MOST_WRONG * tokens
+
+
+def test_a_missing_package_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"needs lxml\. Add the lines of requirements-file-search\.txt"):
+        check_packages(lambda module: None if module == "lxml" else module)

@@ -15,10 +15,12 @@ import pytest
 
 from hosting.features.uploads.search.texts.extract import extracted
 from hosting.features.uploads.search.texts.limits import TextLimits
+from hosting.features.uploads.search.texts.refusals import SENTENCES, UnreadableFileError
 from hosting.features.uploads.search.texts.watchdog import watch_memory
-from tests.support.texts import parts_of
+from tests.support.hostile_files import HOSTILE, LIMITS, TEXT, HostileFile
+from tests.support.office_files import pdf
+from tests.support.texts import parts_of, read_pieces, read_text
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[6]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to its address space")
@@ -39,6 +41,7 @@ def confined(then: str, limits: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     "attempt",
@@ -57,6 +60,7 @@ def test_a_confined_process_opens_nothing(attempt: str) -> None:
     assert tried.stdout.strip() == "24"
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     ("then", "limits", "end"),
@@ -66,18 +70,18 @@ def test_a_confined_process_opens_nothing(attempt: str) -> None:
     ],
 )
 def test_a_confined_process_ends_itself_at_its_time(then: str, limits: str, end: int) -> None:
-    """Nobody has to watch it."""
     assert confined(then, limits).returncode == -end
 
 
+@pytest.mark.slow
 @linux
 def test_a_confined_process_gets_no_more_memory() -> None:
-    """So the machine's other processes keep theirs."""
     tried = confined("try: bytearray(400 << 20)\nexcept MemoryError: print('refused')", "memory_bytes=300 << 20")
 
     assert tried.stdout.strip() == "refused"
 
 
+@pytest.mark.slow
 async def test_a_process_is_watched_where_the_kernel_does_not_hold_it() -> None:
     """As on macOS and Windows: it is ended for its memory."""
     taking = "import time; taken = bytearray(b'x' * (200 << 20)); time.sleep(600)"
@@ -87,15 +91,8 @@ async def test_a_process_is_watched_where_the_kernel_does_not_hold_it() -> None:
     assert await process.wait() != 0
 
 
-async def test_a_process_that_ends_by_itself_was_not_too_large() -> None:
-    """The watch ends with it."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
-
-    assert not await watch_memory(process, 1 << 40)
-
-
+@pytest.mark.slow
 async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may hold keys."""
     monkeypatch.setenv("MODEL_KEY", "secret")
     others = psutil.Process().children()
     reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
@@ -108,8 +105,8 @@ async def test_the_reader_knows_no_setting_of_the_app(monkeypatch: pytest.Monkey
     assert "PYTHONPATH" in names
 
 
+@pytest.mark.slow
 async def test_a_reading_that_is_left_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And its file never had a name."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     others = psutil.Process().children()
     reading = extracted(parts_of(b"line\n" * 2_000_000), "a.txt", "", TextLimits())
@@ -140,9 +137,9 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @posix
 def test_nothing_is_left_when_the_app_is_killed(tmp_path: Path) -> None:
-    """The child finds nobody who reads, and the system frees the file."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", READS], env=environment, stdout=subprocess.PIPE, text=True) as app:
         assert app.stdout is not None
@@ -151,3 +148,35 @@ def test_nothing_is_left_when_the_app_is_killed(tmp_path: Path) -> None:
 
     child.wait(60)
     assert list(tmp_path.iterdir()) == []
+
+
+async def end_of(hostile: HostileFile) -> str:
+    """Return the code that the file ends in, or `TEXT`."""
+    try:
+        await read_pieces(hostile.made(), hostile.name, hostile.media_type, LIMITS)
+    except UnreadableFileError as error:
+        return error.code if error.sentence == SENTENCES[error.code] else error.sentence
+    return TEXT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: repr(hostile.name[:20]))
+async def test_a_hostile_file_ends_within_the_limits(hostile: HostileFile) -> None:
+    assert await end_of(hostile) in hostile.ends
+
+
+@pytest.mark.slow
+async def test_what_an_entity_names_is_not_read() -> None:
+    hostile = next(file for file in HOSTILE if file.name == "fetching.docx")
+
+    with pytest.raises(UnreadableFileError, match="declares XML entities"):
+        await read_pieces(hostile.made(), hostile.name)
+
+
+@pytest.mark.slow
+async def test_a_good_file_is_read_among_hostile_ones() -> None:
+    small = [file for file in HOSTILE if file.name in ("noise.pdf", "corners.xlsx", "laughs.docx", "deep.html")]
+    *ends, text = await asyncio.gather(*map(end_of, small), read_text(pdf(["It is fine."])))
+
+    assert text == "It is fine.\n\n"
+    assert set(ends) == {"file_damaged", "file_takes_too_much_memory", "file_has_forbidden_xml", TEXT}

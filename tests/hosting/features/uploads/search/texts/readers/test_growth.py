@@ -53,7 +53,6 @@ FILES: dict[str, tuple[Reader, Callable[[int], bytes]]] = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_reading_a_file_grows_with_it(name: str) -> None:
-    """Whatever it consists of."""
     reader, made = FILES[name]
 
     def read(content: bytes) -> int:
@@ -64,8 +63,6 @@ def test_reading_a_file_grows_with_it(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["word ", "x", "中", "。", ".", "\n", " ", "a\n\n", "é", "1"])
 def test_cutting_a_text_grows_with_it(text: str) -> None:
-    """Also one without any place to cut, and one of nothing but places."""
-
     def pieces(size: int) -> list[TextPiece]:
         return [TextPiece(text * 4096)] * (size // 4096) or [TextPiece(text * size)]
 

@@ -27,12 +27,10 @@ pytestmark = pytest.mark.slow
     ],
 )
 async def test_a_text_is_read_in_the_encoding_that_it_has(encoding: str, text: str) -> None:
-    """Nobody says which."""
     assert await read_text(text.encode(encoding), "a.txt") == text
 
 
 async def test_a_text_is_read_in_the_encoding_that_its_sender_names() -> None:
-    """For bytes that are valid in many."""
     assert await read_text("ђурђевак".encode("iso8859-5"), "a.txt", "text/plain; charset=ISO-8859-5") == "ђурђевак"
 
 
@@ -58,7 +56,6 @@ async def test_a_csv_file_is_labelled_by_its_columns() -> None:
 
 
 async def test_html_gives_what_is_shown() -> None:
-    """Under its headings, with tables as rows."""
     page = b"""<!doctype html><title>Prices</title><style>p {}</style><script>x()</script>
     <h1>Our  <b>prices</b></h1>
     <p>All of<br>them<p>Second<table><tr><th>Name<th>Price<tr><td>Apple<td>1</table><h2>Terms</h2><pre>a
@@ -72,14 +69,12 @@ async def test_html_gives_what_is_shown() -> None:
 
 
 async def test_html_names_its_own_encoding() -> None:
-    """As browsers read it."""
     page = '<meta charset="iso-8859-5"><p>ђурђевак'.encode("iso8859-5")
 
     assert (await read_text(page, "a.html")).strip() == "ђурђевак"
 
 
 async def test_a_pdf_has_pages_and_bookmarks() -> None:
-    """A page without text has no piece, and keeps its number."""
     assert await read_pieces(pdf(["Hello there", "", "Third page"], {0: "Start", 2: "End"})) == [
         TextPiece("Hello there\n\n", 1, "Start"),
         TextPiece("Third page\n\n", 3, "End"),
@@ -100,14 +95,12 @@ async def test_a_document_stands_under_its_headings() -> None:
 
 
 async def test_a_documents_text_for_older_programs_is_not_read_twice() -> None:
-    """Word writes text boxes in two ways."""
     both = "<Choice><w:r><w:t>box</w:t></w:r></Choice><Fallback><w:r><w:t>box</w:t></w:r></Fallback>"
 
     assert await read_text(docx(f"<w:p>{both}</w:p>")) == "box\n\n"
 
 
 async def test_a_presentation_has_slides_in_the_order_shown() -> None:
-    """Under their titles, without the numbers on them, and with the speaker's notes."""
     slides = [slide_xml("First", ["point"]), slide_xml("Second", ["other", "last"])]
     notes = {
         "ppt/slides/_rels/slide1000.xml.rels": relations({"n": ("notesSlide", "../n.xml")}),
@@ -155,5 +148,4 @@ async def test_a_file_beyond_a_limit_is_refused_with_its_code(content: bytes, li
 
 
 async def test_long_blanks_are_shortened() -> None:
-    """So that they alone make no chunk long."""
     assert await read_text(b"a" + b" " * 500 + b"b" + b"\n" * 500 + b"c") == "a b\n\nc"

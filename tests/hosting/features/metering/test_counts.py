@@ -1,4 +1,4 @@
-"""What an owner uses in a day: two processes' counts over one store that loses answers, while the days go by."""
+"""What owners use in a day and in a minute: two processes' counts over one store that loses answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hosting.amounts import UNUSED, Used
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import LogUnavailableError
+from hosting.errors import LimitExceededError
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
@@ -40,13 +40,11 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Desk:
-    """Days whose store does as it is told."""
     return Desk()
 
 
 @pytest.mark.behaviour("log.owner-days")
 async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(desk: Desk) -> None:
-    """Also where they come at once."""
     await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
     await desk.days.add("bob", CALL)
 
@@ -71,19 +69,7 @@ async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) 
 
 
 @pytest.mark.behaviour("log.owner-days")
-async def test_a_count_that_cannot_be_kept_is_an_outage(desk: Desk) -> None:
-    """Nobody takes it for counted, and what is used is asked of the store each time."""
-    desk.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await desk.days.add("ada", CALL)
-    desk.store.failing_reads = 100
-    with pytest.raises(LogUnavailableError):
-        await desk.days.used("ada")
-
-
-@pytest.mark.behaviour("log.owner-days")
 async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
-    """A process whose clock is behind still counts for the day that has ended elsewhere."""
     await desk.days.add("ada", CALL)
     desk.others_now += 2 * HOUR
     renewed = await desk.others.used("ada")
@@ -114,36 +100,8 @@ async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk:
     assert (await desk.others.used("ada"))[1] == CALL
 
 
-@pytest.mark.behaviour("log.owner-days")
-async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Desk) -> None:
-    """A clock that runs away from day to day takes the right one from nobody, and a head does not grow by the days."""
-    for _ in range(100):
-        await desk.others.add("ada", CALL)
-        desk.now += 24 * HOUR
-        await desk.days.add("ada", CALL)
-    head = await desk.store.head(Address.of("Joker.budget", "day", "ada"))
-
-    assert (await desk.others.used("ada"))[1] == Used(4000, 500)
-    assert head is not None
-    assert len(head.payload) < 2000
-
-
-@pytest.mark.behaviour("log.owner-days")
-async def test_a_look_is_one_read_and_a_count_one_append(desk: Desk) -> None:
-    """What was looked at is what is appended to."""
-    await desk.days.used("ada")
-    await desk.days.add("ada", CALL)
-    desk.store.calls.clear()
-
-    await desk.days.used("ada")
-    await desk.days.add("ada", CALL)
-
-    assert desk.store.calls == {"head": 1, "append": 1}
-
-
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
-    """In the record of days, and in that of a minute."""
     minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
     for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
         await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))
@@ -156,3 +114,84 @@ async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: D
         stored = await desk.store.head(Address.of(f"joker.{log}", key, "ada"))
         assert stored is not None
         assert json.loads(stored.payload)["mood"] == "good"
+
+
+NOON = 1_767_268_800.0
+
+
+class MinuteDesk:
+    """Two processes' minutes over one store, with this limit; the first one's is armed. Time is moved by hand."""
+
+    def __init__(self, requests: int | None = None, tokens: int | None = None) -> None:
+        limit = Limit(requests_per_minute=requests, tokens_per_minute=tokens)
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.now = NOON
+        self.ahead = 0.0
+        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
+        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now + self.ahead))
+        self.minutes = OwnerMinutes("Joker", log, self.store, limit)
+        self.others = OwnerMinutes("joker", other, shared, limit)
+
+
+async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
+    try:
+        await minutes.count(owner)
+    except LimitExceededError:
+        return False
+    return True
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None:
+    """Also where another process counted in between, so that the store knows nothing of the append any more."""
+    desk = MinuteDesk(4)
+
+    async def first() -> None:
+        desk.store.before_append = lambda: desk.others.count("ada")  # before it is tried again
+
+    await desk.others.count("ada")
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.minutes.count("ada")
+    desk.store.fails, desk.store.before_append = ["answer lost"], first
+    await desk.minutes.count("ada")
+
+    assert not await taken(desk.others)
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+@pytest.mark.parametrize("ahead", [600.0, -600.0, 90.0], ids=["ahead", "behind", "a little"])
+async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead: float) -> None:
+    desk = MinuteDesk(requests=7, tokens=40)
+    desk.ahead = ahead
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for step in range(600):
+        desk.now = NOON + step * 0.37
+        if await taken((desk.minutes, desk.others)[step % 2]):
+            times[step % 2 == 1].append(desk.now)
+    await desk.minutes.add("bob", 40)
+    for _ in range(5):
+        await desk.others.add("bob", 1)
+
+    busiest = [
+        max(sum(begin <= at < begin + 60 for at in taken_at) for begin in taken_at) for taken_at in times.values()
+    ]
+    assert busiest == [7, 7]
+    assert not await taken(desk.minutes, "bob")
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apart() -> None:
+    """Also where they come at once; a request is taken while any are left, and counts none itself."""
+    desk = MinuteDesk(tokens=1601)
+    adding = [minutes.add("ada", 40) for _ in range(20) for minutes in (desk.minutes, desk.others)]
+    await asyncio.gather(*adding, taken(desk.minutes))
+    before = [await taken(desk.minutes), await taken(desk.others)]
+    await desk.others.add("ada", 1)
+
+    assert before == [True, True]
+    assert [await taken(desk.minutes), await taken(desk.others), await taken(desk.others, "bob")] == [
+        False,
+        False,
+        True,
+    ]

@@ -1,27 +1,47 @@
-"""The app's own index of chunks: whichever process dies at which call, and whatever others do between any two calls."""
+"""The app's own index of chunks, one that its author gives, and vectors with a byte for each number."""
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import NewerVersionError
 from hosting.features.uploads.refusals import ChunkIndexUnavailableError
+from hosting.features.uploads.search.index import vectors
 from hosting.features.uploads.search.index.catalog import Catalog
-from hosting.features.uploads.search.index.contract import ChunkIndexFullError, ChunkQuery
-from hosting.features.uploads.search.index.segments import MOST_CHUNKS
+from hosting.features.uploads.search.index.contract import (
+    ChunkIndexFullError,
+    ChunkQuery,
+    FoundChunk,
+    IndexedChunk,
+    IndexSpace,
+)
 from hosting.features.uploads.search.index.stored import CATALOGS, StoredChunkIndex
+from hosting.features.uploads.search.index.vectors import (
+    decode_vectors,
+    direction_of,
+    encode_vectors,
+    nearest,
+    signs_of,
+    stored_numbers,
+)
+from hosting.features.uploads.search.provider import FileSearch
 from hosting.names import StoreKey, store_space
-from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, indexed, numbered
+from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, numbered
+from tests.support.hashed_words import HashedWords
+from tests.support.library import FILES, library
 from tests.support.mortal import DiedError, Interrupted, Life, Mortal
+from tests.support.searched_files import OWNERS, SearchedFiles
+from tests.support.searcher import NOTHING, searcher
 
 HUB = "hub"
 INDEX = store_space(HUB, "file-index")
@@ -52,16 +72,13 @@ class Place:
         return StoredChunkIndex(Cells(store, ThreadLog(store, objects, HUB)), objects, HUB)
 
     async def names(self) -> set[str]:
-        """Return the names of all objects."""
         keys = [StoreKey(INDEX, name) for _, name in await self.objects.put_between(INDEX, 0, ALWAYS)]
         return {name for key in keys for name in await self.objects.names(key)}
 
     async def segments(self) -> list[int]:
-        """Return how many chunks each segment has."""
         return [segment.chunks for segment in (await self.catalog()).segments]
 
     async def catalog(self) -> Catalog:
-        """Return the catalog of the only scope."""
         [thread] = [thread for thread in self.threads.threads.values() if thread.head is not None] or [None]
         return CATALOGS.decode(None if thread is None or thread.head is None else thread.head.payload)
 
@@ -127,26 +144,6 @@ async def test_a_process_that_dies_anywhere_leaves_all_of_a_change_or_nothing(na
     assert before in seen
 
 
-@pytest.mark.behaviour("file-index.erased")
-@pytest.mark.parametrize("is_done", [False, True])
-async def test_of_a_file_whose_addition_died_anywhere_nothing_is_left_once_it_is_removed(is_done: bool) -> None:
-    """Nor of one that lay beside it and was about to be joined."""
-    start = await filled()
-    for call in range(1, CALLS):
-        place = start.again()
-        if not await died(place, WORKS["add"][0], call, is_done=is_done):
-            break
-        index = place.index()
-        for name in ("canary", "c"):
-            await index.remove(SPACE, name)
-        assert await everything(index) == numbered(a=9, b=1)
-        assert not await of_everybody(place)
-        assert (await place.catalog()).coming == ()
-        objects = await place.objects.read(StoreKey(INDEX, index._cell(SPACE).address.key), await place.names())
-        assert b"canary" not in b"".join(objects.values())
-    assert call > 5
-
-
 @pytest.mark.behaviour("file-index.once")
 @pytest.mark.parametrize("meanwhile", OTHERS)
 @pytest.mark.parametrize("name", ["add", "replace", "remove"])
@@ -192,7 +189,6 @@ async def test_a_search_that_finds_a_segment_gone_reads_the_catalog_again() -> N
 
 
 async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
-    """It does not look for ever, and does not answer as if all were there."""
     place = await filled()
     key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
     await place.objects.erase(key, [name for name in await place.names() if name.endswith("vectors")][:1])
@@ -205,7 +201,6 @@ async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
 
 @pytest.mark.behaviour("file-index.bounds")
 async def test_small_files_share_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 files of one chunk lie in a few, and a chunk is written again only when what it lies with doubles."""
     place, written = Place(), list[int]()
     index = place.index()
     put = place.objects.put
@@ -225,47 +220,6 @@ async def test_small_files_share_segments(monkeypatch: pytest.MonkeyPatch) -> No
     assert (await first(place.index(), "f137", 0)).file_id == "f137"
 
 
-@pytest.mark.behaviour("file-index.bounds")
-@pytest.mark.slow
-async def test_a_large_file_fills_several_segments_and_is_found_at_both_ends() -> None:
-    """No segment has more chunks than allowed; it is replaced and removed whole."""
-    place = Place()
-    index, chunks = place.index(), 2 * MOST_CHUNKS + 10
-    await index.add(SPACE, "small", chunks_of("small", 3))
-    await index.add(SPACE, "large", chunks_of("large", chunks))
-
-    assert max(await place.segments()) <= MOST_CHUNKS
-    for number in (0, MOST_CHUNKS - 1, MOST_CHUNKS, chunks - 1):
-        assert (await first(index, "large", number)).chunk == indexed("large", number).chunk
-    assert await index.remove(SPACE, "large") == chunks
-    assert await everything(index) == numbered(small=3)
-
-
-@pytest.mark.behaviour("file-index.bounds")
-async def test_a_search_again_reads_the_catalog_alone() -> None:
-    """What never changes is remembered; a file that comes is the only thing that is read."""
-    place = await filled()
-    life = Life()
-    index = place.index(life)
-    await first(index, "a", 3)
-    calls = [life.calls]
-    for _ in range(2):
-        await first(index, "a", 3)
-        calls.append(life.calls)
-
-    assert calls[2] - calls[1] == calls[1] - calls[0] == 1
-
-
-@pytest.mark.behaviour("file-index.bounds")
-async def test_a_process_remembers_no_more_than_it_may() -> None:
-    """Of what is larger each search reads again, and finds the same."""
-    place = await filled()
-    store = MemoryThreadStore(HUB, place.threads)
-    index = StoredChunkIndex(Cells(store, ThreadLog(store, place.objects, HUB)), place.objects, HUB, cached_bytes=10)
-
-    assert await everything(index) == await everything(index) == numbered(a=9, canary=3, b=1)
-
-
 async def test_a_catalog_that_is_full_refuses_a_file_and_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a sentence that says what to do; to remove goes on."""
     place = await filled()
@@ -278,7 +232,6 @@ async def test_a_catalog_that_is_full_refuses_a_file_and_keeps_what_there_is(mon
 
 
 async def test_a_newer_versions_catalog_is_left_alone() -> None:
-    """By a sentence, whatever is asked."""
     place = await filled()
     [thread] = [thread for thread in place.threads.threads.values() if thread.head is not None]
     assert thread.head is not None
@@ -294,7 +247,6 @@ async def test_a_newer_versions_catalog_is_left_alone() -> None:
 
 @pytest.mark.behaviour("file-index.erased")
 async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_the_next_sweep() -> None:
-    """A sweep takes what no catalog names, and nothing else."""
     place = await filled()
     key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)
     await place.objects.put(key, {"0123456789abcdef-vectors": b"late"})
@@ -305,11 +257,123 @@ async def test_what_a_process_wrote_after_it_slept_through_a_removal_goes_with_t
     assert await everything(place.index()) == numbered(a=9, canary=3, b=1)
 
 
-async def test_a_removal_during_an_addition_is_no_deadlock() -> None:
-    """Both end, in one process too."""
-    place = await filled()
-    index = place.index()
+class Away:
+    """Keeps files, unless it `is_away`, or `refuses` them."""
 
-    await asyncio.gather(*(work(index) for name, (work, _) in WORKS.items() if name != "erase"))
+    def __init__(self) -> None:
+        self.files: dict[tuple[IndexSpace, str], Sequence[IndexedChunk]] = {}
+        self.is_away = self.refuses = False
 
-    assert set(await everything(index)) >= set(numbered(a=9, b=1, c=4))
+    async def add(self, space: IndexSpace, file_id: str, chunks: Sequence[IndexedChunk]) -> None:
+        self._go()
+        if self.refuses:
+            raise ValueError("a secret of the index")
+        self.files[space, file_id] = chunks
+
+    async def remove(self, space: IndexSpace, file_id: str) -> int:
+        self._go()
+        return sum(len(self.files.pop(key)) for key in [*self.files] if key[1] == file_id)
+
+    async def search(self, spaces: Sequence[IndexSpace], query: ChunkQuery) -> Sequence[FoundChunk]:
+        self._go()
+        return [FoundChunk(key[1], each.chunk, 0.5) for key, chunks in self.files.items() for each in chunks]
+
+    async def erase(self, space: IndexSpace) -> int:
+        self._go()
+        return 0
+
+    async def close(self) -> None:
+        self._go()
+
+    def _go(self) -> None:
+        if self.is_away:
+            raise ConnectionError("a secret of the index")
+
+
+@pytest.mark.behaviour("file-index.given")
+async def test_a_job_goes_on_when_the_index_is_there_again_and_fails_where_it_takes_no_more() -> None:
+    app, given, embeddings = SearchedFiles(), Away(), HashedWords()
+    process = app.process(searcher(FileSearch(embeddings=embeddings, index=given)))
+    given.is_away = True
+    file = await process.upload("One tea, please.")
+    [instance] = app.engine.waiting
+    pauses = [await process.take(instance) for _ in range(4)]
+    given.is_away = False
+    await process.work()
+    given.refuses = True
+    refused = await process.upload("One coffee, please.")
+    await process.work()
+
+    assert pauses[-2:] == [15.0, 30.0]
+    assert [len(chunks) for chunks in given.files.values()] == [1]
+    assert len(embeddings.asked) == 2
+    [ready] = (await process.uploads.read(OWNERS, file.id)).indexes.values()
+    [failed] = (await process.uploads.read(OWNERS, refused.id)).indexes.values()
+    assert (ready.state, failed.state, failed.code) == ("ready", "failed", "index_refused")
+    assert "secret" not in failed.error
+
+
+@pytest.mark.behaviour("file-index.given")
+async def test_a_search_and_a_deletion_say_that_the_index_is_away() -> None:
+    """Neither shows its words; the deletion is due, and the file is gone already."""
+    given = Away()
+    async with library(searcher(FileSearch(embeddings=HashedWords(), index=given))) as app:
+        file = await app.upload("ann", "One oolong, please.")
+        found = await app.say("ann", "search oolong")
+        given.is_away = True
+        away = await app.say("ann", "search oolong", "u")
+        deleted = await app.ask("ann", "DELETE", f"{FILES}/{file['file_id']}")
+        listed = (await app.ask("ann", "GET", FILES)).json()["files"]
+
+    assert [citation["name"] for citation in found["citations"]] == ["a.txt"]
+    assert away["response"] == f"{NOTHING} The index of files cannot be reached. Try again."
+    assert (deleted.status_code, deleted.json()["code"]) == (503, "chunk_index_unavailable")
+    assert listed == []
+
+
+MOST = 10
+SEGMENT = 1000
+
+
+def recall(rows: NDArray[np.float32], queries: NDArray[np.float32]) -> float:
+    """Return which part of the ten nearest rows by all digits is found."""
+    stored = [stored_numbers(rows[first : first + SEGMENT].tolist()) for first in range(0, len(rows), SEGMENT)]
+    segments = [decode_vectors(encode_vectors(numbers), rows.shape[1]) for numbers in stored]
+    lengths = np.linalg.norm(rows, axis=1)
+    hits = 0
+    for query in queries:
+        direction = direction_of(query.tolist())
+        signs = signs_of(direction)
+        best = nearest(segments, [segment.differing(signs) for segment in segments], direction, MOST)
+        exact = np.argsort(-(rows @ query) / lengths)[:MOST]
+        hits += len({SEGMENT * number + row for number, row, _ in best} & set(exact.tolist()))
+    return hits / MOST / len(queries)
+
+
+@pytest.mark.behaviour("file-index.recall")
+@pytest.mark.parametrize(("numbers", "least"), [(64, 0.9), (100, 0.9)])
+def test_nearly_all_that_an_exact_search_finds_is_found(
+    monkeypatch: pytest.MonkeyPatch, numbers: int, least: float
+) -> None:
+    monkeypatch.setattr(vectors, "LEAST_CANDIDATES", 1)
+    dice = np.random.default_rng(7)
+    centres = dice.standard_normal((40, numbers), dtype=np.float32)
+    rows = centres[dice.integers(0, 40, 12_000)] + dice.standard_normal((12_000, numbers), dtype=np.float32)
+    queries = centres[:20] + dice.standard_normal((20, numbers), dtype=np.float32)
+
+    assert recall(rows, queries) >= least
+
+
+def test_a_row_that_may_not_be_found_is_not_found() -> None:
+    dice = np.random.default_rng(7)
+    segment = decode_vectors(encode_vectors(stored_numbers(dice.standard_normal((5, 70)).tolist())), 70)
+    direction = direction_of(segment.numbers[2].tolist())
+    counts = segment.differing(signs_of(direction))
+
+    [first, *_] = nearest([segment], [counts], direction, 5)
+    counts[[0, 2]] = 65535
+    allowed = {row for _, row, _ in nearest([segment], [counts], direction, 5)}
+
+    assert first[:2] == (0, 2)
+    assert first[2] == pytest.approx(1.0, abs=1e-4)
+    assert allowed == {1, 3, 4}
