@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
-from tests.hosting.doors.doors import DOORS, WIRES, Door
+from hosting.assembly import WIRES
+from tests.hosting.doors.doors import DOORS, Door
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
@@ -50,7 +51,7 @@ async def owned(owned_host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
 
 def all_doors(**options: object) -> AgentFunctionApp:
     """Return an app with every door."""
-    return app_of(scripted_agent("Joker"), wires=WIRES, enable_mcp_tool_trigger=True, **options)
+    return app_of(scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, **options)
 
 
 def client_of(host: DirectHost) -> httpx.AsyncClient:

@@ -17,7 +17,6 @@ from tests.support.strictly import response
 
 PNG = "iVBORw0KGgo="
 PICTURE = f"data:image/png;base64,{PNG}"
-WIRES = ("responses", "chat-completions", "ag-ui", "ai-sdk", "a2a", "mcp")
 
 
 @dataclass(frozen=True)

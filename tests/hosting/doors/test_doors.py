@@ -9,24 +9,54 @@ import httpx
 import pytest
 
 from hosting.app import Limit
-from tests.hosting.doors.doors import DOORS, PICTURE, WIRES, Door
+from hosting.assembly import WIRES
+from hosting.errors import ConfigurationError
+from tests.hosting.doors.doors import DOORS, PICTURE, Door
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of, served
+from tests.support.made_app import app_of, served, triggers
 
 THREADS = "/api/agents/Joker/threads"
 
 
-def marked(*names: str) -> Any:
-    """Return what marks a test with several rules."""
+WIRED = {
+    "responses": ("http_responses", "openai/{*path}"),
+    "chat-completions": ("http_chat_completions", "chat/{*path}"),
+    "ag-ui": ("http_ag_ui", "ag-ui/{*path}"),
+    "ai-sdk": ("http_ai_sdk", "ai-sdk/{*path}"),
+    "a2a": ("http_a2a", "a2a/{*path}"),
+    "mcp": ("http_mcp", "mcp/{*path}"),
+}
 
-    def mark(test: Any) -> Any:
-        for name in names:
-            test = pytest.mark.behaviour(name)(test)
-        return test
 
-    return mark
+@pytest.mark.behaviour("responses.named")
+@pytest.mark.behaviour("ag-ui.named")
+@pytest.mark.behaviour("a2a.named")
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_wire_is_one_function_and_is_off_unless_it_is_named(wire: str) -> None:
+    name, route = WIRED[wire]
+    others = triggers(app_of(scripted_agent("Joker"), wires=[other for other in WIRES if other != wire]))
+    named = triggers(app_of(scripted_agent("Joker"), wires=[wire]))
+
+    assert name not in others
+    assert (named[name]["route"], named[name]["authLevel"]) == (route, "FUNCTION")
+
+
+@pytest.mark.behaviour("responses.named")
+@pytest.mark.parametrize(
+    ("wires", "sentence"),
+    [
+        (["response"], "There is no wire 'response'. Did you mean 'responses'?"),
+        (["xyz"], f"There is no wire 'xyz'. Wires: {', '.join(map(repr, WIRES))}."),
+        ("responses", "wires is the text 'responses'. Give a list of names, such as wires=['responses']."),
+    ],
+)
+def test_a_name_that_is_no_wire_is_refused_at_start_up(wires: Any, sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(scripted_agent("Joker"), wires=wires)
+
+    assert refused.value.detail == sentence
 
 
 async def runs_of(http: httpx.AsyncClient, thread: str, user: str = "") -> list[dict[str, Any]]:
@@ -44,7 +74,9 @@ async def at_work(http: httpx.AsyncClient, door: Door, thread: str) -> tuple[asy
     return answer, str(runs[0]["run_id"])
 
 
-@marked("ag-ui.same-run", "mcp.continues", "http.remembers-the-thread")
+@pytest.mark.behaviour("ag-ui.same-run")
+@pytest.mark.behaviour("mcp.continues")
+@pytest.mark.behaviour("http.remembers-the-thread")
 async def test_one_thread_goes_on_through_all_doors(http: httpx.AsyncClient, host: DirectHost) -> None:
     said = [f"by {door.name}" for door in DOORS]
     for door, words in zip(DOORS, said, strict=True):
@@ -58,7 +90,11 @@ async def test_one_thread_goes_on_through_all_doors(http: httpx.AsyncClient, hos
     assert len(await runs_of(http, "all")) == 2 * len(DOORS) + 1
 
 
-@marked("responses.input", "chat.messages", "a2a.parts", "ag-ui.run", "ai-sdk.read")
+@pytest.mark.behaviour("responses.input")
+@pytest.mark.behaviour("chat.messages")
+@pytest.mark.behaviour("a2a.parts")
+@pytest.mark.behaviour("ag-ui.run")
+@pytest.mark.behaviour("ai-sdk.read")
 @pytest.mark.parametrize("door", [door for door in DOORS if door.name != "mcp"], ids=lambda door: door.name)
 async def test_a_picture_reaches_the_model(http: httpx.AsyncClient, door: Door) -> None:
     """The arguments of a tool have none."""
@@ -67,7 +103,12 @@ async def test_a_picture_reaches_the_model(http: httpx.AsyncClient, door: Door) 
     assert seen == f"user text:see data:data:image/png;base64,{PICTURE.partition(',')[2]}"
 
 
-@marked("responses.create", "chat.create", "a2a.send", "ag-ui.errors", "ai-sdk.run", "mcp-endpoint.tools")
+@pytest.mark.behaviour("responses.create")
+@pytest.mark.behaviour("chat.create")
+@pytest.mark.behaviour("a2a.send")
+@pytest.mark.behaviour("ag-ui.errors")
+@pytest.mark.behaviour("ai-sdk.run")
+@pytest.mark.behaviour("mcp-endpoint.tools")
 async def test_a_run_that_fails_says_so_without_its_cause(http: httpx.AsyncClient, door: Door) -> None:
     """And the thread goes on without it."""
     thread = f"failed-{door.name}"
@@ -79,7 +120,11 @@ async def test_a_run_that_fails_says_so_without_its_cause(http: httpx.AsyncClien
     assert after == "recall"
 
 
-@marked("responses.cancel", "a2a.cancel", "ag-ui.cancel", "ai-sdk.run", "mcp-endpoint.cancel")
+@pytest.mark.behaviour("responses.cancel")
+@pytest.mark.behaviour("a2a.cancel")
+@pytest.mark.behaviour("ag-ui.cancel")
+@pytest.mark.behaviour("ai-sdk.run")
+@pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_a_run_that_is_cancelled_over_http_ends_there(http: httpx.AsyncClient, door: Door) -> None:
     thread = f"cancelled-{door.name}"
     answer, run_id = await at_work(http, door, thread)
@@ -89,7 +134,9 @@ async def test_a_run_that_is_cancelled_over_http_ends_there(http: httpx.AsyncCli
     assert door.cancelled in ended.text
 
 
-@marked("responses.deleted", "a2a.deleted", "ag-ui.errors")
+@pytest.mark.behaviour("responses.deleted")
+@pytest.mark.behaviour("a2a.deleted")
+@pytest.mark.behaviour("ag-ui.errors")
 async def test_a_run_whose_thread_is_deleted_ends_there(http: httpx.AsyncClient, door: Door) -> None:
     thread = f"deleted-{door.name}"
     answer, run_id = await at_work(http, door, thread)
@@ -99,7 +146,12 @@ async def test_a_run_whose_thread_is_deleted_ends_there(http: httpx.AsyncClient,
     assert f"Run '{run_id}' was deleted with its thread." in ended.text
 
 
-@marked("responses.create", "chat.create", "a2a.send", "ag-ui.again", "ai-sdk.run", "mcp-endpoint.once")
+@pytest.mark.behaviour("responses.create")
+@pytest.mark.behaviour("chat.create")
+@pytest.mark.behaviour("a2a.send")
+@pytest.mark.behaviour("ag-ui.again")
+@pytest.mark.behaviour("ai-sdk.run")
+@pytest.mark.behaviour("mcp-endpoint.once")
 async def test_the_same_request_again_is_the_same_run(http: httpx.AsyncClient, door: Door) -> None:
     """And something else under its name is refused."""
     thread = f"again-{door.name}"
@@ -111,8 +163,14 @@ async def test_the_same_request_again_is_the_same_run(http: httpx.AsyncClient, d
     assert len(await runs_of(http, thread)) == 1
 
 
-@marked("responses.owners", "chat.owners", "a2a.owners", "ag-ui.owners", "ai-sdk.owners", "mcp-endpoint.owners")
-@marked("owners.by-construction", "owners.who")
+@pytest.mark.behaviour("responses.owners")
+@pytest.mark.behaviour("chat.owners")
+@pytest.mark.behaviour("a2a.owners")
+@pytest.mark.behaviour("ag-ui.owners")
+@pytest.mark.behaviour("ai-sdk.owners")
+@pytest.mark.behaviour("mcp-endpoint.owners")
+@pytest.mark.behaviour("owners.by-construction")
+@pytest.mark.behaviour("owners.who")
 async def test_a_thread_and_the_name_of_a_request_are_each_callers_own(owned: httpx.AsyncClient, door: Door) -> None:
     """And who is not signed in is refused."""
     thread = f"owned-{door.name}"
@@ -127,7 +185,10 @@ async def test_a_thread_and_the_name_of_a_request_are_each_callers_own(owned: ht
     assert nobody.headers["www-authenticate"] == "Bearer"
 
 
-@marked("responses.owners", "a2a.owners", "ag-ui.owners", "ai-sdk.owners")
+@pytest.mark.behaviour("responses.owners")
+@pytest.mark.behaviour("a2a.owners")
+@pytest.mark.behaviour("ag-ui.owners")
+@pytest.mark.behaviour("ai-sdk.owners")
 async def test_a_form_of_another_site_begins_no_run(http: httpx.AsyncClient, host: DirectHost, door: Door) -> None:
     before = {*host.entities.states}
     refused = await door.send(http, b"{}", content_type="text/plain", sec_fetch_site="cross-site")
@@ -140,7 +201,10 @@ JSON, PNG = "application/json", "image/png"
 OF_JSON_RPC = ("a2a", "mcp")
 
 
-@marked("responses.fuzzed", "ag-ui.fuzzed", "a2a.fuzzed", "mcp-endpoint.fuzzed")
+@pytest.mark.behaviour("responses.fuzzed")
+@pytest.mark.behaviour("ag-ui.fuzzed")
+@pytest.mark.behaviour("a2a.fuzzed")
+@pytest.mark.behaviour("mcp-endpoint.fuzzed")
 @pytest.mark.parametrize(
     ("sent", "media", "refusal"),
     [
@@ -166,7 +230,12 @@ async def test_a_body_that_is_none_is_refused_alike(
     assert door.refusal(answer) == (200 if door.errors_of_bodies_are_200 else status, code)
 
 
-@marked("chat.refused", "ag-ui.refused", "ai-sdk.refused", "a2a.refused", "mcp-endpoint.refused", "responses.refused")
+@pytest.mark.behaviour("chat.refused")
+@pytest.mark.behaviour("ag-ui.refused")
+@pytest.mark.behaviour("ai-sdk.refused")
+@pytest.mark.behaviour("a2a.refused")
+@pytest.mark.behaviour("mcp-endpoint.refused")
+@pytest.mark.behaviour("responses.refused")
 @pytest.mark.parametrize("thread", ["a/b", "..", "a.", "a b", "ä", "a@b", "%2e", "0" * 65])
 async def test_a_thread_that_no_store_can_name_is_refused(
     http: httpx.AsyncClient, host: DirectHost, door: Door, thread: str
@@ -180,10 +249,13 @@ async def test_a_thread_that_no_store_can_name_is_refused(
     assert {*host.entities.states} == before
 
 
-@marked("http.limit-wires", "http.limit-standing")
+@pytest.mark.behaviour("http.limit-wires")
+@pytest.mark.behaviour("http.limit-standing")
 async def test_what_was_taken_by_one_door_counts_at_all() -> None:
     """Each refuses in its own form, and says how the limit stands: in its headers, but for tools."""
-    app = app_of(scripted_agent("Joker"), wires=WIRES, enable_mcp_tool_trigger=True, limit=Limit(requests_per_minute=1))
+    app = app_of(
+        scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, limit=Limit(requests_per_minute=1)
+    )
     async with served(app) as (host, http):
         taken = await DOORS[0].ask(http, "hello")
         refused = [(door, await door.ask(http, "hello", key="other")) for door in DOORS]

@@ -51,19 +51,6 @@ async def test_a_task_shows_what_another_route_wrote(wired: Wired) -> None:
     assert read["metadata"] == stream[0]["task"]["metadata"] == {"thread_metadata": {"team": "red"}}
 
 
-async def test_the_same_message_again_is_the_same_task_and_changes_nothing(wired: Wired) -> None:
-    """Whatever was written since stays; with other metadata of the context it is another message."""
-    same = message("one", contextId="t")
-    first = await wired.result("SendMessage", message=same, metadata={"thread_metadata": {"n": 1}})
-    await sent(wired, "two", thread_metadata={"n": 2})
-    again = await wired.result("SendMessage", message=same, metadata={"thread_metadata": {"n": 1}})
-    _, refusal = await wired.refused("SendMessage", message=same, metadata={"thread_metadata": {"n": 3}})
-
-    assert again["task"]["id"] == first["task"]["id"]
-    assert again["task"]["metadata"] == {"thread_metadata": {"n": 2}}
-    assert refusal == "message.messageId was used for another message of this context. Send a new id."
-
-
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [

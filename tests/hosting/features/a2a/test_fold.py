@@ -17,7 +17,6 @@ from hosting.core.thread.events import (
     Completed,
     Delta,
     Event,
-    ModelResult,
 )
 from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
@@ -149,19 +148,6 @@ def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[
     fold = task_of(next(iter(run)))
     sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
     return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
-
-
-@pytest.mark.behaviour("a2a.same")
-def test_a_reader_keeps_the_text_that_stands_when_a_run_is_lost_behind_a_tool() -> None:
-    """Although the log's deltas were told before, as text of this process, and are not told again."""
-    asks = ModelResult(at=AT, run_id="r", number=1, digest="d", response={})
-    lost = (accepted(), claimed(), words(0, "One."), asks, words(4, "\n\nTw"), claimed(2), words(4, "\n\nTwo"))
-
-    assert artifact_updates(lost) == [
-        (False, [{"text": "One."}]),
-        (True, [{"text": "\n\nTw"}]),
-        (True, [{"text": "o"}]),
-    ]
 
 
 @pytest.mark.behaviour("a2a.same")

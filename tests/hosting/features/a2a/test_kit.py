@@ -66,22 +66,6 @@ async def test_each_message_to_a_task_that_waits_again_and_again_is_answered(wir
     assert await wired.result("GetTask", "Kit", id=begun["id"]) == ended
 
 
-@pytest.mark.behaviour("a2a.send")
-async def test_each_message_has_an_id_a_role_and_parts(wired: Wired) -> None:
-    """The rule of DM-MSG-001, in the history and as a status, whoever began the run and however it stands."""
-    failed = await wired.send("fail")
-    waiting = await wired.send("begin", "Kit", messageId="tck-input-required-1")
-    refused = await wired.send("no", "Kit", taskId=waiting["id"])
-    begun = (await wired.http.post("http://app.example/api/agents/Joker/run", json={"message": "ours"})).json()
-    ours = await wired.result("GetTask", id=f"{begun['run_id']}~{begun['thread_id']}")
-    tasks = [failed, waiting, refused, ours]
-    messages = [one for task in tasks for one in (*task["history"], task["status"].get("message")) if one]
-
-    assert [task["status"]["state"][11:] for task in tasks] == ["FAILED", "INPUT_REQUIRED", "COMPLETED", "COMPLETED"]
-    assert [one for one in messages if not (one["messageId"] and one["parts"])] == []
-    assert {one["role"] for one in messages} == {"ROLE_USER", "ROLE_AGENT"}
-
-
 @pytest.mark.behaviour("a2a.refused")
 @pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
 async def test_a_part_of_an_unknown_type_is_refused_by_its_own_error(wired: Wired, method: str) -> None:

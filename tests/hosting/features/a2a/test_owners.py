@@ -46,15 +46,6 @@ async def test_anothers_tasks_are_not_there() -> None:
     assert (card.status_code, own) == (200, task)
 
 
-@pytest.mark.behaviour("a2a.owners")
-async def test_a_form_of_another_site_begins_no_task(wired: Wired) -> None:
-    """As on our own routes."""
-    headers = {"sec-fetch-site": "cross-site", "content-type": "text/plain"}
-    answer = await wired.http.post("Joker", content="{}", headers=headers)
-
-    assert (answer.status_code, answer.json()["error"]["data"][0]["metadata"]["code"]) == (403, "cross_site")
-
-
 @pytest.mark.behaviour("a2a.list")
 async def test_the_tasks_of_all_of_a_callers_contexts_are_listed_together() -> None:
     """Those that changed last first; artifacts only where they are wanted."""

@@ -188,10 +188,3 @@ async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) ->
     assert export["receivers"] == [{"id": kept["configs"][0]["id"], "url": "http://127.0.0.1:9/"}]
     assert receipt["attachments"] == []
     assert await services.stores.attachments.put_between(f"{services.stores.hub}.log", 0.0, clocks.wall() + 1) == []
-
-
-async def test_the_card_says_so(pushing: Wired) -> None:
-    """An app without a secret says no."""
-    card = (await pushing.http.get("Joker/.well-known/agent-card.json")).json()
-
-    assert card["capabilities"]["pushNotifications"] is True

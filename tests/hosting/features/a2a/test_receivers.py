@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections import Counter
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -21,52 +17,6 @@ pytestmark = pytest.mark.behaviour("a2a.push")
 
 ENDED = "TASK_STATE_COMPLETED"
 CREATE = "CreateTaskPushNotificationConfig"
-APPROVALS = "http://app.example/api/agents/Clerk/threads/t/approvals"
-
-
-def _counted(wired: Wired) -> Counter[str]:
-    """Count from now on what the app asks of its stores, and what is signalled."""
-    counts, stores = Counter[str](), wired.app._services.stores
-    for store in (stores.threads, stores.attachments, stores.archive):
-        for name, method in inspect.getmembers(store, inspect.iscoroutinefunction):
-            setattr(store, name, _counting(method, counts, f"{type(store).__name__}.{name}"))
-    wired.host.entities.deliver = _counting(wired.host.entities.deliver, counts, "signal")  # type: ignore[method-assign]
-    return counts
-
-
-def _counting(method: Callable[..., Any], counts: Counter[str], name: str) -> Callable[..., Any]:
-    @wraps(method)
-    def counted(*given: Any, **named: Any) -> Any:
-        counts[name] += 1
-        return method(*given, **named)
-
-    return counted
-
-
-async def _cost(wired: Wired) -> Counter[str]:
-    """Return what it costs that a task is over at once, and that another waits for a person and goes on."""
-    counts = _counted(wired)
-    await wired.send("say hello", contextId="t")
-    await wired.host.entities.idle()
-    await wired.send("call refund 5", "Clerk", contextId="t")
-    await wired.host.entities.idle()
-    [asked] = (await wired.http.get(APPROVALS)).json()["approvals"]
-    await wired.http.post(f"{APPROVALS}/{asked['id']}", json={"approved": True})
-    await wired.host.entities.idle()
-    return counts
-
-
-async def test_tasks_without_a_receiver_cost_what_they_do_in_an_app_without_a_secret(
-    wired: Wired, pushing: Wired
-) -> None:
-    """No signal and no call of a store more, whatever tasks of other contexts have."""
-    other = await pushing.send("call refund 5", "Clerk")
-    await pushing.result(CREATE, "Clerk", taskId=other["id"], url="http://127.0.0.1:9/")
-    await pushing.host.entities.idle()
-    plain = await _cost(wired)
-
-    assert await _cost(pushing) == plain
-    assert plain["MemoryThreadStore.append"] > 3
 
 
 POINTS = {

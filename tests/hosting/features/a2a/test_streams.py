@@ -12,7 +12,6 @@ import pytest
 from tests.hosting.features.a2a.wired import Wired
 from tests.support.a2a import answer_of, message, taken
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.speaker import Speaker
 
 
 @pytest.mark.behaviour("a2a.stream")
@@ -34,18 +33,6 @@ async def test_a_task_is_streamed_as_the_agent_speaks(wired: Wired) -> None:
 def shown(task: dict[str, Any]) -> dict[str, Any]:
     """Return what a reader of a stream has of a task."""
     return taken([{"task": task}])
-
-
-@pytest.mark.behaviour("a2a.stream")
-async def test_a_streamed_message_that_is_sent_again_is_the_same_stream(wired: Wired) -> None:
-    """Once its words are joined."""
-    sent = message("say one two three")
-    first = await wired.streamed("SendStreamingMessage", message=sent)
-    again = await wired.streamed("SendStreamingMessage", message=sent, configuration={"historyLength": 0})
-
-    assert taken(first) == taken(again)
-    assert first[0]["task"]["id"] == again[0]["task"]["id"]
-    assert ("history" in first[0]["task"], "history" in again[0]["task"]) == (True, False)
 
 
 @pytest.mark.behaviour("a2a.subscribe")
@@ -93,34 +80,6 @@ async def test_a_subscriber_is_let_go_of_when_the_process_ends(wired: Wired) -> 
 
     said = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["message"]
     assert said == "The process that sends this stream is about to end. Subscribe again."
-
-
-@pytest.mark.behaviour("a2a.cancel")
-async def test_a_stream_ends_when_its_task_is_canceled(wired: Wired) -> None:
-    """With the state."""
-    task = await wired.send("sleep 60", configuration={"returnImmediately": True})
-    following = asyncio.ensure_future(wired.streamed("SubscribeToTask", id=task["id"]))
-    await wired.result("CancelTask", id=task["id"])
-    stream = await asyncio.wait_for(following, GUARD_SECONDS)
-
-    assert taken(stream)["status"]["state"] == "TASK_STATE_CANCELED"
-
-
-@pytest.mark.behaviour("a2a.same")
-async def test_a_reader_keeps_the_text_of_a_run_that_fails() -> None:
-    """It had the text before the log did; GetTask shows it too."""
-
-    async def fail() -> None:
-        raise RuntimeError("a secret of the model")
-
-    speaker = Speaker(["One ", "moment"])
-    speaker.name, speaker.after_piece = "Speaker", {1: fail}
-    wired = Wired(None, speaker)
-    stream = await wired.streamed("SendStreamingMessage", "Speaker", message=message("go"))
-    task = await wired.result("GetTask", "Speaker", id=stream[0]["task"]["id"])
-
-    assert answer_of(task) == "One moment"
-    assert taken(stream) == shown(task)
 
 
 @pytest.mark.behaviour("a2a.deleted")

@@ -18,10 +18,7 @@ from hosting.features.a2a import requests
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message, taken
-from tests.support.app.scripted import scripted_agent
 from tests.support.asker import asker
-from tests.support.flows import asking_flow
-from tests.support.made_app import app_of, triggers
 from tests.support.signer import LINK, signer
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
@@ -41,15 +38,6 @@ BEARER = {
     }
 }
 ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
-
-
-@pytest.mark.behaviour("a2a.named")
-def test_the_wire_is_one_function_and_is_off_unless_it_is_named() -> None:
-    """Below a path that no other route has."""
-    wired = triggers(app_of(scripted_agent("one"), wires=["a2a"]))
-
-    assert "http_a2a" not in triggers(app_of(scripted_agent("one")))
-    assert (wired["http_a2a"]["route"], wired["http_a2a"]["authLevel"]) == ("a2a/{*path}", "FUNCTION")
 
 
 @pytest.mark.behaviour("a2a.card")
@@ -126,29 +114,6 @@ async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) 
 
 
 @pytest.mark.behaviour("a2a.send")
-async def test_a_context_is_a_thread(wired: Wired) -> None:
-    """Of the server's naming or the client's; the agent remembers."""
-    first = await wired.send("my name is Ada")
-    second = await wired.send("recall", contextId=first["contextId"])
-    named = await wired.send("recall", contextId="my-own")
-
-    assert answer_of(second) == "my name is Ada | recall"
-    assert (named["contextId"], answer_of(named)) == ("my-own", "recall")
-    assert second["id"] != first["id"]
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> None:
-    """`messageId` is the idempotency key in a context; another message under it is refused there."""
-    for fields in ({}, {"contextId": "mine"}):
-        first = await wired.send("hello", messageId="again", **fields)
-        assert await wired.send("hello", messageId="again", **fields) == first
-
-    code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
-    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send a new id.")
-
-
-@pytest.mark.behaviour("a2a.send")
 async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> None:
     """Another message under it is another task, whose history has the client's id; how it is answered counts not."""
     first, other, at_once = await asyncio.gather(
@@ -177,17 +142,6 @@ async def test_a_message_that_comes_again_with_the_context_that_it_began_has_the
     assert (await wired.refused("SendMessage", message=asked, configuration=values))[0] == -32602
 
 
-@pytest.mark.behaviour("a2a.send")
-async def test_a_task_that_is_not_waited_for_is_followed_by_reading(wired: Wired) -> None:
-    """It is submitted; its end is there when its run has ended."""
-    task = await wired.send("hello", configuration={"returnImmediately": True})
-    await wired.host.entities.idle()
-    read = await wired.result("GetTask", id=task["id"])
-
-    assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
-    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: hello")
-
-
 @pytest.mark.behaviour("hosting.waits-that-fit")
 async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stands_and_then_read(
     monkeypatch: pytest.MonkeyPatch,
@@ -203,17 +157,6 @@ async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stan
     assert task["status"]["state"] == "TASK_STATE_WORKING"
     assert taken(followed) == taken([{"task": read}])
     assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: sleep 0.3")
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_run_that_fails_is_a_failed_task(wired: Wired) -> None:
-    """With our message and code, and without the cause."""
-    task = await wired.send("fail")
-
-    assert task["status"]["state"] == "TASK_STATE_FAILED"
-    assert task["status"]["message"]["metadata"] == {"code": "run_failed"}
-    assert "secret" not in str(task)
-    assert task["artifacts"] == []
 
 
 @pytest.mark.behaviour("a2a.parts")
@@ -416,43 +359,6 @@ async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wire
     assert (asked["kind"], asked["authorization"]["url"]) == ("authorization", LINK)
     assert (end["id"], end["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
     assert wired.notes == ["reserve 7", "push 7"]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_what_a_workflow_asks_is_answered_by_its_schema() -> None:
-    """The task says how, and its answer is the workflow's."""
-    wired = Wired(workflows=[asking_flow])
-    async with wired.http:
-        task = await wired.send("tea", "Asking")
-        text, data = task["status"]["message"]["parts"]
-        (asked,) = data["data"]["approvals"]
-        given = {"approvals": [{"id": asked["id"], "value": {"approved": True, "note": "hot"}}]}
-        answer = message("", parts=[{"data": given}], taskId=task["id"])
-        ended = (await wired.result("SendMessage", "Asking", message=answer))["task"]
-
-    assert text["text"].startswith("Waits for a person's answer to: reviewer({")
-    assert 'Send a data part {"approvals": [{"id": "...", "value": ...}]}' in text["text"]
-    assert asked["answer_schema"]["required"] == ["approved"]
-    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert ended["artifacts"][-1]["parts"] == [{"text": "tea: True hot"}]
-
-
-@pytest.mark.behaviour("a2a.cancel")
-async def test_a_task_that_waits_for_what_a_workflow_asks_is_canceled() -> None:
-    """Its run ends as cancelled, nothing waits any more, and the next message begins anew."""
-    wired = Wired(workflows=[asking_flow])
-    async with wired.http:
-        waiting = await wired.send("tea+milk", "Asking")
-        canceled = await wired.result("CancelTask", "Asking", id=waiting["id"])
-        await wired.host.entities.idle()
-        there = await wired.result("GetTask", "Asking", id=waiting["id"])
-        again = await wired.send("tea", "Asking", contextId=waiting["contextId"])
-        place = f"http://app.example/api/workflows/Asking/threads/{waiting['contextId']}/runs"
-        runs = (await wired.http.get(place)).json()["runs"]
-
-    assert waiting["status"]["state"] == again["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert canceled["status"]["state"] == there["status"]["state"] == "TASK_STATE_CANCELED"
-    assert [run["status"] for run in runs] == ["success", "cancelled", "success"]
 
 
 @pytest.mark.behaviour("a2a.list")

@@ -129,15 +129,6 @@ async def test_a_message_is_edited(wired: Wired, page: Page, drops: int) -> None
 
 
 @AGAIN
-async def test_the_first_message_asked_again_begins_the_conversation_anew(wired: Wired, page: Page) -> None:
-    """Nothing of it was before."""
-    await page.says("one")
-    await page.drops(1).edits("recall").runs()
-
-    assert page.texts == await stored(wired) == ["recall", "recall"]
-
-
-@AGAIN
 async def test_a_run_that_asks_again_takes_back_once_however_often_it_is_sent(wired: Wired, page: Page) -> None:
     """Also after the thread has gone on: it is the same run then."""
     await page.says("one")
@@ -200,23 +191,6 @@ async def test_a_call_that_waits_for_a_person_is_taken_back_with_its_turn(wired:
     assert (status, error["code"]) == (410, "approval_expired")
     assert wired.notes == []
     assert (await stored(wired, "agents/Clerk/threads/t"))[0] == "hello"
-
-
-@AGAIN
-async def test_a_turn_that_was_approved_is_asked_again_with_its_call(wired: Wired) -> None:
-    """Which waits for a person once more: what the first one did is done."""
-    first = wanted("call refund 7")
-    asking = await wired.run(first, "Clerk")
-    (asked,) = interrupts(asking)
-    approved = resume(answer(asked["id"], approved=True), messages=folded(asking, first["messages"]))
-    await wired.run(approved, "Clerk")
-
-    (again,) = interrupts(await wired.run({**first, "runId": "r-3"}, "Clerk"))
-    events = await wired.run({**resume(answer(again["id"], approved=True)), "runId": "r-4"}, "Clerk")
-
-    assert again["id"] != asked["id"]
-    assert text_of(events) == "told: refunded 7"
-    assert len(wired.notes) == 2
 
 
 class Counting(ContextProvider):
@@ -327,22 +301,6 @@ async def test_a_page_that_lags_behind_takes_nothing_back(wired: Wired, page: Pa
 
 
 @AGREES
-async def test_a_page_that_lags_behind_a_run_under_way_gets_its_answer_first(wired: Wired, page: Page) -> None:
-    """Which was not there when it sent its message."""
-    await page.says("one")
-    other = Page(wired, "other", [*page.messages])
-    running = asyncio.ensure_future(wired.run(page.adds("meet 2").request))
-    await until_runs(wired, 2)
-    second = asyncio.ensure_future(other.says("recall"))
-    await until_runs(wired, 3)
-    await wired.http.post("agents/Joker/run", json={"message": "meet 2", "thread_id": "another"})
-    await asyncio.wait_for(running, GUARD_SECONDS)
-
-    assert await asyncio.wait_for(second, GUARD_SECONDS) == "one | meet 2 | recall"
-    assert other.texts == await stored(wired)
-
-
-@AGREES
 async def test_a_page_learns_that_another_one_took_back_what_it_said(wired: Wired, page: Page) -> None:
     """With its next message."""
     await page.says("one")
@@ -384,16 +342,6 @@ async def test_a_client_that_gives_all_messages_one_id_has_its_thread(wired: Wir
 
 
 @AGREES
-async def test_an_id_that_a_page_has_an_answer_to_asks_nothing_again(wired: Wired, page: Page) -> None:
-    """Where its next message has the same one, and it lags behind."""
-    await page.adds("one", "u").runs()
-    await wired.http.post("agents/Joker/run", json={"message": "ours", "thread_id": "t"})
-
-    assert await page.adds("recall", "u").runs() == "one | ours | recall"
-    assert page.texts == await stored(wired)
-
-
-@AGREES
 async def test_a_message_under_a_new_id_is_a_next_one(wired: Wired, page: Page) -> None:
     """Whatever was dropped before it: another page may have said that."""
     await page.says("one")
@@ -415,17 +363,6 @@ async def test_what_a_page_changed_in_the_past_is_set_right(wired: Wired, page: 
 
     assert await page.says("recall") == "one | two | recall"
     assert page.told == ["one", "echo: one", "two", "echo: two", "recall"]
-
-
-@AGREES
-async def test_an_answer_of_which_a_page_has_a_part_is_made_whole(wired: Wired, page: Page) -> None:
-    """As after a stream that broke, where the page goes on with another message."""
-    await page.says("say one two three")
-    page.messages[-1] = {**page.messages[-1], "content": "one"}
-
-    await page.says("recall")
-
-    assert page.told == ["say one two three", "one two three", "recall"]
 
 
 @AGREES

@@ -60,29 +60,3 @@ async def test_whatever_body_is_sent_the_answer_is_the_protocols(wired: Wired, s
 
 
 JSON = {"content-type": "application/json"}
-
-
-@pytest.mark.parametrize(
-    ("sent", "media", "status"),
-    [
-        (b"", "application/json", 400),
-        (b"{", "application/json", 400),
-        (b"[]", "application/json", 400),
-        (b"\xff", "application/json", 400),
-        (b'{"runId": NaN}', "application/json", 400),
-        (b'{"runId": "a", "runId": "b"}', "application/json", 400),
-        (b"[" * 5000, "application/json", 400),
-        (json.dumps(wanted("\ud800")).encode(), "application/json", 400),
-        (b"{}", "text/plain", 415),
-        (b"{}", "image/png", 415),
-        (b'{"runId": "' + b"x" * 1_100_000 + b'"}', "application/json", 413),
-    ],
-)
-async def test_a_body_that_is_none_is_an_error_of_the_protocols_shape(
-    wired: Wired, sent: bytes, media: str, status: int
-) -> None:
-    """By the same limits as on our own routes."""
-    answer = await wired.http.post("ag-ui/Joker", content=sent, headers={"content-type": media})
-
-    assert answer.status_code == status
-    assert answer.json()["type"] == "RUN_ERROR"

@@ -52,16 +52,6 @@ async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wi
     assert len(wired.notes) == 1
 
 
-@pytest.mark.behaviour("approvals.shown-arguments")
-async def test_a_call_that_is_made_beside_one_that_waited_is_shown_with_its_arguments(wired: Wired) -> None:
-    """No run showed it before: it waited for no person, but for the other one."""
-    (asked,) = interrupts(await wired.run(wanted("call refund 7, look 1"), "Clerk"))
-    events = await wired.run(resume(answer(asked["id"], approved=True)), "Clerk")
-    calls = [call for message in folded(events) for call in message.get("toolCalls", ())]
-
-    assert [call["function"] for call in calls] == [{"name": "look", "arguments": '{"n": "1"}'}]
-
-
 async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes_on(wired: Wired) -> None:
     """As a client does whose stream broke: what it has of that run it forgets first, and has each message once."""
     first = wanted("call refund 7")

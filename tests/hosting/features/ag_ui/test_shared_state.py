@@ -10,7 +10,7 @@ import pytest
 from agent_framework import AgentSession, ContextProvider
 
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
-from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, states, text_of, wanted
+from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, text_of, wanted
 from tests.support.flows import FLOWS
 from tests.support.painter import painter
 from tests.support.shown_page import Shown, contents_of, shown_by
@@ -77,25 +77,6 @@ async def test_a_page_that_has_a_large_state_gets_what_changed(page: Shown) -> N
     assert snapshots(other) == [{**large, "color": "blue"}]
 
 
-async def test_a_large_state_of_a_run_that_fails_is_put_back(page: Shown) -> None:
-    """By a patch too."""
-    large = {**RED, "shapes": [*range(50)]}
-    events = await page.run(wanted("paint blue, ", state=large))
-
-    assert events[-1]["type"] == "RUN_ERROR"
-    assert kinds(events).count("STATE_DELTA") == 2
-    assert states(events) == [large, {**large, "color": "blue"}, large]
-
-
-async def test_of_two_pages_the_newest_run_has_its_own(page: Shown) -> None:
-    """By the order of runs; what a page sends replaces the whole."""
-    await page.run(wanted("look", run="r-1", state=RED))
-    await page.run(wanted("look", run="r-2", state={"size": 3}))
-    events = await page.run(wanted("look", run="r-3"))
-
-    assert snapshots(events) == [{"size": 3}]
-
-
 async def test_a_run_that_fails_changes_nothing(page: Shown) -> None:
     """As with the rest of a session: its page gets what it had, and the thread's stays."""
     failed_first = await page.run(wanted("paint blue, ", run="r-0"))
@@ -122,15 +103,6 @@ async def test_an_agent_that_is_a_tool_shares_the_session_where_its_author_says_
     assert events[-1]["type"] == "RUN_FINISHED"
 
 
-async def test_a_cleared_state_is_none(page: Shown) -> None:
-    """Its page gets the empty object."""
-    events = await page.run(wanted("clear", state=RED))
-    following = await page.run(wanted("look", run="r-2"))
-
-    assert snapshots(events) == [RED, {}]
-    assert text_of(following) == "{}"
-
-
 async def test_a_run_that_goes_on_has_what_its_page_sends_with_the_answer(page: Shown) -> None:
     """Otherwise what the run before left."""
     (asked,) = interrupts(await page.run(wanted("frame it", state=RED)))
@@ -141,14 +113,6 @@ async def test_a_run_that_goes_on_has_what_its_page_sends_with_the_answer(page: 
     assert snapshots(events) == snapshots(kept) == [BLUE]
     assert kinds(events)[1] == kinds(kept)[1] == "STATE_SNAPSHOT"
     assert text_of(events) == text_of(kept) == '{"color": "blue", "shapes": [1, 2]}'
-
-
-async def test_a_run_that_is_sent_again_is_the_same_though_the_page_has_another_state(page: Shown) -> None:
-    """It has what the run's own events gave it."""
-    first = await page.run(wanted("paint blue", state=RED))
-    again = await page.run(wanted("paint blue", state=BLUE))
-
-    assert (text_of(again), snapshots(again)) == (text_of(first), [RED, BLUE])
 
 
 async def test_a_message_that_is_asked_again_has_the_state_of_before(page: Shown) -> None:

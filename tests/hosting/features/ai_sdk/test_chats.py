@@ -54,27 +54,6 @@ async def test_a_message_is_a_run_and_the_same_message_again_is_that_run(chats: 
     assert chunks[-1]["finishReason"] == "stop"
 
 
-@pytest.mark.behaviour("ai-sdk.run")
-async def test_a_failed_run_is_an_error_of_the_stream(chats: Chats) -> None:
-    """The client keeps the message, and the next one goes on."""
-    chat = chats.chat()
-
-    failed, after = await chat.send("fail"), await chat.send("say so")
-
-    assert [chunk["type"] for chunk in failed] == ["start", "error"]
-    assert text_of(after) == "so"
-
-
-@pytest.mark.behaviour("ai-sdk.run")
-async def test_a_cancelled_run_is_aborted(chats: Chats) -> None:
-    sending = asyncio.ensure_future(chats.chat().send("sleep 60"))
-    run_id = await until_begun(chats)
-    await chats.http.post(f"agents/Joker/threads/chat1/runs/{run_id}/cancel")
-    chunks = await asyncio.wait_for(sending, GUARD_SECONDS)
-
-    assert [chunk["type"] for chunk in chunks] == ["start", "abort"]
-
-
 @pytest.mark.behaviour("ai-sdk.resume")
 async def test_an_open_run_is_followed_from_its_start_by_whoever_comes(chats: Chats) -> None:
     """A chat without an open run has nothing to follow, and says so without an error."""

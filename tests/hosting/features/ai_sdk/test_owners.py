@@ -36,11 +36,3 @@ async def test_anothers_chat_is_not_there() -> None:
     assert text_of(chunks_of(bob.text)) == "recall"
     assert text_of(chunks_of(ada.text)) == "my secret | recall"
     assert (unsigned.status_code, unsigned.json()["code"]) == (401, "unauthorized")
-
-
-async def test_a_form_of_another_site_begins_no_run(chats: Chats) -> None:
-    """As on our own routes."""
-    headers = {"sec-fetch-site": "cross-site", "content-type": "text/plain"}
-    answer = await chats.http.post("ai-sdk/Joker", content="{}", headers=headers)
-
-    assert (answer.status_code, answer.json()["code"]) == (403, "cross_site")

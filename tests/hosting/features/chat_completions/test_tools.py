@@ -79,16 +79,6 @@ async def test_openais_client_runs_its_tools_to_the_end_and_talks_on(open_chats:
 
 
 @pytest.mark.behaviour("chat.tools")
-async def test_a_completion_has_the_calls_as_openais_has_them(open_chats: Chats) -> None:
-    """With the text before them."""
-    message = await asked(open_chats)
-
-    (call,) = message.tool_calls or []
-    assert call.type == "function"
-    assert (call.function.name, call.function.arguments, message.content) == ("where", '{"n": "1"}', "One moment.")
-
-
-@pytest.mark.behaviour("chat.tools")
 async def test_a_stream_has_the_calls_by_index(open_chats: Chats) -> None:
     """The client's own accumulation of them is the answer; the run that goes on streams too."""
     async with open_chats.openai.chat.completions.stream(
@@ -140,6 +130,7 @@ async def test_a_tool_that_the_agent_declares_for_its_caller_is_called_too() -> 
     async with chats.http:
         calls = (await chats.create("call where 1", model="Clerk")).choices[0].message.tool_calls or ()
         answer = await chats.text(*map(result, calls), model="Clerk")
+        await chats.app._services.holders.drain(0.0)  # else the entity waits for a lease before it deletes the thread
 
     assert answer == "told: here"
 
@@ -196,6 +187,7 @@ async def test_a_call_is_answered_by_its_own_caller_alone() -> None:
         answer = await chats.post("call where 1", **asks, headers={"x-user": "ada"})
         (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
         other, own = [await chats.post(result(call["id"]), **asks, headers={"x-user": user}) for user in ("bob", "ada")]
+        await chats.app._services.holders.drain(0.0)  # else the entity waits for a lease before it deletes the thread
 
     assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
     assert own.json()["choices"][0]["message"]["content"] == "told: here"

@@ -113,12 +113,3 @@ async def test_an_older_version_has_the_titles_as_names(wired: Wired) -> None:
         "enum": ["s", "l"],
         "enumNames": ["Small", "Large"],
     }
-
-
-@pytest.mark.parametrize(("version", "query"), [("2025-06-18", "call brew 1"), (HANDSHAKE, "call mixed 1")])
-async def test_what_a_version_has_no_form_for_is_answered_elsewhere(wired: Wired, version: str, query: str) -> None:
-    """The result says where."""
-    first = await asked(await begun(wired, version), query)
-
-    assert "method" not in first
-    assert "Which?" in str(first["result"]["structuredContent"]["pending_approvals"])

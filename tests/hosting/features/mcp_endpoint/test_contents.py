@@ -42,11 +42,6 @@ async def test_pictures_and_sound_stand_beside_the_text() -> None:
     ]
 
 
-async def test_an_answer_without_words_has_no_empty_text() -> None:
-    """A client would show an empty answer."""
-    assert [block["type"] for block in await content_of("picture")] == ["image"]
-
-
 async def test_a_file_is_a_resource_with_its_text_or_its_bytes() -> None:
     """Its address names the thread, the run, and its place among the files."""
     table, latin, archive = (block["resource"] for block in await content_of("table latin archive"))

@@ -77,19 +77,6 @@ async def test_an_answer_over_http_goes_on_with_the_call(wired: Wired, handshake
     assert last["result"]["content"][0]["text"] == "told: refunded 5"
 
 
-@pytest.mark.behaviour("mcp-endpoint.questions")
-@pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
-async def test_a_client_that_cannot_ask_is_shown_where_to_answer(wired: Wired, version: str) -> None:
-    """As over the MCP extension."""
-    session = Session(wired.http, version)
-    if version == HANDSHAKE:
-        await session.begin()
-    result = await session.call(REFUND, tool="Clerk")
-
-    assert result["structuredContent"]["pending_approvals"][0]["tool"] == "refund"
-    assert "POST agents/Clerk/threads/" in result["content"][0]["text"]
-
-
 @pytest.mark.behaviour("mcp-endpoint.resume")
 async def test_a_stream_goes_on_from_the_last_event(handshake: Session) -> None:
     """With what came after it, and the same result; without another run."""

@@ -41,15 +41,6 @@ async def test_a_body_that_is_no_message_is_refused(wired: Wired, message: Any, 
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, None)
 
 
-async def test_a_body_that_is_no_json_is_refused(wired: Wired) -> None:
-    """And one that only claims to be text."""
-    broken = await wired.http.post("", content="{", headers={"content-type": "application/json"})
-    text = await wired.http.post("", content="hello", headers={"content-type": "text/plain"})
-
-    assert (broken.status_code, broken.json()["error"]["code"]) == (400, -32700)
-    assert (text.status_code, text.json()["error"]["data"]["code"]) == (415, "unsupported_media_type")
-
-
 async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
     """With those that are."""
     method = await session.refused("prompts/list")

@@ -71,16 +71,6 @@ async def test_a_new_entry_a_reset_and_a_deletion_are_changes(wired: Wired, ada:
     assert [THREAD in each for each in told] == [False, True, True, True, False]
 
 
-async def test_a_thread_that_is_not_there_yet_is_watched(ada: Session) -> None:
-    """Its first turn is a change; another thread's is not."""
-    async with ada.listening(THREAD) as events:
-        await following(events)
-        await ada.call("hello", "other")
-        told = await changes(events, ada, "t")
-
-    assert told == set()
-
-
 async def test_several_threads_are_told_apart(ada: Session) -> None:
     """By the addresses that the client sent."""
     other = "thread://clerk/u"

@@ -14,7 +14,6 @@ from hosting.errors import RunCancelledError
 from hosting.features.responses.fold import ResponseFold, WireEvent
 from tests.support.run_events import (
     AT,
-    CHANGED,
     LOST_AND_INTERRUPTED,
     LOST_WORKFLOW,
     RUNS,
@@ -102,7 +101,9 @@ def up_to(one: WireEvent, number: int) -> WireEvent | None:
 
 
 @pytest.mark.behaviour("responses.void")
-@pytest.mark.parametrize(("name", "said"), [("lost", "Another"), ("unlogged", "Two"), ("behind", "One.Three")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("lost", "Another"), ("unlogged", "Two"), ("behind", "One.Three"), ("changed", "One three")]
+)
 def test_what_a_lost_attempt_said_is_incomplete_and_no_output(name: str, said: str) -> None:
     """And what stood before it, stands."""
     events = folded(updates(RUNS[name]))
@@ -134,13 +135,6 @@ def test_a_workflow_that_was_lost_is_read_with_the_text_of_its_ended_supersteps(
             texts.pop(one.fields["item"]["id"])
 
     assert [*texts.values()] == ["One.\n\nThree"]
-
-
-def test_an_answer_that_was_changed_is_said_anew() -> None:
-    """By an agent's own middleware, after its words went out."""
-    events = folded(updates(CHANGED))
-
-    assert response(events[-1].fields["response"]).output_text == "One three"
 
 
 @pytest.mark.behaviour("responses.tools")

@@ -40,19 +40,6 @@ async def test_a_callers_instructions_are_the_models_where_the_settings_allow_th
 
 
 @pytest.mark.behaviour("responses.input")
-async def test_nothing_but_the_apps_own_role_asks_nothing(wired: Wired) -> None:
-    """Also behind another response."""
-    before = await wired.create("hello")
-    answers = [
-        await wired.refused(model="Joker", input=ORDERS[:2]),
-        await wired.refused(model="Joker", input=ORDERS[:2], previous_response_id=before.id),
-    ]
-
-    said = "The field 'input' has nothing for the agent. Send a message of role 'user'."
-    assert [(status, error["message"]) for status, error in answers] == [(400, said)] * 2
-
-
-@pytest.mark.behaviour("responses.input")
 async def test_a_refusal_of_an_earlier_answer_is_its_text(wired: Wired) -> None:
     """A client sends the items back as they are."""
     refused = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}

@@ -46,12 +46,3 @@ async def test_anothers_responses_and_conversations_are_not_there() -> None:
     assert own.json() == created
     assert [[one["id"] for one in listed] for listed in lists] == [[conversation.partition("/")[2]], []]
     assert meta["auth_required"] is False  # who signs callers in otherwise than by bearer_token, the app cannot say
-
-
-@pytest.mark.behaviour("responses.owners")
-async def test_a_form_of_another_site_begins_no_response(wired: Wired) -> None:
-    """As on our own routes."""
-    headers = {"sec-fetch-site": "cross-site", "content-type": "text/plain"}
-    answer = await wired.http.post("responses", content='{"model": "Joker", "input": "x"}', headers=headers)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "cross_site")
