@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_types import methods
 
-from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired, signed_in
+from tests.support.mcp_wire import STATELESS, Session, Wired, signed_in
 
 pytestmark = pytest.mark.behaviour("mcp-endpoint.completion")
 
@@ -24,12 +24,10 @@ async def wired() -> AsyncIterator[Wired]:
         yield wired
 
 
-@pytest.fixture(params=[HANDSHAKE, STATELESS])
-async def ada(wired: Wired, request: pytest.FixtureRequest) -> Session:
-    """A client of Ada in either kind of version, with threads of both agents, and one of Bob."""
-    session = Session(wired.http, request.param)
-    if session.version == HANDSHAKE:
-        await session.begin()
+@pytest.fixture
+async def ada(wired: Wired) -> Session:
+    """A client of Ada with threads of both agents, and one of Bob."""
+    session = Session(wired.http, STATELESS)
     for thread, tool in (("trip-1", "Joker"), ("trip-2", "Joker"), ("diary", "Joker"), ("trip-3", "Clerk")):
         await session.call("hello" if tool == "Joker" else "call look 1", thread, tool=tool)
     bob = Session(wired.http, STATELESS)
@@ -81,10 +79,10 @@ async def test_agents_and_the_callers_own_threads_are_offered(wired: Wired, ada:
     ],
 )
 async def test_what_is_no_argument_of_an_address_is_refused_by_name(
-    ada: Session, params: dict[str, Any], says: str
+    wired: Wired, params: dict[str, Any], says: str
 ) -> None:
     """With the templates that there are."""
-    code, sentence = await ada.refused("completion/complete", **params)
+    code, sentence = await Session(wired.http, STATELESS).refused("completion/complete", **params)
 
     assert code == -32602
     assert says in sentence

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
 
 import pytest
 from agent_framework import Agent, FunctionTool, tool
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from hosting.tools import current, idempotent
 from tests.support.carriers import GUARD_SECONDS
@@ -135,14 +138,55 @@ async def plan(n: str) -> str:
 where = FunctionTool(name="where", description="Where am I?", func=None, input_model={"type": "object"})
 
 
+TITLED = [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]
+OF_TITLED = {"type": "array", "items": {"anyOf": TITLED}, "maxItems": 2, "uniqueItems": True}
+
+
+class Milk(Enum):
+    """A class of values, which a schema only refers to."""
+
+    COW = "cow"
+    OAT = "oat"
+
+
+class Coffee(BaseModel):
+    """What a tool asks for."""
+
+    size: Annotated[str, WithJsonSchema({"type": "string", "oneOf": TITLED})]
+    milk: Milk
+    extras: Annotated[list[Milk], Field(min_length=1)]
+    sizes: Annotated[list[str], WithJsonSchema(OF_TITLED)]
+
+
+@idempotent
+@tool
+async def brew(n: str) -> str:
+    """Ask for a coffee."""
+    coffee = await current().ask("Which?", schema=Coffee)
+    return f"{coffee.size} {coffee.milk.value} {coffee.extras[0].value} {coffee.sizes}"
+
+
+@idempotent
+@tool
+async def size(n: str) -> str:
+    """Ask for one choice."""
+    return str(await current().ask("Which size?", schema={"type": "string", "oneOf": TITLED}))
+
+
 @pytest.fixture
-async def asking() -> AsyncIterator[Session]:
-    """A client of an agent whose tools ask, and that has a tool of its caller."""
-    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where]))
+async def driving() -> AsyncIterator[Wired]:
+    """An app of an agent whose tools ask, and that has a tool of its caller."""
+    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where, brew, size]))
     async with wired.http:
-        session = Session(wired.http, HANDSHAKE, ASKS)
-        await session.begin()
-        yield session
+        yield wired
+
+
+@pytest.fixture
+async def asking(driving: Wired) -> Session:
+    """A client of that agent."""
+    session = Session(driving.http, HANDSHAKE, ASKS)
+    await session.begin()
+    return session
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
@@ -201,3 +245,41 @@ async def test_a_question_that_fits_into_no_form_is_answered_elsewhere(asking: S
     result = await asking.call("call plan 1", tool="Driver")
 
     assert result["structuredContent"]["pending_approvals"][0]["question"] == "Which stops?"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_a_form_has_choices_with_titles_and_several_at_once(asking: Session) -> None:
+    """What a field refers to is its schema; what forms do not have is left to the check of the answer."""
+    async with asking.calling("call brew 1", "Driver") as events:
+        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+        wrong = await asking.answer(question, "accept", size="s", milk="oat", extras=["tea"], sizes=[])
+        await asking.answer(question, "accept", size="s", milk="oat", extras=["cow"], sizes=["s", "l"])
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    fields = question["params"]["requestedSchema"]["properties"]
+    assert fields["size"] == {"type": "string", "title": "Size", "oneOf": TITLED}
+    assert (fields["milk"]["type"], fields["milk"]["enum"]) == ("string", ["cow", "oat"])
+    assert fields["extras"] == {
+        "type": "array",
+        "title": "Extras",
+        "minItems": 1,
+        "items": {"type": "string", "enum": ["cow", "oat"]},
+    }
+    assert fields["sizes"] == {"type": "array", "title": "Sizes", "maxItems": 2, "items": {"anyOf": TITLED}}
+    assert wrong.json()["error"]["data"]["code"] == "invalid_input"
+    assert last["result"]["content"][0]["text"] == "told: s oat cow ['s', 'l']"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_an_older_version_has_the_titles_as_names(driving: Wired) -> None:
+    """Its clients do not know the other form."""
+    session = Session(driving.http, "2025-06-18", ASKS)
+    await session.begin()
+    async with session.calling("call size 1", "Driver") as events:
+        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+
+    assert question["params"]["requestedSchema"]["properties"]["answer"] == {
+        "type": "string",
+        "enum": ["s", "l"],
+        "enumNames": ["Small", "Large"],
+    }
