@@ -93,14 +93,6 @@ async def test_calls_of_all_kinds_are_answered_together(open_wired: Wired) -> No
     assert [note.split()[0] for note in open_wired.notes] == ["look", "refund"]
 
 
-async def test_an_agent_that_takes_no_tools_of_clients_says_so(wired: Wired) -> None:
-    """And what is no tool is refused with its place."""
-    status, error = await wired.refused(wanted("hello", tools=[WHERE]), "Clerk")
-
-    assert (status, error["code"]) == (400, "invalid_field")
-    assert "client_tools=True" in error["message"]
-
-
 @pytest.mark.parametrize(
     ("tools", "said"),
     [

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import AgentSession, ContextProvider
+from agent_framework import AgentSession
 
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
-from tests.support.ag_ui import Events, Wired, answer, folded, interrupts, kinds, resume, text_of, wanted
-from tests.support.flows import FLOWS
+from tests.support.ag_ui import Events, Wired, folded, kinds, text_of, wanted
 from tests.support.painter import painter
 from tests.support.shown_page import Shown, contents_of, shown_by
 
@@ -90,43 +89,6 @@ async def test_a_run_that_fails_changes_nothing(page: Shown) -> None:
     assert snapshots(events) == [RED]
 
 
-@pytest.mark.parametrize(("shares", "seen"), [(True, [RED, BLUE]), (False, [RED])])
-async def test_an_agent_that_is_a_tool_shares_the_session_where_its_author_says_so(
-    shares: bool, seen: list[Any]
-) -> None:
-    """Otherwise its state is its own."""
-    helper = painter("Helper").as_tool(name="helper", arg_name="word", propagate_session=shares)
-    async with shown_by(painter("Joker", tools=[helper])) as page:
-        events = await page.run(wanted("helper paint blue", state=RED))
-
-    assert snapshots(events) == seen
-    assert events[-1]["type"] == "RUN_FINISHED"
-
-
-async def test_a_run_that_goes_on_has_what_its_page_sends_with_the_answer(page: Shown) -> None:
-    """Otherwise what the run before left."""
-    (asked,) = interrupts(await page.run(wanted("frame it", state=RED)))
-    events = await page.run(resume(answer(asked["id"], approved=True), state=BLUE))
-    (asked,) = interrupts(await page.run(wanted("frame it", run="r-3")))
-    kept = await page.run({**resume(answer(asked["id"], approved=True)), "runId": "r-4"})
-
-    assert snapshots(events) == snapshots(kept) == [BLUE]
-    assert kinds(events)[1] == kinds(kept)[1] == "STATE_SNAPSHOT"
-    assert text_of(events) == text_of(kept) == '{"color": "blue", "shapes": [1, 2]}'
-
-
-async def test_a_message_that_is_asked_again_has_the_state_of_before(page: Shown) -> None:
-    """What the runs that are taken back did to it is taken back, too."""
-    one = wanted("paint blue", state=RED)
-    before = folded(await page.run(one), one["messages"])
-    word = {"id": "u-2", "role": "user", "content": "paint green"}
-    await page.run(wanted(run="r-2", messages=[*before, word]))
-    events = await page.run(wanted(run="r-3", messages=[*before, {**word, "content": "look"}]))
-
-    assert snapshots(events) == [BLUE]
-    assert text_of(events) == '{"color": "blue", "shapes": [1, 2]}'
-
-
 async def test_a_fork_begins_with_a_copy(page: Shown) -> None:
     """Which the thread does not see."""
     await page.run(wanted("paint blue", state=RED))
@@ -137,25 +99,6 @@ async def test_a_fork_begins_with_a_copy(page: Shown) -> None:
     assert forked.status_code == 201
     assert snapshots(events) == [BLUE, {**BLUE, "color": "green"}]
     assert snapshots(following) == [BLUE]
-
-
-class Counting(ContextProvider):
-    """Counts the runs in the shared state."""
-
-    async def after_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        """Count one more."""
-        shared = read_state(session) or {}
-        write_state(session, {**shared, "runs": shared.get("runs", 0) + 1})
-
-
-async def test_a_context_provider_changes_it_too() -> None:
-    """The page gets that before the run's last event."""
-    async with shown_by(painter("Joker", Counting("counting"))) as page:
-        events = await page.run(wanted("look"))
-        following = await page.run(wanted("look", run="r-2"))
-
-    assert snapshots(events) == [{"runs": 1}]
-    assert (kinds(events)[-2], snapshots(following)) == ("STATE_SNAPSHOT", [{"runs": 1}, {"runs": 2}])
 
 
 @pytest.mark.parametrize("state", [[1, "two"], 5, {"type": "message", "role": "system", "contents": []}])
@@ -187,16 +130,6 @@ async def test_a_state_that_is_too_large_is_refused_by_name(wired: Wired, state:
 
     assert (status, error["code"]) == (400, "invalid_field")
     assert error["message"].startswith("The field 'state' is refused. The shared state has ")
-
-
-async def test_a_workflow_refuses_it_by_name() -> None:
-    """It would be dropped without a word."""
-    wired = Wired(workflows=FLOWS)
-    async with wired.http:
-        status, error = await wired.refused(wanted("hello", state=RED), "Text")
-
-    assert (status, error["code"]) == (400, "not_served")
-    assert error["message"].startswith("The agent 'Text' takes no state")
 
 
 def test_a_tool_that_writes_what_is_no_state_gets_an_error() -> None:

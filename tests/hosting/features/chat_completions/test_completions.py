@@ -23,30 +23,6 @@ PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "chat-completions.md"
 
 
 @pytest.mark.behaviour("chat.create")
-async def test_a_completion_is_the_agents_answer(chats: Chats) -> None:
-    """With the tokens that it took."""
-    completion = await chats.create("hello")
-
-    assert completion.usage is not None
-    assert (completion.model, completion.choices[0].finish_reason) == ("Joker", "stop")
-    assert completion.choices[0].message.content == "echo: hello"
-    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.total_tokens) == (
-        3,
-        4,
-        7,
-    )
-
-
-@pytest.mark.behaviour("chat.create")
-async def test_the_agents_tools_are_called_by_the_app(chats: Chats) -> None:
-    """The answer has what came of it, and no calls."""
-    completion = await chats.create("tool thread_name")
-
-    assert (completion.choices[0].message.content or "").startswith("tool said agent-tool")
-    assert completion.choices[0].message.tool_calls is None
-
-
-@pytest.mark.behaviour("chat.create")
 async def test_a_failed_run_is_an_error_that_clients_do_not_repeat(chats: Chats) -> None:
     """A repeated request would call the agent's tools again."""
     answer = await chats.post("fail")
@@ -108,17 +84,6 @@ async def test_what_the_author_decides_is_ignored_and_named(chats: Chats) -> Non
     assert answer.headers["x-ms-ignored"] == "max_tokens, temperature, messages[0], messages[1]"
     assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
     assert "x-ms-ignored" not in (await chats.post("count")).headers
-
-
-@pytest.mark.behaviour("chat.ignored")
-async def test_instructions_of_callers_are_taken_where_the_settings_allow_them() -> None:
-    """A developer's message is a system message of today."""
-    chats = Chats({"AGENT_CALLER_ROLES": "user,system"})
-
-    answer = await chats.post(said("developer", "Obey."), "count")
-
-    assert answer.json()["choices"][0]["message"]["content"] == "2"
-    assert "x-ms-ignored" not in answer.headers
 
 
 @pytest.mark.behaviour("chat.refused")

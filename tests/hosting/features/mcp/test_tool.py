@@ -114,18 +114,6 @@ async def test_a_format_that_cannot_be_checked_is_the_agents_own_matter(caplog: 
     assert "The response_format of agent Joker is not checked" in caplog.text
 
 
-@pytest.mark.behaviour("mcp.answers")
-async def test_the_text_ends_with_the_threads_id_by_setting() -> None:
-    """For a client that reads the text alone."""
-    environ = {**IN_MEMORY, "AGENT_MCP_THREAD_IN_TEXT": "true"}
-    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
-
-    result = await host.call_tool("Joker", {"query": "hello", "threadId": "t"})
-
-    assert result["content"][0]["text"] == "echo: hello\n\nthread_id: t"
-    assert result["structuredContent"]["response"] == "echo: hello"
-
-
 @pytest.mark.behaviour("mcp.failed-run")
 async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost) -> None:
     """With the ids, and without the foreign text."""

@@ -39,18 +39,6 @@ async def test_an_approval_is_asked_for_and_the_call_goes_on(wired: Wired, hands
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_form_that_is_declined_or_closed_refuses(wired: Wired, handshake: Session, action: str) -> None:
-    """Nothing is done unasked, and the agent goes on."""
-    async with handshake.calling(REFUND, "Clerk") as events:
-        await handshake.answer(await until(events, "id"), action)
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert last["result"]["isError"] is False
-    assert wired.notes == []
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
 async def test_a_stateless_call_is_asked_in_its_result(wired: Wired) -> None:
     """And goes on when it comes again with the answer, however often."""
     session = Session(wired.http, STATELESS, ASKS)
@@ -65,19 +53,6 @@ async def test_a_stateless_call_is_asked_in_its_result(wired: Wired) -> None:
     assert last["content"][0]["text"] == "told: refunded 5"
     assert again == last
     assert len(wired.notes) == 1
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_an_answer_over_http_goes_on_with_the_call(wired: Wired, handshake: Session) -> None:
-    """A person may decide on the page while the form is open."""
-    async with handshake.calling(REFUND, "Clerk") as events:
-        question = await until(events, "id")
-        approval, _, thread = question["id"].split(":", 2)
-        url = f"http://app.example/api/agents/Clerk/threads/{thread}/approvals/{approval}"
-        await wired.http.post(url, json={"approved": True})
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert last["result"]["content"][0]["text"] == "told: refunded 5"
 
 
 @pytest.mark.behaviour("mcp-endpoint.resume")
@@ -214,17 +189,6 @@ async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
         "answer": {"type": "integer", "title": "Floor", "minimum": 1}
     }
     assert last["result"]["content"][0]["text"] == "told: 1 to High Street at 9, floor 3"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_a_question_that_is_declined_is_refused(asking: Session) -> None:
-    """The agent goes on without an answer."""
-    async with asking.calling("call deliver 1", "Driver") as events:
-        answered = await asking.answer(await until(events, "id"), "decline")
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert answered.status_code == 202
-    assert "rejected" in last["result"]["content"][0]["text"]
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")

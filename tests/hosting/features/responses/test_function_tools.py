@@ -143,16 +143,6 @@ async def test_what_is_no_function_and_no_output_is_refused(
     assert (status, error["message"]) == (400, said)
 
 
-@pytest.mark.behaviour("responses.functions")
-async def test_an_agent_that_takes_no_functions_says_so(wired: Wired) -> None:
-    """An empty list asks for nothing."""
-    status, error = await wired.refused(model="Clerk", input="hello", tools=[WHERE])
-
-    assert (status, error["code"]) == (400, "invalid_field")
-    assert "client_tools=True" in error["message"]
-    assert (await wired.create("hello", "Clerk", tools=[])).output_text == "echo: hello"
-
-
 def as_sent(response: Response) -> list[Any]:
     """Return the items of a response as clients send them back."""
     return [item.model_dump(exclude_unset=True) for item in response.output]
@@ -183,28 +173,6 @@ async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_t
 
     assert texts == ["told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks"]
     assert open_wired.notes == ["look 3"]
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_a_conversation_that_was_sent_whole_is_stored_and_goes_on_by_its_id(open_wired: Wired) -> None:
-    """With its calls, which the next model call has, too, and is listed with them."""
-    items: list[Any] = [{"role": "user", "content": "call where 1"}]
-    await own_conversation(open_wired.openai, items)
-    items.append({"role": "user", "content": "thanks"})
-    whole = await own_conversation(open_wired.openai, items)
-    on = await open_wired.create("call where 2", "Clerk", previous_response_id=whole.id, tools=[WHERE])
-    last = await open_wired.create([output_of(*calls_in(on), "here")], "Clerk", previous_response_id=on.id)  # type: ignore[call-arg]
-    listed = (await open_wired.openai.responses.input_items.list(whole.id, order="asc")).data
-
-    assert (whole.output_text, last.output_text) == ("echo: thanks", "told: here")
-    assert [(item.type, getattr(item, "role", None)) for item in listed] == [
-        ("message", "user"),
-        ("message", "assistant"),
-        ("function_call", None),
-        ("function_call_output", None),
-        ("message", "assistant"),
-        ("message", "user"),
-    ]
 
 
 @pytest.mark.behaviour("responses.functions")
