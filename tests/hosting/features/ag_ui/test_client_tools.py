@@ -105,7 +105,7 @@ async def test_calls_of_all_kinds_are_answered_together(open_wired: Wired) -> No
 )
 async def test_wrong_tools_are_refused_with_their_place(open_wired: Wired, tools: Any, said: str) -> None:
     """Also a result of no call."""
-    of_no_call = {"messages": [{"id": "t-1", "role": "tool", "content": "here"}]} if tools is None else {}
+    of_no_call: Any = {"messages": [{"id": "t-1", "role": "tool", "content": "here"}]} if tools is None else {}
     status, error = await open_wired.refused(wanted("hello", tools=tools, **of_no_call), "Clerk")
 
     assert status == 400
