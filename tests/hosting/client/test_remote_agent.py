@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message, SupportsAgentRun
 
-from hosting.client.connection import RemoteAgentError, app_address
+from hosting.client.connection import RemoteAgentError
 from hosting.client.remote_agent import RemoteAgent
 from hosting.errors import InvalidFieldError
 from tests.support.app.scripted import scripted_agent
@@ -156,10 +156,3 @@ def test_what_a_request_cannot_hold_is_refused() -> None:
         agent.run("one", client_kwargs={"a": 1})
     with pytest.raises(InvalidFieldError, match="one id"):
         agent.get_session({"context_id": "a"})
-
-
-@pytest.mark.behaviour("evaluation.refusals")
-@pytest.mark.parametrize("url", ["http://a", "http://a/", "http://a/api", "http://a/api/"])
-def test_an_address_may_have_the_prefix_of_the_routes(url: str) -> None:
-    """People copy either."""
-    assert app_address(url) == "http://a/api"

@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-from hosting.core.broadcast import DeltaText, LoggedEvent, Update
-from hosting.core.thread.events import (
-    Accepted,
-    ApprovalAnswered,
-    Cancelled,
-    CancelRequested,
-    Claimed,
-    Completed,
-    Delta,
-    Event,
-    ModelResult,
-)
+from hosting.core.broadcast import DeltaText, LoggedEvent
+from hosting.core.thread.events import Accepted, ApprovalAnswered, Cancelled, CancelRequested, Event
 from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
 from hosting.core.thread.thread_events import Reset
@@ -26,85 +16,40 @@ from hosting.errors import RunCancelledError, RunFailedError
 from hosting.features.a2a.fold import TaskFold, fold_tasks
 from hosting.names import Address
 from tests.support.a2a import taken
+from tests.support.run_events import AT, RUNS, accepted, claimed, completed, delta, logged, updates, words
 
 ADDRESS = Address.of("Joker", "t")
-AT = 1_700_000_000.0
 WAITS = PendingApproval(id="p", tool="refund", arguments={"n": "7"})
 
 
-def accepted(run_id: str = "r", **fields: Any) -> Accepted:
-    """A run is asked for."""
-    request = RunRequest(**(fields or {"message": "hello"}))
-    return Accepted(at=AT, run_id=run_id, agent="Joker", thread_id="t", request=request, fingerprint="f", streamed=True)
+def of(event: Any, **fields: Any) -> Any:
+    """Return an event with other fields."""
+    return event.model_copy(update=fields)
 
 
-def claimed(attempt: int = 1, run_id: str = "r") -> Claimed:
-    """A process holds it."""
-    lease: dict[str, Any] = {"holder": "caller", "lease_seconds": 20.0, "deadline": AT + 300}
-    return Claimed(at=AT, run_id=run_id, attempt=attempt, token="k", **lease)
-
-
-def completed(text: str, run_id: str = "r", **fields: Any) -> Completed:
-    """The agent has answered."""
-    messages = [{"role": "assistant", "contents": [{"$type": "text", "text": text}]}]
-    entry = {"$type": "response", "correlationId": run_id, "createdAt": "2023-11-14T22:13:20Z", "messages": messages}
-    return Completed(at=AT + 1, run_id=run_id, entry=entry, message_count=2, **fields)
-
-
-def words(offset: int, text: str) -> DeltaText:
-    """Text that was not logged yet."""
-    return DeltaText("r", offset, text)
-
-
-def delta(offset: int, text: str) -> Delta:
-    """Text of the log."""
-    return Delta(at=AT, run_id="r", offset=offset, text=text)
-
-
-ONE = (accepted(), claimed(), words(0, "One "), words(4, "moment"), delta(0, "One moment"), completed("One moment"))
-LOST = (
-    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), claimed(2)),
-    *(words(0, "Another"), delta(0, "Another"), completed("Another")),
-)
 SHORTER = (accepted(), claimed(), words(0, "One two"), claimed(2), words(0, "One"), completed("One"))
 EMPTY = (accepted(), claimed(), words(0, "One"), claimed(2), completed(""))
-CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
 FAILED = (
     *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), words(3, "")),
     unanswered("r", AT + 1, RunFailedError("The agent failed.")),
 )
-RUNS = {"failed": FAILED, "one": ONE, "lost": LOST, "shorter": SHORTER, "empty": EMPTY, "changed": CHANGED}
 DECIDED = Decision(id="p", approved=True)
-ASKED = (accepted(), claimed(), completed("", approvals=(WAITS,), expires_at=AT + 100))
+ASKED = (accepted(), claimed(), of(completed("", approvals=(WAITS,)), at=AT + 1, expires_at=AT + 100))
 APPROVED = (
     *ASKED,
     ApprovalAnswered(at=AT + 5, run_id="r", decision=DECIDED),
-    accepted("s", decisions=(DECIDED,)),
-    *(claimed(run_id="s"), completed("Done", "s")),
+    of(accepted(), run_id="s", request=RunRequest(decisions=(DECIDED,))),
+    *(of(claimed(), run_id="s"), of(completed("Done"), run_id="s")),
 )
-
-
-def updates(run: Iterable[Event | DeltaText]) -> list[Update]:
-    """Return what a follower gets, each event at its position."""
-    position, found = 0, list[Update]()
-    for one in run:
-        if not isinstance(one, DeltaText):
-            position += 1
-        found.append(one if isinstance(one, DeltaText) else LoggedEvent(position, one))
-    return found
-
-
-def numbered(run: Iterable[Event | DeltaText]) -> list[tuple[int, Event]]:
-    """Return the events as the log has them."""
-    return [(one.position, one.event) for one in updates(run) if isinstance(one, LoggedEvent)]
 
 
 def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
     """Return the task as the log has it."""
-    told = numbered(run)
-    fold = task_of(told[0][1])
-    for position, event in told:
-        fold.next(LoggedEvent(position, event))
+    first, *_ = told = logged(updates(run))
+    assert isinstance(first, LoggedEvent)
+    fold = task_of(first.event)
+    for update in told:
+        fold.next(update)
     return fold
 
 
@@ -115,13 +60,13 @@ def task_of(first: Event | DeltaText) -> TaskFold:
 
 
 @pytest.mark.behaviour("a2a.same")
-@pytest.mark.parametrize("name", RUNS)
-def test_who_follows_a_task_has_what_is_read_of_it(name: str) -> None:
+@pytest.mark.parametrize("run", [*RUNS.values(), SHORTER, EMPTY, FAILED], ids=[*RUNS, "shorter", "empty", "failed"])
+def test_who_follows_a_task_has_what_is_read_of_it(run: tuple[Event | DeltaText, ...]) -> None:
     """Also of an attempt that was lost, whose words are replaced: from the beginning, and from any place."""
-    given = updates(RUNS[name])
-    final = folded(RUNS[name]).task()
+    given = updates(run)
+    final = folded(run).task()
     for begin in range(1, len(given)):
-        fold, stream = task_of(RUNS[name][0]), list[dict[str, Any]]()
+        fold, stream = task_of(run[0]), list[dict[str, Any]]()
         for update in given[:begin]:
             fold.next(update)
         stream.append(fold.snapshot())
@@ -151,40 +96,12 @@ def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[
     return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
 
 
-@pytest.mark.behaviour("a2a.same")
-def test_a_reader_keeps_the_text_that_stands_when_a_run_is_lost_behind_a_tool() -> None:
-    """Although the log's deltas were told before, as text of this process, and are not told again."""
-    asks = ModelResult(at=AT, run_id="r", number=1, digest="d", response={})
-    lost = (accepted(), claimed(), words(0, "One."), asks, words(4, "\n\nTw"), claimed(2), words(4, "\n\nTwo"))
-
-    assert artifact_updates(lost) == [
-        (False, [{"text": "One."}]),
-        (True, [{"text": "\n\nTw"}]),
-        (True, [{"text": "o"}]),
-    ]
-
-
-@pytest.mark.behaviour("a2a.same")
-def test_an_event_that_was_folded_changes_nothing_again() -> None:
-    """A reader that follows begins with all of the log."""
-    for run in (ONE, ASKED):
-        fold = folded(run)
-        before = fold.task()
-        assert [fold.next(update) for update in updates(run)] == [[]] * len(run)
-        assert fold.task() == before
-
-
-@pytest.mark.behaviour("a2a.same")
-def test_words_of_a_lost_attempt_are_not_there_when_the_next_begins() -> None:
-    """Whoever reads the task then has nothing of them."""
-    assert folded((accepted(), claimed(), delta(0, "One"), claimed(2))).task()["artifacts"] == []
-
-
 @pytest.mark.behaviour("a2a.approvals")
 def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
     """Beside another run of the thread, which is another one."""
-    other = (*APPROVED, accepted("u"), completed("Hm", "u"))
-    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered(other), {})]
+    other = (*APPROVED, of(accepted(), run_id="u"), of(completed("Hm"), run_id="u"))
+    numbered = [(told.position, told.event) for told in logged(updates(other)) if isinstance(told, LoggedEvent)]
+    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered, {})]
 
     assert [(task["id"], task["status"]["state"]) for task in tasks] == [
         ("r~t", "TASK_STATE_COMPLETED"),
@@ -205,7 +122,7 @@ LATE = "Nobody answered in time."
         ((), AT + 100, AT + 100, LATE),
         ((Reset(at=AT + 50),), AT + 200, AT + 50, "The conversation was reset."),
         ((Reset(at=AT + 150),), AT + 200, AT + 100, LATE),
-        ((accepted("u").model_copy(update={"at": AT + 150}),), AT + 200, AT + 100, LATE),
+        ((of(accepted(), run_id="u", at=AT + 150),), AT + 200, AT + 100, LATE),
     ],
 )
 def test_a_task_fails_whose_approvals_cannot_come_any_more(

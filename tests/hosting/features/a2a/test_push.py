@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
+from hosting.errors import LogUnavailableError
 from hosting.features.webhooks.receivers import MOST_RECEIVERS
 from hosting.names import Address
 from tests.hosting.features.a2a.wired import Wired
 from tests.support.a2a import message
-from tests.support.receiver import Received, Receiver
+from tests.support.receiver import Received, Receiver, webhooks_of
 
 pytestmark = pytest.mark.behaviour("a2a.push")
 
@@ -66,20 +68,6 @@ async def test_a_task_that_waits_and_goes_on_is_one_to_its_receiver(pushing: Wir
     assert b"refund" not in waiting.body
 
 
-async def test_one_that_is_created_for_a_task_that_waits_is_notified_at_once_and_of_its_cancel(
-    pushing: Wired, receiver: Receiver
-) -> None:
-    """It may have come while the run ended."""
-    task = await pushing.send("call refund 5", "Clerk")
-    await pushing.host.entities.idle()
-    await pushing.result(CREATE, "Clerk", taskId=task["id"], url=receiver.url)
-    waiting = await receiver.next()
-    await pushing.result("CancelTask", "Clerk", id=task["id"])
-    canceled = await receiver.next()
-
-    assert [_state(one)[1] for one in (waiting, canceled)] == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_CANCELED"]
-
-
 async def test_receivers_are_created_read_listed_and_deleted(pushing: Wired, receiver: Receiver) -> None:
     """A deleted one is not notified; nobody sees credentials; without an id there is one for the task."""
     task = (await pushing.send("call refund 5", "Clerk"))["id"]
@@ -105,27 +93,6 @@ async def test_receivers_are_created_read_listed_and_deleted(pushing: Wired, rec
     assert deleted == [{}, {}]
     assert missing == (-32001, "The task has no receiver 'one'. List them, or create it.")
     assert (done.path, receiver.arrived.empty()) == ("/3", True)
-
-
-async def test_what_is_not_taken_is_listed_and_sent_again(pushing: Wired, receiver: Receiver) -> None:
-    """As every delivery is, to that receiver alone."""
-    receiver.statuses = [410]
-    config = {"taskPushNotificationConfig": {"url": receiver.url, "id": "mine"}}
-    task = await pushing.send("say hello", configuration=config, contextId="t")
-    await receiver.next()
-    await pushing.result(CREATE, taskId=task["id"], url=f"{receiver.url}/other")
-    await receiver.next()
-    await pushing.host.entities.idle()
-    agents = "http://app.example/api/agents/Joker"
-    [dead] = (await pushing.http.get(f"{agents}/webhooks")).json()["deliveries"]
-    sent = await pushing.http.post(f"{agents}/threads/t/runs/{dead['run_id']}/webhooks/{dead['receiver']}")
-    again = await receiver.next()
-    await pushing.host.entities.idle()
-
-    assert receiver.arrived.empty()
-    assert (dead["receiver"], dead["state"]) == ("push-mine", "dead")
-    assert sent.status_code == 202
-    assert _state(again) == (task["id"], "TASK_STATE_COMPLETED")
 
 
 @pytest.mark.parametrize(
@@ -190,8 +157,70 @@ async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) ->
     assert await services.stores.attachments.put_between(f"{services.stores.hub}.log", 0.0, clocks.wall() + 1) == []
 
 
-async def test_the_card_says_so(pushing: Wired) -> None:
-    """An app without a secret says no."""
-    card = (await pushing.http.get("Joker/.well-known/agent-card.json")).json()
+ENDED = "TASK_STATE_COMPLETED"
+CREATE = "CreateTaskPushNotificationConfig"
 
-    assert card["capabilities"]["pushNotifications"] is True
+
+POINTS = {
+    "before the log says so": ("announce", False),
+    "before it is kept": ("put", False),
+    "before the task is read again": ("put", True),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_it(
+    pushing: Wired, receiver: Receiver, point: str
+) -> None:
+    """Wherever that is: it learns the last state, and as one message."""
+    task = await pushing.send("call refund 5", "Clerk", contextId="t")
+    await pushing.host.entities.idle()
+    receivers = webhooks_of(pushing.app).receivers
+    name, is_behind = POINTS[point]
+    owner: Any = receivers if name == "announce" else receivers.store
+    method = getattr(owner, name)
+
+    async def ended_meanwhile(*given: Any) -> Any:
+        done = await method(*given) if is_behind else None
+        await pushing.send("approve", "Clerk", taskId=task["id"])
+        await pushing.host.entities.idle()
+        return done if is_behind else await method(*given)
+
+    setattr(owner, name, ended_meanwhile)
+    await pushing.result(CREATE, "Clerk", taskId=task["id"], url=receiver.url)
+    await pushing.host.entities.idle()
+    received = await receiver.next()
+
+    assert received.verified()["statusUpdate"]["status"]["state"] == ENDED
+    assert receiver.arrived.empty()
+
+
+@pytest.mark.parametrize("name", ["announce", "put"])
+async def test_a_receiver_whose_setting_broke_off_is_notified_once_when_it_is_sent_again(
+    pushing: Wired, receiver: Receiver, name: str
+) -> None:
+    """With the message that begins the task: the run goes on, ends, and the message comes again under its id."""
+    receivers = webhooks_of(pushing.app).receivers
+    owner: Any = receivers if name == "announce" else receivers.store
+    method = getattr(owner, name)
+
+    async def breaks_off(*given: Any) -> None:
+        await method(*given)
+        raise LogUnavailableError
+
+    config = {"taskPushNotificationConfig": {"url": receiver.url}, "returnImmediately": True}
+    sent = message("say hello", contextId="t", messageId="m")
+    setattr(owner, name, breaks_off)
+    refused = await pushing.refused("SendMessage", message=sent, configuration=config)
+    setattr(owner, name, method)
+    await pushing.host.entities.idle()
+    while (task := (await pushing.result("ListTasks", contextId="t"))["tasks"][0])["status"]["state"] != ENDED:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await pushing.result("SendMessage", message=sent, configuration=config)
+    received = await receiver.next()
+    await pushing.host.entities.idle()
+
+    assert refused[0] == -32603
+    update = received.verified()["statusUpdate"]
+    assert (update["taskId"], update["status"]["state"]) == (task["id"], ENDED)
+    assert receiver.arrived.empty()

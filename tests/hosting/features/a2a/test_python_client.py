@@ -6,7 +6,6 @@ The client's package takes two seconds to import, so it is imported where it is 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,9 +14,6 @@ import pytest
 
 from tests.hosting.features.a2a.wired import URL, Wired
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.direct import DirectHost
-from tests.support.made_app import app_of
-from tests.support.obedient import obedient
 from tests.support.receiver import WEBHOOKS, receiving
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("a2a.python-client")]
@@ -233,21 +229,3 @@ async def test_agent_frameworks_agent_chats_streams_and_approves(wired: Wired, p
     assert "Waits for a person's approval of: refund" in waiting.text
     assert done.text.endswith("told: refunded 7")
     assert len(wired.notes) == 1
-
-
-@pytest.mark.behaviour("options.doors")
-async def test_the_client_sends_options_of_the_model_as_metadata() -> None:
-    """Whose numbers are all floating: a whole one is as good. The task says what had no effect."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from google.protobuf.json_format import MessageToDict
-
-    app = app_of(wires=["a2a"])
-    app.add_agent(obedient(), options={"temperature": (0, 1), "max_tokens": 200})
-    asked = request("hello")
-    asked.metadata.update({"options": {"temperature": 0.5, "max_tokens": 20, "seed": 3}})
-    transport = httpx.ASGITransport(DirectHost(app).asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, timeout=GUARD_SECONDS) as http:
-        task = await one((await client_of(http, streaming=False)).send_message(asked))
-
-    assert json.loads(text_of(task)) == {"temperature": 0.5, "max_tokens": 20}
-    assert MessageToDict(task.metadata)["ignored"] == ["metadata.options.seed"]

@@ -170,32 +170,6 @@ async def test_it_lists_a_part_of_the_tasks_with_a_part_of_their_history(plain: 
     assert [len(task.artifacts) for task in (first.tasks[1], whole.tasks[1])] == [0, 1]
 
 
-async def test_each_call_has_headers_and_a_limit_of_its_own(plain: httpx.AsyncClient) -> None:
-    """By interceptors, and by the call's context."""
-    from a2a.client import A2AClientTimeoutError, ClientCallContext, ClientCallInterceptor
-
-    sent: list[str | None] = []
-
-    async def note(outgoing: httpx.Request) -> None:
-        sent.append(outgoing.headers.get("x-of-the-program"))
-
-    class Marks(ClientCallInterceptor):
-        async def before(self, args: Any) -> None:
-            args.context = args.context or ClientCallContext()
-            args.context.service_parameters = {"x-of-the-program": "marked"}
-
-        async def after(self, args: Any) -> None:
-            pass
-
-    client = await client_of(plain, streaming=False)
-    plain.event_hooks["request"].append(note)
-    await client.add_interceptor(Marks())
-    await task_of(client, request("hello"))
-
-    assert sent == ["marked"]
-    assert issubclass(A2AClientTimeoutError, Exception)
-
-
 async def test_there_is_one_card_for_all_and_one_binding(plain: httpx.AsyncClient) -> None:
     """The extended card is the public one; a client without JSON-RPC finds no way to talk."""
     from a2a.client import A2ACardResolver

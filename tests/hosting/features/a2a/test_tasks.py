@@ -18,10 +18,6 @@ from hosting.features.a2a import requests
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message, taken
-from tests.support.app.scripted import scripted_agent
-from tests.support.asker import asker
-from tests.support.flows import asking_flow
-from tests.support.made_app import app_of, triggers
 from tests.support.signer import LINK, signer
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
@@ -41,15 +37,6 @@ BEARER = {
     }
 }
 ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
-
-
-@pytest.mark.behaviour("a2a.named")
-def test_the_wire_is_one_function_and_is_off_unless_it_is_named() -> None:
-    """Below a path that no other route has."""
-    wired = triggers(app_of(scripted_agent("one"), wires=["a2a"]))
-
-    assert "http_a2a" not in triggers(app_of(scripted_agent("one")))
-    assert (wired["http_a2a"]["route"], wired["http_a2a"]["authLevel"]) == ("a2a/{*path}", "FUNCTION")
 
 
 @pytest.mark.behaviour("a2a.card")
@@ -126,29 +113,6 @@ async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) 
 
 
 @pytest.mark.behaviour("a2a.send")
-async def test_a_context_is_a_thread(wired: Wired) -> None:
-    """Of the server's naming or the client's; the agent remembers."""
-    first = await wired.send("my name is Ada")
-    second = await wired.send("recall", contextId=first["contextId"])
-    named = await wired.send("recall", contextId="my-own")
-
-    assert answer_of(second) == "my name is Ada | recall"
-    assert (named["contextId"], answer_of(named)) == ("my-own", "recall")
-    assert second["id"] != first["id"]
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> None:
-    """`messageId` is the idempotency key in a context; another message under it is refused there."""
-    for fields in ({}, {"contextId": "mine"}):
-        first = await wired.send("hello", messageId="again", **fields)
-        assert await wired.send("hello", messageId="again", **fields) == first
-
-    code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
-    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send a new id.")
-
-
-@pytest.mark.behaviour("a2a.send")
 async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> None:
     """Another message under it is another task, whose history has the client's id; how it is answered counts not."""
     first, other, at_once = await asyncio.gather(
@@ -162,30 +126,6 @@ async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> 
     assert len({task["contextId"] for task in (first, other, third)}) == 3
     assert [task["history"][-1]["messageId"] for task in (first, other, third)] == ["same"] * 3
     assert [answer_of(task) for task in (first, other)] == ["echo: hello", "echo: other"]
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_message_that_comes_again_with_the_context_that_it_began_has_the_same_task(wired: Wired) -> None:
-    """Its client may have read that from a stream which broke off; another message under its id is refused there."""
-    first = await wired.send("hello", messageId="same")
-    known = {"messageId": "same", "contextId": first["contextId"]}
-
-    assert await wired.send("hello", **known) == first
-    assert (await wired.refused("SendMessage", message=message("other", **known)))[0] == -32602
-    values = {"acceptedOutputModes": ["application/json"]}
-    asked = message("hello", messageId="same")
-    assert (await wired.refused("SendMessage", message=asked, configuration=values))[0] == -32602
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_task_that_is_not_waited_for_is_followed_by_reading(wired: Wired) -> None:
-    """It is submitted; its end is there when its run has ended."""
-    task = await wired.send("hello", configuration={"returnImmediately": True})
-    await wired.host.entities.idle()
-    read = await wired.result("GetTask", id=task["id"])
-
-    assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
-    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: hello")
 
 
 @pytest.mark.behaviour("hosting.waits-that-fit")
@@ -203,17 +143,6 @@ async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stan
     assert task["status"]["state"] == "TASK_STATE_WORKING"
     assert taken(followed) == taken([{"task": read}])
     assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: sleep 0.3")
-
-
-@pytest.mark.behaviour("a2a.send")
-async def test_a_run_that_fails_is_a_failed_task(wired: Wired) -> None:
-    """With our message and code, and without the cause."""
-    task = await wired.send("fail")
-
-    assert task["status"]["state"] == "TASK_STATE_FAILED"
-    assert task["status"]["message"]["metadata"] == {"code": "run_failed"}
-    assert "secret" not in str(task)
-    assert task["artifacts"] == []
 
 
 @pytest.mark.behaviour("a2a.parts")
@@ -248,31 +177,6 @@ async def test_a_media_type_that_is_none_is_refused_by_its_own_name(wired: Wired
 
     assert code == -32602
     assert sentence.startswith("message.parts[1].mediaType is 'image/png; charset=utf-8'. Send one like image/png")
-
-
-@pytest.mark.behaviour("a2a.parts")
-async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
-    """Beside its text; where the answer is none the task has failed."""
-    json_alone = {"acceptedOutputModes": ["application/json"]}
-    task = await wired.send('say {"a": [1]}', configuration=json_alone)
-    failed = await wired.send("say no", configuration=json_alone)
-    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
-
-    value = {"data": {"a": [1]}, "mediaType": "application/json"}
-    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
-    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
-    assert answer_of(text) == "no"
-
-
-@pytest.mark.behaviour("a2a.parts")
-async def test_names_may_be_those_of_the_proto_file_and_what_is_unknown_is_ignored(wired: Wired) -> None:
-    """As ProtoJSON has it: numbers of enums and nulls too."""
-    sent = {"message_id": "p-1", "context_id": "snake", "role": 1, "parts": [{"text": "hello"}], "task_id": None}
-    result = await wired.result(
-        "SendMessage", message={**sent, "new": 1}, configuration={"history_length": 0}, tenant="any", metadata={"a": 1}
-    )
-
-    assert (result["task"]["contextId"], "history" in result["task"]) == ("snake", False)
 
 
 @pytest.mark.behaviour("a2a.approvals")
@@ -378,27 +282,6 @@ async def test_a_tool_of_the_caller_is_answered_by_a_data_part(wired: Wired, sen
     assert ended["artifacts"][-1]["parts"] == [{"text": f"told: {result}"}]
 
 
-@pytest.mark.behaviour("asks.answered")
-async def test_what_a_tool_asks_is_answered_by_a_data_part(wired: Wired) -> None:
-    """The task shows the question in its words, and goes on as the same task with the next one."""
-    wired.app.agents["Clerk"].default_options["tools"] += asker(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    task = await wired.send("call ship 7", "Clerk")
-    shown = list[str]()
-    for value in ("Elm", 5):
-        text, data = task["status"]["message"]["parts"]
-        shown.append(text["text"].partition(" Send ")[0])
-        (asked,) = data["data"]["approvals"]
-        given = {"approvals": [{"id": asked["id"], "value": value}]}
-        answer = message("", parts=[{"data": given}], taskId=task["id"])
-        task = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
-
-    asks = "Waits for a person's answer to: "
-    assert shown == [f"{asks}Which street?.", f"{asks}Which number in Elm?."]
-    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert task["artifacts"][-1]["parts"] == [{"text": "told: 7 from shelf of 7 to Elm 5"}]
-    assert wired.notes == ["reserve 7"]
-
-
 @pytest.mark.behaviour("authorizations.answered")
 async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wired) -> None:
     """With the link, and goes on as the same task once the user says so, in a text."""
@@ -418,43 +301,6 @@ async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wire
     assert wired.notes == ["reserve 7", "push 7"]
 
 
-@pytest.mark.behaviour("workflows.asks")
-async def test_what_a_workflow_asks_is_answered_by_its_schema() -> None:
-    """The task says how, and its answer is the workflow's."""
-    wired = Wired(workflows=[asking_flow])
-    async with wired.http:
-        task = await wired.send("tea", "Asking")
-        text, data = task["status"]["message"]["parts"]
-        (asked,) = data["data"]["approvals"]
-        given = {"approvals": [{"id": asked["id"], "value": {"approved": True, "note": "hot"}}]}
-        answer = message("", parts=[{"data": given}], taskId=task["id"])
-        ended = (await wired.result("SendMessage", "Asking", message=answer))["task"]
-
-    assert text["text"].startswith("Waits for a person's answer to: reviewer({")
-    assert 'Send a data part {"approvals": [{"id": "...", "value": ...}]}' in text["text"]
-    assert asked["answer_schema"]["required"] == ["approved"]
-    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert ended["artifacts"][-1]["parts"] == [{"text": "tea: True hot"}]
-
-
-@pytest.mark.behaviour("a2a.cancel")
-async def test_a_task_that_waits_for_what_a_workflow_asks_is_canceled() -> None:
-    """Its run ends as cancelled, nothing waits any more, and the next message begins anew."""
-    wired = Wired(workflows=[asking_flow])
-    async with wired.http:
-        waiting = await wired.send("tea+milk", "Asking")
-        canceled = await wired.result("CancelTask", "Asking", id=waiting["id"])
-        await wired.host.entities.idle()
-        there = await wired.result("GetTask", "Asking", id=waiting["id"])
-        again = await wired.send("tea", "Asking", contextId=waiting["contextId"])
-        place = f"http://app.example/api/workflows/Asking/threads/{waiting['contextId']}/runs"
-        runs = (await wired.http.get(place)).json()["runs"]
-
-    assert waiting["status"]["state"] == again["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert canceled["status"]["state"] == there["status"]["state"] == "TASK_STATE_CANCELED"
-    assert [run["status"] for run in runs] == ["success", "cancelled", "success"]
-
-
 @pytest.mark.behaviour("a2a.list")
 async def test_tasks_are_listed_the_newest_change_first(wired: Wired) -> None:
     """By state and by time; artifacts where they are wanted."""
@@ -470,20 +316,6 @@ async def test_tasks_are_listed_the_newest_change_first(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("a2a.list")
-async def test_a_list_is_read_page_by_page(wired: Wired) -> None:
-    """Each task once."""
-    tasks = [await wired.send(f"number {number}", contextId="mine") for number in range(5)]
-    found, token = list[str](), ""
-    for _ in range(3):
-        page = await wired.result("ListTasks", contextId="mine", pageSize=2, pageToken=token)
-        token = page["nextPageToken"]
-        assert (page["pageSize"], page["totalSize"]) == (2, 5)
-        found += [task["id"] for task in page["tasks"]]
-
-    assert (token, found) == ("", [task["id"] for task in reversed(tasks)])
-
-
-@pytest.mark.behaviour("a2a.list")
 async def test_a_page_of_tasks_ends_at_its_bytes(wired: Wired) -> None:
     """However many were asked for; the next one goes on behind it."""
     tasks = [await wired.send(f"{number}".ljust(PAGE_BYTES // 18, "x"), contextId="mine") for number in range(12)]
@@ -495,18 +327,6 @@ async def test_a_page_of_tasks_ends_at_its_bytes(wired: Wired) -> None:
         found += [task["id"] for task in page["tasks"]]
 
     assert (pages, found) == (2, [task["id"] for task in reversed(tasks)])
-
-
-@pytest.mark.behaviour("a2a.list")
-async def test_a_task_that_went_on_after_an_approval_is_listed_once(wired: Wired) -> None:
-    """As GetTask shows it."""
-    task = await wired.send("call refund 7", "Clerk", contextId="mine")
-    waiting = await wired.result("ListTasks", "Clerk", status=6, contextId="mine")
-    done = await wired.send("yes", "Clerk", taskId=task["id"])
-    listed = await wired.result("ListTasks", "Clerk", contextId="mine", includeArtifacts=True)
-
-    assert [one["id"] for one in waiting["tasks"]] == [task["id"]]
-    assert listed["tasks"] == [done]
 
 
 @pytest.mark.behaviour("a2a.same-run")
@@ -628,63 +448,6 @@ async def test_a_request_that_is_refused_says_why(
     info = error["data"][0]
     assert info["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"
     assert (info["domain"] == "a2a-protocol.org") == (-32100 < code < -32000)
-
-
-@pytest.mark.behaviour("a2a.refused")
-async def test_a_message_to_a_task_that_takes_none_is_refused(wired: Wired) -> None:
-    """Of one that is over or at work: the advice is a new task of its context."""
-    over = await wired.send("hello")
-    working = await wired.send("sleep 60", configuration={"returnImmediately": True})
-    refused = [
-        await wired.refused("SendMessage", message=message("more", taskId=task["id"])) for task in (over, working)
-    ]
-    await wired.result("CancelTask", id=working["id"])
-    advice = "and takes no message. Send it with contextId and without taskId: it is a new task."
-
-    assert refused == [(-32004, f"The task is over {advice}"), (-32004, f"The task is at work {advice}")]
-
-
-@pytest.mark.behaviour("a2a.refused")
-@pytest.mark.parametrize(
-    ("sent", "media", "code"),
-    [
-        (b"{", "application/json", -32700),
-        (b"\xff", "application/json", -32700),
-        (b"[]", "application/json", -32600),
-        (b'{"id": 1, "method": "GetTask"}', "application/json", -32600),
-        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "GetTask"}', "application/json", -32600),
-        (b'{"jsonrpc": "2.0", "id": {}, "method": "GetTask"}', "application/json", -32600),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": 1}', "application/json", -32600),
-        (b"hello", "text/plain", -32005),
-        (b'{"jsonrpc": "2.0", "x": "' + b"x" * 1_100_000 + b'"}', "application/json", -32600),
-    ],
-)
-async def test_a_body_that_is_no_request_is_an_error_without_an_id(
-    wired: Wired, sent: bytes, media: str, code: int
-) -> None:
-    """By the same limits as on our own routes."""
-    answer = await wired.http.post("Joker", content=sent, headers={"content-type": media})
-    body = answer.json()
-
-    assert (answer.status_code, body["id"], body["error"]["code"]) == (200, None, code)
-
-
-@pytest.mark.behaviour("a2a.refused")
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "Nobody/.well-known/agent-card.json", 404),
-        ("POST", "Nobody", 404),
-        ("POST", "Joker/more", 404),
-        ("GET", "Joker", 405),
-        ("POST", "Joker/.well-known/agent-card.json", 405),
-    ],
-)
-async def test_a_path_that_is_not_served_has_its_http_status(wired: Wired, method: str, path: str, status: int) -> None:
-    """In the protocol's shape."""
-    answer = await wired.http.request(method, path, json={} if method == "POST" else None)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, -32600)
 
 
 @pytest.mark.behaviour("a2a.refused")

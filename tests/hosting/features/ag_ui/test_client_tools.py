@@ -93,14 +93,6 @@ async def test_calls_of_all_kinds_are_answered_together(open_wired: Wired) -> No
     assert [note.split()[0] for note in open_wired.notes] == ["look", "refund"]
 
 
-async def test_an_agent_that_takes_no_tools_of_clients_says_so(wired: Wired) -> None:
-    """And what is no tool is refused with its place."""
-    status, error = await wired.refused(wanted("hello", tools=[WHERE]), "Clerk")
-
-    assert (status, error["code"]) == (400, "invalid_field")
-    assert "client_tools=True" in error["message"]
-
-
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
@@ -108,19 +100,13 @@ async def test_an_agent_that_takes_no_tools_of_clients_says_so(wired: Wired) -> 
         ([5], "tools[0] is a JSON number."),
         ([{**WHERE, "name": "look"}], "tools[0].name is 'look', which is a tool of the agent."),
         ([{**WHERE, "parameters": "none"}], "tools[0].parameters describes no object."),
+        (None, "A tool message needs the texts 'toolCallId' and 'content'."),
     ],
 )
 async def test_wrong_tools_are_refused_with_their_place(open_wired: Wired, tools: Any, said: str) -> None:
-    """Before anything is stored."""
-    status, error = await open_wired.refused(wanted("hello", tools=tools), "Clerk")
+    """Also a result of no call."""
+    of_no_call: Any = {"messages": [{"id": "t-1", "role": "tool", "content": "here"}]} if tools is None else {}
+    status, error = await open_wired.refused(wanted("hello", tools=tools, **of_no_call), "Clerk")
 
     assert status == 400
     assert said in error["message"]
-
-
-async def test_a_tool_message_without_its_texts_is_refused(open_wired: Wired) -> None:
-    """It would be no result."""
-    sent = {**wanted(run="r-2"), "messages": [{"id": "t-1", "role": "tool", "content": "here"}]}
-    status, error = await open_wired.refused(sent, "Clerk")
-
-    assert (status, error["message"]) == (400, "A tool message needs the texts 'toolCallId' and 'content'.")

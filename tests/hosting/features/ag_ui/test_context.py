@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, tool
 
 from hosting.features.ag_ui.context import MOST_CONTEXT_BYTES
-from tests.support.ag_ui import Wired, answer, folded, interrupts, resume, text_of, wanted
+from tests.support.ag_ui import Wired, folded, text_of, wanted
 from tests.support.shown_page import contents_of, shown_by
-from tests.support.steered import RoundsClient, Working
+from tests.support.steered import Working
 
 pytestmark = pytest.mark.behaviour("ag-ui.context")
 
@@ -42,24 +40,6 @@ async def test_each_model_call_of_the_run_has_it_and_the_next_run_has_not(per_ca
     assert calls[3][0] == "user: refund it"
     assert "refund it" in thread
     assert "A-17" not in thread.replace("\\", "").replace(text_of(events).replace("\\", ""), "")
-
-
-async def test_a_run_that_goes_on_has_what_the_one_before_had() -> None:
-    """Its person answers, and the page has not changed for the model."""
-    client = RoundsClient()
-    client.rounds, client.shown, client.gate = 1, [], threading.Event()
-    client.gate.set()
-
-    @tool(approval_mode="always_require")
-    def work() -> str:
-        return "worked"
-
-    async with shown_by(Agent(client, name="Joker", tools=[work])) as page:
-        (asked,) = interrupts(await page.run(wanted("refund it", context=PAGE)))
-        events = await page.run(resume(answer(asked["id"], approved=True)))
-
-    assert events[-1]["outcome"] == {"type": "success"}
-    assert client.shown[-1] == [SHOWN, "user: refund it", "call", "tool"]
 
 
 async def test_a_run_that_is_sent_again_is_the_same_whatever_the_page_shows_by_then() -> None:
@@ -113,17 +93,6 @@ async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
 
     assert "tulips-in-the-attic" in before
     assert "tulips-in-the-attic" not in after
-
-
-@pytest.mark.parametrize("nothing", [None, [], {}])
-async def test_no_context_is_none(nothing: Any) -> None:
-    """As clients that have nothing to say send it."""
-    working = Working("Joker", rounds=0)
-    working.open()
-    async with shown_by(working.agent) as page:
-        await page.run(wanted("hello", context=nothing))
-
-    assert working.client.shown == [["user: hello"]]
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,6 @@ from tests.support.signer import LINK, signer
 pytestmark = pytest.mark.behaviour("ag-ui.interrupts")
 
 
-async def test_a_call_that_waits_is_shown_and_asked_for(wired: Wired) -> None:
-    """By the call's id, with what answers it."""
-    events = await wired.run(wanted("call refund 7"), "Clerk")
-    (asked,) = interrupts(events)
-    (said,) = folded(events)
-
-    assert said["content"] == "One moment."
-    assert said["toolCalls"] == [
-        {"id": asked["toolCallId"], "type": "function", "function": {"name": "refund", "arguments": '{"n": "7"}'}}
-    ]
-    assert (asked["reason"], asked["responseSchema"]["required"]) == ("tool_call", ["approved"])
-    assert wired.notes == []
-
-
 async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wired: Wired) -> None:
     """The call is not shown again; the answer may be sent again."""
     first = wanted("call refund 7")
@@ -50,16 +36,6 @@ async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wi
     assert events[-1]["outcome"] == {"type": "success"}
     assert joined(again) == joined(events)
     assert len(wired.notes) == 1
-
-
-@pytest.mark.behaviour("approvals.shown-arguments")
-async def test_a_call_that_is_made_beside_one_that_waited_is_shown_with_its_arguments(wired: Wired) -> None:
-    """No run showed it before: it waited for no person, but for the other one."""
-    (asked,) = interrupts(await wired.run(wanted("call refund 7, look 1"), "Clerk"))
-    events = await wired.run(resume(answer(asked["id"], approved=True)), "Clerk")
-    calls = [call for message in folded(events) for call in message.get("toolCalls", ())]
-
-    assert [call["function"] for call in calls] == [{"name": "look", "arguments": '{"n": "1"}'}]
 
 
 async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes_on(wired: Wired) -> None:
@@ -79,27 +55,6 @@ async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes
     assert len(wired.notes) == 1
 
 
-async def test_answers_under_the_id_of_the_run_that_asked_go_on_behind_its_messages(wired: Wired) -> None:
-    """As CopilotKit sends them: its person's word, in the place of the result, gives way to the result."""
-    first = wanted("call refund 7")
-    asking = await wired.run(first, "Clerk")
-    (asked,) = interrupts(asking)
-    before = folded(asking, first["messages"])
-    word = {"id": "w", "role": "tool", "toolCallId": asked["toolCallId"], "content": '{"approved":true}'}
-    sent = {**resume(answer(asked["id"], approved=True), messages=[*before, word]), "runId": first["runId"]}
-
-    events, bare = await wired.run(sent, "Clerk"), await wired.run({**sent, "messages": before}, "Clerk")
-    after = folded(events, sent["messages"])
-
-    assert events[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
-    assert after[: len(before)] == before
-    assert [one["content"] for one in after[len(before) :]] == ["refunded 7", "told: refunded 7"]
-    assert "MESSAGES_SNAPSHOT" not in kinds(bare)
-    assert folded(bare, before) == after
-    assert len({one["id"] for one in after}) == len(after)
-    assert len(wired.notes) == 1
-
-
 @pytest.mark.parametrize("reason", ["too much", None])
 async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
     """Its result says so."""
@@ -112,15 +67,6 @@ async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> No
     assert result["toolCallId"] == asked["toolCallId"]
     assert result["content"].startswith("The call was not approved")
     assert result["content"].endswith(reason or "was not made.")
-    assert wired.notes == []
-
-
-async def test_an_interrupt_that_is_cancelled_is_denied(wired: Wired) -> None:
-    """The thread goes on."""
-    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
-    events = await wired.run(resume({"interruptId": asked["id"], "status": "cancelled"}), "Clerk")
-
-    assert events[-1]["outcome"] == {"type": "success"}
     assert wired.notes == []
 
 
@@ -148,17 +94,6 @@ async def test_a_thread_that_waits_takes_no_message(wired: Wired) -> None:
     assert (status, error["type"], error["code"]) == (409, "RUN_ERROR", "approvals_pending")
 
 
-async def test_a_call_is_approved_with_other_arguments(wired: Wired) -> None:
-    """The interrupt's schema says which."""
-    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
-
-    events = await wired.run(resume(answer(asked["id"], approved=True, editedArgs={"n": "8"})), "Clerk")
-
-    assert asked["responseSchema"]["properties"]["editedArgs"]["required"] == ["n"]
-    assert events[-1]["type"] == "RUN_FINISHED"
-    assert [note[:8] for note in wired.notes] == ["refund 8"]
-
-
 async def test_answers_with_a_message_or_with_arguments_that_do_not_fit_are_refused(wired: Wired) -> None:
     """Nothing is recorded of them."""
     (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
@@ -170,20 +105,6 @@ async def test_answers_with_a_message_or_with_arguments_that_do_not_fit_are_refu
     assert "two runs" in both[1]["message"]
     assert "at $.n the rule 'type' is broken" in edited[1]["message"]
     assert wired.notes == []
-
-
-async def test_an_answer_that_somebody_else_gave_is_refused(wired: Wired) -> None:
-    """Over our own route; the same answer finds the run that goes on."""
-    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
-    path = f"agents/Clerk/threads/t/approvals/{asked['id']}"
-    ours = await wired.http.post(path, json={"approved": True})
-    status, error = await wired.refused(resume(answer(asked["id"], approved=False)), "Clerk")
-    events = await wired.run(resume(answer(asked["id"], approved=True)), "Clerk")
-
-    assert ours.status_code == 200
-    assert (status, error["code"]) == (409, "approval_answered")
-    assert text_of(events) == "told: refunded 7"
-    assert len(wired.notes) == 1
 
 
 async def test_a_question_of_a_tool_is_an_interrupt_that_takes_a_value(wired: Wired) -> None:

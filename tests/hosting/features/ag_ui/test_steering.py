@@ -10,13 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.ag_ui import Events, events_of, folded, kinds, text_of, wanted
+from tests.support.ag_ui import Events, events_of, folded, text_of, wanted
 from tests.support.made_app import app_of, served
 from tests.support.steered import Working
 
 pytestmark = pytest.mark.behaviour("ag-ui.steering")
 WORD = {"id": "u-2", "role": "user", "content": "and this"}
-NEXT = {"id": "u-3", "role": "user", "content": "next"}
 
 
 class Steered:
@@ -70,25 +69,6 @@ async def test_a_page_is_shown_the_message_that_joined_its_run(steered: Steered)
     assert json.loads(shown[-1]["content"])[3] == "user: and this"
     assert again == shown
     assert word[-1]["result"]["joined"]
-
-
-async def test_a_page_with_the_message_that_joined_agrees_with_the_thread(steered: Steered) -> None:
-    """It is sent nothing anew; one that lacks the run gets all, the message once."""
-    first = wanted("first")
-    events, _ = await steered.joined(first, wanted(run="r-2", messages=[WORD]))
-    shown = folded(events, first["messages"])
-
-    agreeing = await steered.run(wanted(run="r-3", messages=[*shown, NEXT]))
-    lagging = await steered.run(wanted(run="r-4", messages=[WORD, {**NEXT, "id": "u-4"}]))
-
-    assert "MESSAGES_SNAPSHOT" not in kinds(agreeing)
-    assert json.loads(text_of(agreeing))[3] == "user: and this"
-    snapshot = folded(lagging, [WORD])
-    assert [message["content"] for message in snapshot if message["role"] == "user"] == [
-        "first",
-        "and this",
-        *["next"] * 2,
-    ]
 
 
 async def test_the_message_that_joined_is_a_next_one_when_it_is_sent_again(steered: Steered) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.ai_sdk import Chat, Chats, chunks_of, kinds, text_of, texts
+from tests.support.ai_sdk import Chat, Chats, Chunk, chunks_of, kinds, text_of, texts
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.made_app import app_of, served
+from tests.support.owned_app import signed_in
 from tests.support.signer import LINK
+from tests.support.steered import Working
 
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
 
@@ -52,27 +55,6 @@ async def test_a_message_is_a_run_and_the_same_message_again_is_that_run(chats: 
     }
     assert text_of(chunks) == text_of(again) == "one two"
     assert chunks[-1]["finishReason"] == "stop"
-
-
-@pytest.mark.behaviour("ai-sdk.run")
-async def test_a_failed_run_is_an_error_of_the_stream(chats: Chats) -> None:
-    """The client keeps the message, and the next one goes on."""
-    chat = chats.chat()
-
-    failed, after = await chat.send("fail"), await chat.send("say so")
-
-    assert [chunk["type"] for chunk in failed] == ["start", "error"]
-    assert text_of(after) == "so"
-
-
-@pytest.mark.behaviour("ai-sdk.run")
-async def test_a_cancelled_run_is_aborted(chats: Chats) -> None:
-    sending = asyncio.ensure_future(chats.chat().send("sleep 60"))
-    run_id = await until_begun(chats)
-    await chats.http.post(f"agents/Joker/threads/chat1/runs/{run_id}/cancel")
-    chunks = await asyncio.wait_for(sending, GUARD_SECONDS)
-
-    assert [chunk["type"] for chunk in chunks] == ["start", "abort"]
 
 
 @pytest.mark.behaviour("ai-sdk.resume")
@@ -239,7 +221,6 @@ async def test_a_sign_in_is_asked_for_with_its_link_and_granted_as_an_approval(c
         ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "audio"}]}]}, "not_served", "parts[0]"),
         ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "file"}]}]}, "invalid_field", "parts[0].url"),
         ({"trigger": "resume"}, "invalid_field", "'resume'"),
-        ({"id": "../x"}, "invalid_thread_id", "../x"),
         ({"model": "gpt"}, "unknown_field", "model"),
     ],
 )
@@ -268,3 +249,53 @@ async def test_a_chat_is_read_with_files_and_without_one_is_empty(chats: Chats) 
     assert asked == chat.messages[0]
     assert texts(said) == answer
     assert said["parts"][-1]["state"] == "done"
+
+
+def body(message_id: str, text: str) -> dict[str, Any]:
+    """Return the request of a chat whose last message is this."""
+    return {"id": "t", "messages": [{"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}]}
+
+
+@pytest.mark.behaviour("ai-sdk.steering")
+async def test_a_message_that_joins_a_run_is_shown_there_and_gets_its_answer() -> None:
+    """A chat that is reloaded has it within the answer, and no answer of its own."""
+    working = Working("Joker")
+    app = app_of(wires=["ai-sdk"])
+    app.add_agent(working.agent, busy="steer")
+    async with served(app) as (_, http):
+
+        async def run(fields: dict[str, Any]) -> list[Chunk]:
+            return chunks_of((await http.post("/api/ai-sdk/Joker", json=fields)).text)
+
+        at_work = asyncio.ensure_future(run(body("u1", "first")))
+        await working.at_work()
+        joining = asyncio.ensure_future(run(body("u2", "and this")))
+        while len((await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        working.open()
+        chunks, joined = await at_work, await joining
+        messages = (await http.get("/api/ai-sdk/Joker/t")).json()["messages"]
+
+    (steering,) = [chunk for chunk in chunks if chunk["type"] == "steering-message"]
+    assert steering["parts"] == [{"type": "text", "text": "and this"}]
+    assert text_of(joined) == text_of(chunks)
+    assert joined[0]["messageId"] != chunks[0]["messageId"]
+    assert [message["id"] for message in messages] == ["u1", chunks[0]["messageId"]]
+    assert steering in messages[-1]["parts"]
+
+
+@pytest.mark.behaviour("ai-sdk.owners")
+async def test_anothers_chat_is_neither_read_nor_followed() -> None:
+    """It is an empty one to who knows its id; who is not signed in is refused."""
+    chats = Chats(principal=signed_in)
+    async with chats.http as http:
+        chat = chats.chat()
+        chat.messages = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "my secret"}]}]
+        await http.post(chat.path, json=chat.body(), headers={"x-user": "ada"})
+        adas, bobs, nobodys = [
+            await http.get("ai-sdk/Joker/chat1", headers=who) for who in ({"x-user": "ada"}, {"x-user": "bob"}, {})
+        ]
+        followed = await http.get("ai-sdk/Joker/chat1/stream", headers={"x-user": "bob"})
+
+    assert [message["id"] for message in adas.json()["messages"]][:1] == ["u1"]
+    assert (bobs.json()["messages"], followed.status_code, nobodys.status_code) == ([], 204, 401)

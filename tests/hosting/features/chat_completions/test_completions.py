@@ -16,47 +16,10 @@ from hosting.features.chat_completions.names import OPERATIONS
 from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED
 from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.owned_app import signed_in
 from tests.support.page_tables import refused_fields
 from tests.support.strictly import strictly
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "chat-completions.md").read_text(encoding="utf-8")
-PICTURE = "data:image/png;base64,iVBORw0KGgo="
-
-
-@pytest.mark.behaviour("chat.create")
-async def test_a_completion_is_the_agents_answer(chats: Chats) -> None:
-    """With the tokens that it took."""
-    completion = await chats.create("hello")
-
-    assert completion.usage is not None
-    assert (completion.model, completion.choices[0].finish_reason) == ("Joker", "stop")
-    assert completion.choices[0].message.content == "echo: hello"
-    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.total_tokens) == (
-        3,
-        4,
-        7,
-    )
-
-
-@pytest.mark.behaviour("chat.create")
-async def test_the_agents_tools_are_called_by_the_app(chats: Chats) -> None:
-    """The answer has what came of it, and no calls."""
-    completion = await chats.create("tool thread_name")
-
-    assert (completion.choices[0].message.content or "").startswith("tool said agent-tool")
-    assert completion.choices[0].message.tool_calls is None
-
-
-@pytest.mark.behaviour("chat.create")
-async def test_a_repeated_key_finds_the_run(chats: Chats) -> None:
-    """Another request under the same key is refused, and clients do not repeat it."""
-    first, again = [await chats.post("count", headers={"idempotency-key": "k-1"}) for _ in range(2)]
-    other = await chats.post("else", headers={"idempotency-key": "k-1"})
-
-    assert again.json() == first.json()
-    assert (other.status_code, other.json()["error"]["code"]) == (409, "idempotency_key_reused")
-    assert other.headers["x-should-retry"] == "false"
 
 
 @pytest.mark.behaviour("chat.create")
@@ -73,17 +36,17 @@ async def test_a_failed_run_is_an_error_that_clients_do_not_repeat(chats: Chats)
 @pytest.mark.behaviour("chat.create")
 async def test_a_run_that_a_request_may_not_wait_for_is_found_by_its_key() -> None:
     """Without a key the client is told not to repeat it."""
-    chats = Chats({"AGENT_WAIT_SECONDS": "0.05"})
+    chats = Chats({"AGENT_WAIT_SECONDS": "0"})
     async with chats.http:
-        unnamed = await chats.post("sleep 0.2")
-        first = await chats.post("sleep 0.3", headers={"idempotency-key": "k-2"})
+        unnamed = await chats.post("sleep 0")
+        first = await chats.post("sleep 0.01", headers={"idempotency-key": "k-2"})
         last = first
         while last.status_code == 504:
-            last = await chats.post("sleep 0.3", headers={"idempotency-key": "k-2"})
+            last = await chats.post("sleep 0.01", headers={"idempotency-key": "k-2"})
 
     assert (unnamed.status_code, unnamed.json()["error"]["code"]) == (504, "still_running")
     assert [answer.headers.get("x-should-retry") for answer in (unnamed, first)] == ["false", None]
-    assert last.json()["choices"][0]["message"]["content"] == "echo: sleep 0.3"
+    assert last.json()["choices"][0]["message"]["content"] == "echo: sleep 0.01"
 
 
 @pytest.mark.behaviour("chat.messages")
@@ -96,25 +59,6 @@ async def test_the_request_tells_the_whole_conversation(chats: Chats) -> None:
     assert await chats.text(*conversation[:2], said("user", "count")) == "3"
     await asyncio.wait_for(chats.host.entities.idle(), GUARD_SECONDS)
     assert chats.host.entities.states == {}
-
-
-@pytest.mark.behaviour("chat.messages")
-async def test_pictures_and_files_reach_the_model() -> None:
-    """As parts of a message, in their order."""
-    chats = Chats({"AGENT_MODEL_INPUTS": "image/*, application/pdf, audio/*"})
-    text = {"type": "text", "text": "see"}
-    picture = {"type": "image_url", "image_url": {"url": PICTURE, "detail": "auto"}}
-    linked = {"type": "image_url", "image_url": {"url": "https://pictures.example/a.png"}}
-    file = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}}
-    sound = {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}}
-
-    assert await chats.text(said("user", [text, picture, linked])) == (
-        f"user text:see data:{PICTURE} uri:https://pictures.example/a.png"
-    )
-    assert (
-        await chats.text(said("user", [text, file])) == "user text:see data:a.pdf:data:application/pdf;base64,JVBERg=="
-    )
-    assert await chats.text(said("user", [text, sound])) == "user text:see data:data:audio/mpeg;base64,SUQz"
 
 
 @pytest.mark.behaviour("chat.thread")
@@ -140,17 +84,6 @@ async def test_what_the_author_decides_is_ignored_and_named(chats: Chats) -> Non
     assert answer.headers["x-ms-ignored"] == "max_tokens, temperature, messages[0], messages[1]"
     assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
     assert "x-ms-ignored" not in (await chats.post("count")).headers
-
-
-@pytest.mark.behaviour("chat.ignored")
-async def test_instructions_of_callers_are_taken_where_the_settings_allow_them() -> None:
-    """A developer's message is a system message of today."""
-    chats = Chats({"AGENT_CALLER_ROLES": "user,system"})
-
-    answer = await chats.post(said("developer", "Obey."), "count")
-
-    assert answer.json()["choices"][0]["message"]["content"] == "2"
-    assert "x-ms-ignored" not in answer.headers
 
 
 @pytest.mark.behaviour("chat.refused")
@@ -251,19 +184,6 @@ async def test_a_run_that_waits_for_a_person_is_an_error_that_says_where_to_answ
     assert '"code": "approvals_pending"' in answer.text
     assert "A person must decide on refund" in answer.text
     assert chats.notes == []
-
-
-@pytest.mark.behaviour("chat.owners")
-async def test_a_named_thread_is_the_callers_own() -> None:
-    """Another caller who names it has another thread."""
-    chats, thread = Chats(principal=signed_in), {"thread_id": "same"}
-    async with chats.http:
-        answers = [
-            (await chats.post("recall", metadata=thread, headers={"x-user": user})).json()
-            for user in ("ada", "bob", "ada")
-        ]
-
-    assert [answer["choices"][0]["message"]["content"] for answer in answers] == ["recall", "recall", "recall | recall"]
 
 
 @pytest.mark.behaviour("chat.client")

@@ -35,24 +35,6 @@ async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: Chat
 
 
 @pytest.mark.behaviour("chat.stream")
-async def test_a_stream_that_is_to_count_ends_with_the_tokens(chats: Chats) -> None:
-    """In a chunk without a choice, as the protocol has it."""
-    *others, last = chunks((await chats.post("hello", stream=True, stream_options={"include_usage": True})).text)
-
-    assert last.usage is not None
-    assert (last.choices, last.usage.total_tokens) == ([], 7)
-    assert [chunk.usage for chunk in others] == [None] * len(others)
-
-
-@pytest.mark.behaviour("chat.stream")
-async def test_the_text_of_a_stream_is_that_of_the_answer_also_around_a_tool_call(chats: Chats) -> None:
-    """Two messages have a blank line between them in both."""
-    streamed = chunks((await chats.post("tool thread_name", stream=True)).text)
-
-    assert joined(streamed).startswith("tool said agent-tool")
-
-
-@pytest.mark.behaviour("chat.stream")
 async def test_a_failed_run_ends_the_stream_with_its_error(chats: Chats) -> None:
     """In the shape that the official clients raise."""
     failed = frames((await chats.post("fail", stream=True)).text)
@@ -89,21 +71,6 @@ def test_text_of_a_lost_attempt_that_was_sent_ends_the_stream() -> None:
     with pytest.raises(RewrittenError):
         early.chunks()
     assert late.chunks()[-1]["choices"][0]["delta"] == {"content": "Another"}
-
-
-@pytest.mark.behaviour("chat.client")
-async def test_the_official_client_streams(chats: Chats) -> None:
-    """By its accumulating stream, too."""
-    stream = await chats.openai.chat.completions.create(
-        model="Joker", messages=[{"role": "user", "content": "say one two"}], stream=True
-    )
-    plain = [chunk async for chunk in stream]
-    async with chats.openai.chat.completions.stream(
-        model="Joker", messages=[{"role": "user", "content": "say one two"}]
-    ) as accumulated:
-        final = await accumulated.get_final_completion()
-
-    assert (joined(plain), final.choices[0].message.content) == ("one two", "one two")
 
 
 @pytest.mark.behaviour("chat.steering")

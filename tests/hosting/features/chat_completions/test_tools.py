@@ -8,15 +8,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agent_framework import Agent, FunctionTool, tool
+from agent_framework import Agent, tool
 from agent_framework.openai import OpenAIChatCompletionClient
 from openai.types.chat import ChatCompletionMessage
 
 from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.chat_chunks import chunks, joined
-from tests.support.clerk import ClerksClient
-from tests.support.owned_app import signed_in
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False}
 WHERE: Any = {
@@ -79,16 +77,6 @@ async def test_openais_client_runs_its_tools_to_the_end_and_talks_on(open_chats:
 
 
 @pytest.mark.behaviour("chat.tools")
-async def test_a_completion_has_the_calls_as_openais_has_them(open_chats: Chats) -> None:
-    """With the text before them."""
-    message = await asked(open_chats)
-
-    (call,) = message.tool_calls or []
-    assert call.type == "function"
-    assert (call.function.name, call.function.arguments, message.content) == ("where", '{"n": "1"}', "One moment.")
-
-
-@pytest.mark.behaviour("chat.tools")
 async def test_a_stream_has_the_calls_by_index(open_chats: Chats) -> None:
     """The client's own accumulation of them is the answer; the run that goes on streams too."""
     async with open_chats.openai.chat.completions.stream(
@@ -133,32 +121,6 @@ async def test_an_agent_of_agent_framework_runs_its_local_tools_to_the_end(open_
 
 
 @pytest.mark.behaviour("chat.tools")
-async def test_a_tool_that_the_agent_declares_for_its_caller_is_called_too() -> None:
-    """Whether or not the agent takes tools of callers."""
-    nowhere = FunctionTool(name="where", func=None, description="Where the person is.", input_model=SCHEMA)
-    chats = Chats(agents=(Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[nowhere]),))
-    async with chats.http:
-        calls = (await chats.create("call where 1", model="Clerk")).choices[0].message.tool_calls or ()
-        answer = await chats.text(*map(result, calls), model="Clerk")
-
-    assert answer == "told: here"
-
-
-@pytest.mark.behaviour("chat.tools")
-async def test_a_repeated_result_finds_the_run_that_goes_on(open_chats: Chats) -> None:
-    """Also all of several; another result than the first one is refused with its place."""
-    message = await asked(open_chats, "call where 1, where 2")
-    results = [result(call) for call in message.tool_calls or ()]
-    first = await open_chats.create("call where 1, where 2", as_sent(message), *results, model="Clerk")
-    again = await open_chats.create(as_sent(message), *results, model="Clerk", tools=[WHERE])
-    status, error = await open_chats.refused(*results[:1], result(results[1]["tool_call_id"], "else"), model="Clerk")
-
-    assert again == first
-    assert (status, error["code"]) == (409, "approval_answered")
-    assert error["message"].startswith("messages[1]: ")
-
-
-@pytest.mark.behaviour("chat.tools")
 async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_answer(open_chats: Chats) -> None:
     """What is left of the call is refused then."""
     message = await asked(open_chats)
@@ -185,20 +147,6 @@ async def test_a_named_thread_goes_on_with_the_results_too(open_chats: Chats) ->
     assert (by_id, by_name) == ("told: here", "told: here")
     assert (status, error["message"][:11]) == (400, "messages[0]")
     assert await open_chats.text(*talk, model="Clerk", metadata=thread) == "echo: thanks"
-
-
-@pytest.mark.behaviour("chat.owners")
-async def test_a_call_is_answered_by_its_own_caller_alone() -> None:
-    """Its id does not say whose it is: of another caller it is unknown."""
-    chats = Chats(client_tools=True, principal=signed_in)
-    async with chats.http:
-        asks = {"model": "Clerk", "tools": [WHERE]}
-        answer = await chats.post("call where 1", **asks, headers={"x-user": "ada"})
-        (call,) = answer.json()["choices"][0]["message"]["tool_calls"]
-        other, own = [await chats.post(result(call["id"]), **asks, headers={"x-user": user}) for user in ("bob", "ada")]
-
-    assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
-    assert own.json()["choices"][0]["message"]["content"] == "told: here"
 
 
 @pytest.mark.behaviour("chat.tools")
@@ -289,25 +237,3 @@ async def test_what_is_no_tool_of_a_caller_is_refused(open_chats: Chats, fields:
     status, error = await open_chats.refused("hello", model="Clerk", **fields)
 
     assert (status, error["message"]) == (400, said)
-
-
-@pytest.mark.behaviour("chat.tools")
-async def test_an_agent_that_takes_no_tools_says_so(chats: Chats) -> None:
-    """An empty list asks for nothing."""
-    status, error = await chats.refused("hello", model="Clerk", tools=[WHERE])
-
-    assert (status, error["code"]) == (400, "invalid_field")
-    assert "client_tools=True" in error["message"]
-    assert await chats.text("hello", model="Clerk", tools=[]) == "echo: hello"
-
-
-@pytest.mark.behaviour("chat.approvals")
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_person_who_must_decide_beside_a_callers_tool_is_an_error(open_chats: Chats, stream: bool) -> None:
-    """As without one; the thread of no name is gone."""
-    answer = await open_chats.post("call where 1, refund 2", model="Clerk", tools=[WHERE], stream=stream)
-    await asyncio.wait_for(open_chats.host.entities.idle(), GUARD_SECONDS)
-
-    assert '"code": "approvals_pending"' in answer.text
-    assert "A person must decide on refund, and" in answer.text
-    assert open_chats.host.entities.states == {}

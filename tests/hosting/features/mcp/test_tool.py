@@ -1,6 +1,5 @@
 """The agent as an MCP tool: the function called directly, and the official client on the local host."""
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -20,7 +19,7 @@ from hosting.app import AgentFunctionApp, Budget
 from hosting.errors import ConfigurationError
 from hosting.http.mcp_tool import parse_call
 from tests.support.app.scripted import ScriptedClient, scripted_agent
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import Api
 from tests.support.direct import DirectHost, SignalClient
 from tests.support.flows import text_flow
 from tests.support.receiver import WEBHOOKS, receiving
@@ -115,55 +114,6 @@ async def test_a_format_that_cannot_be_checked_is_the_agents_own_matter(caplog: 
     assert "The response_format of agent Joker is not checked" in caplog.text
 
 
-@pytest.mark.behaviour("mcp.answers")
-async def test_the_text_ends_with_the_threads_id_by_setting() -> None:
-    """For a client that reads the text alone."""
-    environ = {**IN_MEMORY, "AGENT_MCP_THREAD_IN_TEXT": "true"}
-    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
-
-    result = await host.call_tool("Joker", {"query": "hello", "threadId": "t"})
-
-    assert result["content"][0]["text"] == "echo: hello\n\nthread_id: t"
-    assert result["structuredContent"]["response"] == "echo: hello"
-
-
-@pytest.mark.behaviour("mcp.continues")
-@pytest.mark.parametrize("name", ["threadId", "sessionId"])
-async def test_a_tool_call_goes_on_with_the_thread_it_names(direct_host: DirectHost, name: str) -> None:
-    """Under either name."""
-    first = await direct_host.call_tool("Joker", {"query": "my name is Ada"})
-    thread = first["structuredContent"]["thread_id"]
-
-    second = await direct_host.call_tool("Joker", {"query": "recall", name: thread})
-
-    assert second["structuredContent"]["response"] == "my name is Ada | recall"
-    assert second["structuredContent"]["thread_id"] == thread
-
-
-@pytest.mark.behaviour("mcp.continues")
-async def test_a_conversation_begun_over_http_goes_on_over_mcp(direct: Api, direct_host: DirectHost) -> None:
-    """A thread belongs to the agent, not to a door."""
-    thread = (await direct.ask("over http")).json()["thread_id"]
-
-    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread})
-
-    assert result["structuredContent"]["response"] == "over http | recall"
-
-
-@pytest.mark.behaviour("mcp.bad-arguments")
-@pytest.mark.parametrize(
-    "value", ["9" * 5000, "[" * 100 + "]" * 100, '{"a": 1, "a": 2}'], ids=["digits", "deep", "twice"]
-)
-async def test_arguments_that_are_no_json_for_us_are_refused_as_over_http(direct_host: DirectHost, value: str) -> None:
-    """The host passes on what the client wrote."""
-    call = f'{{"name": "Joker", "arguments": {{"query": "hello", "threadId": {value}}}}}'
-    tool = direct_host.functions["mcptool-Joker"].get_user_function().client_function
-
-    envelope = json.loads(await tool(call=call, client=SignalClient(direct_host.entities), context=None))
-
-    assert json.loads(envelope["content"])["structuredContent"]["code"] == "invalid_json"
-
-
 @pytest.mark.behaviour("mcp.failed-run")
 async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost) -> None:
     """With the ids, and without the foreign text."""
@@ -199,42 +149,6 @@ async def test_a_tools_runs_count_for_its_agents_budget_and_notify_its_webhook()
 
 
 @pytest.mark.behaviour("mcp.failed-run")
-async def test_a_run_past_its_time_is_a_tool_error() -> None:
-    """In the words and with the code of the HTTP answer."""
-    environ = {**IN_MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}
-    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
-
-    result = await host.call_tool("Joker", {"query": "sleep 30"})
-
-    assert (result["isError"], result["structuredContent"]["code"]) == (True, "run_timed_out")
-    assert result["structuredContent"].keys() == {"code", "thread_id", "run_id"}
-
-
-@pytest.mark.behaviour("mcp.failed-run")
-async def test_a_run_that_is_cancelled_over_http_ends_the_tools_wait(direct: Api, direct_host: DirectHost) -> None:
-    """MCP's own cancellation does not reach the run; the route does."""
-    waiting = asyncio.create_task(direct_host.call_tool("Joker", {"query": "sleep 60", "threadId": "cancelled-tool"}))
-    runs = "/api/agents/Joker/threads/cancelled-tool/runs"
-
-    run_id = await asyncio.wait_for(first_run(direct, runs), GUARD_SECONDS)
-    await direct.http.post(f"{runs}/{run_id}/cancel")
-    result = await asyncio.wait_for(waiting, GUARD_SECONDS)
-
-    assert (result["isError"], result["structuredContent"]) == (
-        True,
-        {"code": "run_cancelled", "thread_id": "cancelled-tool", "run_id": run_id},
-    )
-
-
-async def first_run(api: Api, runs: str) -> str:
-    """Return the id of a thread's first run, once there is one."""
-    found: list[dict[str, Any]] = []
-    while not found:
-        found = (await api.http.get(runs)).json().get("runs", [])
-    return str(found[0]["run_id"])
-
-
-@pytest.mark.behaviour("mcp.failed-run")
 async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_on() -> None:
     """MCP has no 202: the ids lead to the answer, which comes all the same."""
     environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "0.05"}
@@ -259,24 +173,6 @@ def test_a_call_waits_for_50_s_at_most_however_long_the_app_may(setting: str, se
     app = AgentFunctionApp(agents=[scripted_agent("Joker")], environ={**IN_MEMORY, "AGENT_WAIT_SECONDS": setting})
 
     assert app._services.runs.wait_seconds(parse_call({"query": "go"}, "Joker").wait) == seconds
-
-
-@pytest.mark.behaviour("hosting.waits-that-fit")
-async def test_the_answer_of_a_run_that_outlived_a_call_is_had_by_asking_on_its_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As the tool error says, also where the app's own requests wait for longer. The run is not begun again."""
-    environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "220"}
-    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
-    with monkeypatch.context() as scaled:
-        scaled.setattr("hosting.http.mcp_tool.PROTOCOL_WAIT_SECONDS", 0.05)
-        pending = await host.call_tool("Joker", {"query": "meet 2"})
-    await host.call_tool("Joker", {"query": "meet 2"})
-    thread = pending["structuredContent"]["thread_id"]
-    asked = await host.call_tool("Joker", {"query": "recall", "threadId": thread})
-
-    assert "within 0.05 s" in pending["content"][0]["text"]
-    assert asked["structuredContent"]["response"] == "meet 2 | recall"
 
 
 @pytest.mark.behaviour("hosting.waits-that-fit")
@@ -341,13 +237,6 @@ async def test_an_ill_typed_argument_is_a_tool_error_that_names_it(
     assert (result["isError"], result["structuredContent"]) == (True, {"code": code})
     assert says in result["content"][0]["text"]
     assert await direct.stored() == before
-
-
-async def test_a_blank_thread_id_is_a_new_thread(direct_host: DirectHost) -> None:
-    """As over HTTP."""
-    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": " "})
-
-    assert result["structuredContent"]["response"] == "recall"
 
 
 def tools_of(app: AgentFunctionApp) -> dict[str, tuple[str, str]]:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated
 from mcp_types import (
     ElicitRequestParams,
     ElicitResult,
     Implementation,
     InputRequiredResult,
-    PromptReference,
     ResourceTemplateReference,
 )
 
@@ -165,25 +164,3 @@ async def test_its_handler_of_messages_gets_progress(host: RunningHost, mode: An
         await client.call_tool("Joker", {"query": "hello"}, progress_callback=follow)
 
     assert set(got) == {"notifications/progress"}
-
-
-@MODES
-async def test_what_an_agent_does_not_have_is_refused_as_no_method(host: RunningHost, mode: Any) -> None:
-    """Prompts and a log's level, in every version; subscriptions by a request."""
-    async with Client(host.origin + PATH, mode=mode) as client:
-        attempts = [
-            client.list_prompts,
-            lambda: client.get_prompt("x"),
-            *([] if mode == "auto" else [lambda: client.set_logging_level("info")]),
-            *([] if mode == "auto" else [lambda: client.subscribe_resource("thread://Joker/t")]),
-        ]
-        codes = []
-        for attempt in attempts:
-            with pytest.raises(MCPError) as refused:
-                await attempt()
-            codes.append(refused.value.error.code)
-        with pytest.raises(MCPError) as prompt:
-            await client.complete(PromptReference(name="x"), {"name": "a", "value": ""})
-
-    assert set(codes) == {-32601}
-    assert prompt.value.error.code == -32602

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
 
 import pytest
 from agent_framework import Agent, FunctionTool, tool
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from hosting.tools import current, idempotent
 from tests.support.carriers import GUARD_SECONDS
@@ -36,18 +39,6 @@ async def test_an_approval_is_asked_for_and_the_call_goes_on(wired: Wired, hands
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_form_that_is_declined_or_closed_refuses(wired: Wired, handshake: Session, action: str) -> None:
-    """Nothing is done unasked, and the agent goes on."""
-    async with handshake.calling(REFUND, "Clerk") as events:
-        await handshake.answer(await until(events, "id"), action)
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert last["result"]["isError"] is False
-    assert wired.notes == []
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
 async def test_a_stateless_call_is_asked_in_its_result(wired: Wired) -> None:
     """And goes on when it comes again with the answer, however often."""
     session = Session(wired.http, STATELESS, ASKS)
@@ -62,32 +53,6 @@ async def test_a_stateless_call_is_asked_in_its_result(wired: Wired) -> None:
     assert last["content"][0]["text"] == "told: refunded 5"
     assert again == last
     assert len(wired.notes) == 1
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_an_answer_over_http_goes_on_with_the_call(wired: Wired, handshake: Session) -> None:
-    """A person may decide on the page while the form is open."""
-    async with handshake.calling(REFUND, "Clerk") as events:
-        question = await until(events, "id")
-        approval, _, thread = question["id"].split(":", 2)
-        url = f"http://app.example/api/agents/Clerk/threads/{thread}/approvals/{approval}"
-        await wired.http.post(url, json={"approved": True})
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert last["result"]["content"][0]["text"] == "told: refunded 5"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-@pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
-async def test_a_client_that_cannot_ask_is_shown_where_to_answer(wired: Wired, version: str) -> None:
-    """As over the MCP extension."""
-    session = Session(wired.http, version)
-    if version == HANDSHAKE:
-        await session.begin()
-    result = await session.call(REFUND, tool="Clerk")
-
-    assert result["structuredContent"]["pending_approvals"][0]["tool"] == "refund"
-    assert "POST agents/Clerk/threads/" in result["content"][0]["text"]
 
 
 @pytest.mark.behaviour("mcp-endpoint.resume")
@@ -148,14 +113,55 @@ async def plan(n: str) -> str:
 where = FunctionTool(name="where", description="Where am I?", func=None, input_model={"type": "object"})
 
 
+TITLED = [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]
+OF_TITLED = {"type": "array", "items": {"anyOf": TITLED}, "maxItems": 2, "uniqueItems": True}
+
+
+class Milk(Enum):
+    """A class of values, which a schema only refers to."""
+
+    COW = "cow"
+    OAT = "oat"
+
+
+class Coffee(BaseModel):
+    """What a tool asks for."""
+
+    size: Annotated[str, WithJsonSchema({"type": "string", "oneOf": TITLED})]
+    milk: Milk
+    extras: Annotated[list[Milk], Field(min_length=1)]
+    sizes: Annotated[list[str], WithJsonSchema(OF_TITLED)]
+
+
+@idempotent
+@tool
+async def brew(n: str) -> str:
+    """Ask for a coffee."""
+    coffee = await current().ask("Which?", schema=Coffee)
+    return f"{coffee.size} {coffee.milk.value} {coffee.extras[0].value} {coffee.sizes}"
+
+
+@idempotent
+@tool
+async def size(n: str) -> str:
+    """Ask for one choice."""
+    return str(await current().ask("Which size?", schema={"type": "string", "oneOf": TITLED}))
+
+
 @pytest.fixture
-async def asking() -> AsyncIterator[Session]:
-    """A client of an agent whose tools ask, and that has a tool of its caller."""
-    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where]))
+async def driving() -> AsyncIterator[Wired]:
+    """An app of an agent whose tools ask, and that has a tool of its caller."""
+    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where, brew, size]))
     async with wired.http:
-        session = Session(wired.http, HANDSHAKE, ASKS)
-        await session.begin()
-        yield session
+        yield wired
+
+
+@pytest.fixture
+async def asking(driving: Wired) -> Session:
+    """A client of that agent."""
+    session = Session(driving.http, HANDSHAKE, ASKS)
+    await session.begin()
+    return session
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
@@ -186,17 +192,6 @@ async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_a_question_that_is_declined_is_refused(asking: Session) -> None:
-    """The agent goes on without an answer."""
-    async with asking.calling("call deliver 1", "Driver") as events:
-        answered = await asking.answer(await until(events, "id"), "decline")
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert answered.status_code == 202
-    assert "rejected" in last["result"]["content"][0]["text"]
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
 async def test_the_result_of_a_tool_of_the_caller_is_asked_for(asking: Session) -> None:
     """As a text."""
     async with asking.calling("call where 1", "Driver") as events:
@@ -214,3 +209,41 @@ async def test_a_question_that_fits_into_no_form_is_answered_elsewhere(asking: S
     result = await asking.call("call plan 1", tool="Driver")
 
     assert result["structuredContent"]["pending_approvals"][0]["question"] == "Which stops?"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_a_form_has_choices_with_titles_and_several_at_once(asking: Session) -> None:
+    """What a field refers to is its schema; what forms do not have is left to the check of the answer."""
+    async with asking.calling("call brew 1", "Driver") as events:
+        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+        wrong = await asking.answer(question, "accept", size="s", milk="oat", extras=["tea"], sizes=[])
+        await asking.answer(question, "accept", size="s", milk="oat", extras=["cow"], sizes=["s", "l"])
+        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+
+    fields = question["params"]["requestedSchema"]["properties"]
+    assert fields["size"] == {"type": "string", "title": "Size", "oneOf": TITLED}
+    assert (fields["milk"]["type"], fields["milk"]["enum"]) == ("string", ["cow", "oat"])
+    assert fields["extras"] == {
+        "type": "array",
+        "title": "Extras",
+        "minItems": 1,
+        "items": {"type": "string", "enum": ["cow", "oat"]},
+    }
+    assert fields["sizes"] == {"type": "array", "title": "Sizes", "maxItems": 2, "items": {"anyOf": TITLED}}
+    assert wrong.json()["error"]["data"]["code"] == "invalid_input"
+    assert last["result"]["content"][0]["text"] == "told: s oat cow ['s', 'l']"
+
+
+@pytest.mark.behaviour("mcp-endpoint.questions")
+async def test_an_older_version_has_the_titles_as_names(driving: Wired) -> None:
+    """Its clients do not know the other form."""
+    session = Session(driving.http, "2025-06-18", ASKS)
+    await session.begin()
+    async with session.calling("call size 1", "Driver") as events:
+        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+
+    assert question["params"]["requestedSchema"]["properties"]["answer"] == {
+        "type": "string",
+        "enum": ["s", "l"],
+        "enumNames": ["Small", "Large"],
+    }

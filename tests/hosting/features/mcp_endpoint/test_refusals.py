@@ -8,19 +8,13 @@ from typing import Any
 
 import pytest
 
-from hosting.app import Principal, PrincipalRequest
 from hosting.features.mcp_endpoint.names import VERSIONS
 from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired
+from tests.support.owned_app import signed_in
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "mcp-endpoint.md").read_text(encoding="utf-8")
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 pytestmark = pytest.mark.behaviour("mcp-endpoint.refused")
-
-
-def signed_in(request: PrincipalRequest) -> Principal | None:
-    """Return whom the header names."""
-    name = request.headers.get("x-user")
-    return None if name is None else Principal("https://login.example", name)
 
 
 @pytest.mark.parametrize(
@@ -41,15 +35,6 @@ async def test_a_body_that_is_no_message_is_refused(wired: Wired, message: Any, 
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, None)
 
 
-async def test_a_body_that_is_no_json_is_refused(wired: Wired) -> None:
-    """And one that only claims to be text."""
-    broken = await wired.http.post("", content="{", headers={"content-type": "application/json"})
-    text = await wired.http.post("", content="hello", headers={"content-type": "text/plain"})
-
-    assert (broken.status_code, broken.json()["error"]["code"]) == (400, -32700)
-    assert (text.status_code, text.json()["error"]["data"]["code"]) == (415, "unsupported_media_type")
-
-
 async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
     """With those that are."""
     method = await session.refused("prompts/list")
@@ -60,14 +45,6 @@ async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -
     assert "tools/call" in method[1]
     assert tool == (-32602, "There is no tool 'Nobody'. Tools: Joker, Clerk.")
     assert other_case[0] == -32602
-
-
-async def test_a_version_that_is_not_served_is_refused_with_those_that_are(wired: Wired) -> None:
-    """A client of another version can choose one."""
-    answer = await wired.http.post("", json=PING, headers={"mcp-protocol-version": "1999-01-01"})
-    error = answer.json()["error"]
-
-    assert (answer.status_code, error["code"], error["data"]["supported"]) == (400, -32022, [*VERSIONS])
 
 
 async def test_a_session_of_nobody_is_not_there(wired: Wired) -> None:
@@ -89,15 +66,6 @@ async def test_a_header_that_contradicts_the_body_is_refused(wired: Wired, heade
     answer = await wired.http.post("", json=request, headers={**session.headers_of(request), **wrong})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
-
-
-async def test_a_stateless_request_without_its_client_is_refused(wired: Wired) -> None:
-    """It names the member that is missing."""
-    headers = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/list"}
-    answer = await wired.http.post("", json={**PING, "method": "tools/list"}, headers=headers)
-
-    assert answer.status_code == 400
-    assert "io.modelcontextprotocol/protocolVersion" in answer.json()["error"]["message"]
 
 
 async def test_there_is_no_stream_without_a_call(wired: Wired) -> None:

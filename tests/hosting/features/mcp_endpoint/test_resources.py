@@ -15,10 +15,8 @@ from mcp_types import TextResourceContents, methods
 
 from tests.hosting.features.mcp_endpoint.painter import painter_flow
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Session, Wired, signed_in
+from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Event, Session, Wired, signed_in
 from tests.support.running_host import RunningHost
-
-pytestmark = pytest.mark.behaviour("mcp-endpoint.resources")
 
 
 @pytest.fixture
@@ -29,13 +27,10 @@ async def wired() -> AsyncIterator[Wired]:
         yield wired
 
 
-@pytest.fixture(params=[HANDSHAKE, STATELESS])
-async def ada(wired: Wired, request: pytest.FixtureRequest) -> Session:
-    """A client of Ada in either kind of version."""
-    session = Session(wired.http, request.param)
-    if session.version == HANDSHAKE:
-        await session.begin()
-    return session
+@pytest.fixture
+def ada(wired: Wired) -> Session:
+    """A client of Ada."""
+    return Session(wired.http, STATELESS)
 
 
 async def read(session: Session, uri: str) -> dict[str, Any]:
@@ -47,6 +42,7 @@ async def read(session: Session, uri: str) -> dict[str, Any]:
     return dict(contents)
 
 
+@pytest.mark.behaviour("mcp-endpoint.resources")
 async def test_a_thread_is_read_as_its_conversation(wired: Wired, ada: Session) -> None:
     """As over HTTP, the newest entry first."""
     await ada.call("hello", "t")
@@ -59,6 +55,7 @@ async def test_a_thread_is_read_as_its_conversation(wired: Wired, ada: Session) 
     assert (await read(ada, "thread://joker/t"))["text"] == contents["text"]
 
 
+@pytest.mark.behaviour("mcp-endpoint.resources")
 async def test_a_file_in_a_result_is_read_under_its_address(ada: Session) -> None:
     """Pictures too, which a result has without one."""
     result = await ada.call("picture table archive", tool="Painter")
@@ -69,68 +66,36 @@ async def test_a_file_in_a_result_is_read_under_its_address(ada: Session) -> Non
     assert (await read(ada, f"{first}/0"))["mimeType"] == "image/png"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "thread://Joker/none",
-        "thread://Nobody/t",
-        "thread://Joker",
-        "thread://",
-        "",
-        "other://Joker/t",
-        "thread://Joker/t/x",
-        "thread://Joker/t/RUN/0",
-        "thread://Joker/t/RUN/x",
-        "thread://Joker/t/RUN/-1",
-        "thread://Joker/t/RUN/0/0",
-        "thread://Joker/t/none/0",
-        "thread://Joker/a%2Fb",
-        "thread://Joker/a b",
-    ],
+NO_RESOURCES = (
+    *("thread://Joker/none", "thread://Nobody/t", "thread://Joker", "thread://", "", "other://Joker/t"),
+    *("thread://Joker/t/x", "thread://Joker/t/RUN/0", "thread://Joker/t/RUN/x", "thread://Joker/t/RUN/-1"),
+    *("thread://Joker/t/RUN/0/0", "thread://Joker/t/none/0", "thread://Joker/a%2Fb", "thread://Joker/a b"),
 )
-async def test_what_is_no_resource_of_the_caller_is_not_there(ada: Session, uri: str) -> None:
-    """A sentence says what to do."""
+
+
+@pytest.mark.behaviour("mcp-endpoint.resources")
+async def test_what_is_no_resource_of_the_caller_is_not_there(ada: Session) -> None:
+    """Nor is a link: nobody fetches it. A sentence says what to do."""
     run_id = (await ada.call("hello", "t"))["structuredContent"]["run_id"]
-    if not uri.isascii() or " " in uri:
-        ada.headers["mcp-name"] = uri
-    error = (await ada.rpc("resources/read", uri=uri.replace("RUN", run_id)))["error"]
+    link = (await ada.call("link", tool="Painter"))["structuredContent"]
+    for uri in (*NO_RESOURCES, f"thread://Painter/{link['thread_id']}/{link['run_id']}/0"):
+        error = (await ada.rpc("resources/read", uri=uri.replace("RUN", run_id)))["error"]
 
-    assert (error["code"], error["data"]["code"]) == (-32602, "unknown_resource")
-    assert error["message"].endswith("List the resources.")
-
-
-async def test_a_link_is_no_file_of_ours(ada: Session) -> None:
-    """Nobody fetches it."""
-    ids = (await ada.call("link", tool="Painter"))["structuredContent"]
-    error = (await ada.rpc("resources/read", uri=f"thread://Painter/{ids['thread_id']}/{ids['run_id']}/0"))["error"]
-
-    assert error["data"]["code"] == "unknown_resource"
+        assert (error["code"], error["data"]["code"]) == (-32602, "unknown_resource"), uri
+        assert error["message"].endswith("List the resources.")
 
 
-async def test_anothers_thread_and_file_are_not_there(wired: Wired, ada: Session) -> None:
-    """Whoever knows the address reads threads of their own alone."""
-    await ada.call("hello", "t")
-    file = (await ada.call("table", tool="Painter"))["content"][0]["resource"]["uri"]
-    ada.headers["x-user"] = "bob"
-    codes = [(await ada.rpc("resources/read", uri=uri))["error"]["data"]["code"] for uri in ("thread://Joker/t", file)]
-
-    assert codes == ["unknown_resource"] * 2
-
-
+@pytest.mark.behaviour("mcp-endpoint.resources")
 @pytest.mark.parametrize("cursor", ["", "x", "Nobody:", 7, ["Joker:"], "Joker:\u00e9"])
 async def test_a_cursor_that_is_none_of_ours_is_refused(ada: Session, cursor: object) -> None:
-    """It names what to send."""
+    """It names what to send, as a resource without an address does."""
     code, sentence = await ada.refused("resources/list", cursor=cursor)
 
-    assert code == -32602
-    assert "cursor" in sentence
-
-
-async def test_a_uri_that_is_no_text_is_refused(ada: Session) -> None:
-    """As any other parameter."""
+    assert (code, "cursor" in sentence) == (-32602, True)
     assert (await ada.refused("resources/read"))[0] == -32602
 
 
+@pytest.mark.behaviour("mcp-endpoint.resources")
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", HANDSHAKE, STATELESS])
 async def test_the_templates_are_those_of_the_version(wired: Wired, version: str) -> None:
     """By the official models."""
@@ -140,6 +105,7 @@ async def test_the_templates_are_those_of_the_version(wired: Wired, version: str
     assert [template["name"] for template in result["resourceTemplates"]] == ["thread", "file"]
 
 
+@pytest.mark.behaviour("mcp-endpoint.resources")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_official_client_lists_and_reads_threads(tmp_path: Path, mode: Any) -> None:
@@ -164,3 +130,155 @@ async def test_the_official_client_lists_and_reads_threads(tmp_path: Path, mode:
     assert isinstance(contents, TextResourceContents)
     assert "echo: tell me a joke" in contents.text
     assert len(templates) == 2
+
+
+TEMPLATE = "thread://{agent}/{thread_id}"
+FILE = f"{TEMPLATE}/{{run_id}}/{{number}}"
+
+
+async def completed(session: Session, name: str, value: str, uri: str = TEMPLATE, **arguments: str) -> dict[str, Any]:
+    """Return a completion; it is one of its version by the official models."""
+    context = {"context": {"arguments": arguments}} if arguments else {}
+    params = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": name, "value": value}, **context}
+    result = await session.result("completion/complete", **params)
+    methods.validate_server_result("completion/complete", session.version, result)
+    completion: dict[str, Any] = result["completion"]
+    return completion
+
+
+@pytest.mark.behaviour("mcp-endpoint.completion")
+@pytest.mark.parametrize("uri", [TEMPLATE, FILE])
+async def test_agents_and_the_callers_own_threads_are_offered(wired: Wired, ada: Session, uri: str) -> None:
+    """By what the caller has typed; a thread's agent is known by then."""
+    for thread, tool in (("trip-1", "Joker"), ("trip-2", "Joker"), ("diary", "Joker"), ("trip-3", "Clerk")):
+        await ada.call("hello" if tool == "Joker" else "call look 1", thread, tool=tool)
+    bob = Session(wired.http, STATELESS)
+    bob.headers["x-user"] = "bob"
+    await bob.call("hello", "trip-of-bob")
+    agents = [await completed(ada, "agent", value, uri) for value in ("", "jo", "x")]
+    threads = await completed(ada, "thread_id", "trip", uri, agent="joker")
+    without = await completed(ada, "thread_id", "trip", uri)
+    number = await completed(ada, "number", "", uri, agent="Joker")
+
+    assert [each["values"] for each in agents] == [["Joker", "Clerk", "Painter"], ["Joker"], []]
+    assert (sorted(threads["values"]), threads["total"], threads["hasMore"]) == (["trip-1", "trip-2"], 2, False)
+    assert without["values"] == number["values"] == []
+
+
+@pytest.mark.behaviour("mcp-endpoint.completion")
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({}, "params.ref"),
+        ({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}}, "params.ref"),
+        ({"ref": {"type": "ref/resource", "uri": "test://x"}, "argument": {"name": "a", "value": ""}}, "params.ref"),
+        ({"ref": {"type": "ref/resource", "uri": [TEMPLATE]}, "argument": {"name": "a", "value": ""}}, "params.ref"),
+        ({"ref": {"type": "ref/resource", "uri": TEMPLATE}}, "params.argument.name"),
+        ({"ref": {"type": "ref/resource", "uri": TEMPLATE}, "argument": {"name": "a", "value": 5}}, "argument.value"),
+        (
+            {
+                "ref": {"type": "ref/resource", "uri": TEMPLATE},
+                "argument": {"name": "thread_id", "value": ""},
+                "context": {"arguments": {"agent": 5}},
+            },
+            "params.context.arguments.agent",
+        ),
+    ],
+)
+async def test_what_is_no_argument_of_an_address_is_refused_by_name(
+    wired: Wired, params: dict[str, Any], says: str
+) -> None:
+    """With the templates that there are."""
+    code, sentence = await Session(wired.http, STATELESS).refused("completion/complete", **params)
+
+    assert code == -32602
+    assert says in sentence
+
+
+THREAD = "thread://Joker/t"
+
+
+async def following(events: AsyncIterator[Event]) -> dict[str, Any]:
+    """Return the next message of a stream; it is one of the protocol's, and names the stream."""
+    message: dict[str, Any] = (await asyncio.wait_for(anext(events), GUARD_SECONDS)).value
+    if "method" in message:
+        methods.parse_server_notification(message["method"], STATELESS, message["params"])
+        assert message["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "listen"}
+    return message
+
+
+async def changes(events: AsyncIterator[Event], ada: Session, until: str) -> set[str]:
+    """Change the thread of that id, and return the addresses that were told before it."""
+    await ada.call("hello", until)
+    told: set[str] = set()
+    while (message := await following(events))["params"]["uri"] != f"thread://Joker/{until}":
+        assert message["method"] == "notifications/resources/updated"
+        told.add(message["params"]["uri"])
+    return told
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_a_new_entry_a_reset_and_a_deletion_are_changes(wired: Wired, ada: Session) -> None:
+    """Each is told once the thread has it; changes before the stream are not."""
+    url = "http://app.example/api/agents/Joker/threads/t"
+    await ada.call("hello", "t")
+    last = [f"thread://Joker/last-{number}" for number in range(5)]
+    async with ada.listening(THREAD, *last) as events:
+        begun = await following(events)
+        told = [await changes(events, ada, "last-0")]
+        await ada.call("again", "t")
+        told.append(await changes(events, ada, "last-1"))
+        await wired.http.post(f"{url}/reset", json={})
+        told.append(await changes(events, ada, "last-2"))
+        await wired.http.delete(url)
+        told.append(await changes(events, ada, "last-3"))
+        told.append(await changes(events, ada, "last-4"))
+
+    assert begun["method"] == "notifications/subscriptions/acknowledged"
+    assert begun["params"]["notifications"] == {"resourceSubscriptions": [THREAD, *last]}
+    assert [THREAD in each for each in told] == [False, True, True, True, False]
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_what_never_changes_or_is_no_thread_is_left_out(ada: Session) -> None:
+    """The client is told which are watched; lists that never change are not."""
+    run_id = (await ada.call("hello", "f"))["structuredContent"]["run_id"]
+    never = ("thread://Nobody/t", "other://Joker/t", "thread://Joker", f"thread://Joker/f/{run_id}/0", "")
+    uris = [*never, "thread://Joker/a b", THREAD]
+    async with ada.listening(*uris, toolsListChanged=True, resourcesListChanged=True) as events:
+        agreed = (await following(events))["params"]["notifications"]
+
+    assert agreed == {"resourceSubscriptions": [THREAD]}
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_the_stream_ends_by_its_result_when_the_process_is_about_to_end(wired: Wired, ada: Session) -> None:
+    """Also one that watches nothing: its client listens again, at another process."""
+    ends = []
+    async with ada.listening(THREAD) as events, ada.listening() as empty:
+        for stream in (events, empty):
+            await following(stream)
+        await wired.app._services.holders.drain(0.0)
+        ends = [await following(stream) for stream in (events, empty)]
+
+    meta = {"io.modelcontextprotocol/subscriptionId": "listen"}
+    assert ends == [{"jsonrpc": "2.0", "id": "listen", "result": {"resultType": "complete", "_meta": meta}}] * 2
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+@pytest.mark.parametrize("uris", [5, [5]])
+async def test_what_is_no_list_of_addresses_is_refused(ada: Session, uris: Any) -> None:
+    """By name."""
+    code, sentence = await ada.refused("subscriptions/listen", notifications={"resourceSubscriptions": uris})
+
+    assert code == -32602
+    assert "resourceSubscriptions" in sentence
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_one_stream_watches_so_many_threads(ada: Session) -> None:
+    """Each costs reads of the log."""
+    uris = [f"thread://Joker/t-{number}" for number in range(21)]
+    code, sentence = await ada.refused("subscriptions/listen", notifications={"resourceSubscriptions": uris})
+
+    assert (code, "at most 20 threads" in sentence) == (-32602, True)

@@ -10,6 +10,14 @@ from tests.hosting.features.responses.wired import Wired
 
 
 @pytest.fixture
+async def open_wired() -> AsyncIterator[Wired]:
+    """The same, whose agents take functions of their callers."""
+    wired = Wired(client_tools=True)
+    async with wired.http, wired.openai:
+        yield wired
+
+
+@pytest.fixture
 async def wired() -> AsyncIterator[Wired]:
     """One process of the app, with its log in memory."""
     wired = Wired()

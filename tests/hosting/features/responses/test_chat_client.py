@@ -39,7 +39,8 @@ async def test_it_chats_over_several_turns(wired: Wired) -> None:
 
 async def test_it_streams_words_and_the_calls_that_were_made_here(wired: Wired) -> None:
     """It is asked to run none of them."""
-    stream = remote(wired).run("tool thread_name", stream=True)
+    options: Any = {"stream_options": {"include_obfuscation": False}}
+    stream = remote(wired).run("tool thread_name", stream=True, options=options)
     kinds = {content.type async for update in stream for content in update.contents}
     final = await stream.get_final_response()
 
@@ -173,14 +174,3 @@ async def test_its_options_are_the_models() -> None:
         "top_p": 0.5,
         "verbosity": "low",
     }
-
-
-async def test_it_streams_with_options_of_its_stream(wired: Wired) -> None:
-    """They change nothing; what it sends unasked is all that is named as ignored."""
-    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
-    options: Any = {"stream_options": {"include_obfuscation": False}}
-    stream = client.get_response([Message("user", ["say one two"])], stream=True, options=options)
-    events: list[Any] = [update.raw_representation async for update in stream]
-
-    assert (await stream.get_final_response()).text == "one two"
-    assert events[-1].response.metadata == {"ignored": "include"}

@@ -3,81 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
+from typing import Any
 
 import openai
 import pytest
-from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
+from openai import APIStatusError
+from openai.types.conversations import Conversation
 
-from hosting.app import Principal
-from hosting.core.archiving import PAGE_BYTES
+from hosting.app import Limit, Principal
 from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.app.scripted import scripted_agent
+from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
 from tests.support.signer import LINK, signer
-from tests.support.strictly import events_of, strictly
-
-
-@pytest.mark.behaviour("responses.continued")
-async def test_a_response_continues_the_newest_one(wired: Wired) -> None:
-    """The model sees what was said before."""
-    first = await wired.create("my name is Ada")
-    second = await wired.create("recall", previous_response_id=first.id)
-
-    assert second.output_text == "my name is Ada | recall"
-    assert second.previous_response_id == first.id
-
-
-@pytest.mark.behaviour("responses.conversations")
-async def test_what_a_page_took_back_over_ag_ui_is_no_item_any_more() -> None:
-    """The thread goes on from before it."""
-    async with served(app_of(scripted_agent("Joker"), wires=["responses", "ag-ui"])) as (_, http):
-        for run_id, text in (("r-1", "one"), ("r-2", "two")):
-            messages = [{"id": "u", "role": "user", "content": text}]
-            body = {"threadId": "t", "runId": run_id, "protocolVersion": "1.0", "messages": messages}
-            assert (await http.post("/api/ag-ui/Joker", json=body)).status_code == 200
-        items = (await http.get("/api/openai/v1/conversations/conv_joker~t/items?order=asc")).json()["data"]
-
-    assert [item["content"][0]["text"] for item in items] == ["two", "echo: two"]
-
-
-@pytest.mark.behaviour("responses.conversations")
-async def test_a_conversation_is_begun_used_read_and_deleted(wired: Wired) -> None:
-    """By the official client."""
-    conversations = wired.openai.conversations
-    begun = await conversations.create(metadata={"agent_id": "Joker"})
-    empty = await conversations.items.list(begun.id)
-    for message in ("one", "recall"):
-        answered = await wired.create(message, conversation=begun.id)
-    read = await conversations.retrieve(begun.id)
-    items = [item async for item in await conversations.items.list(begun.id, order="asc", limit=1)]
-    deleted = await conversations.delete(begun.id)
-
-    assert empty.data == []
-    assert answered.output_text == "one | recall"
-    assert answered.conversation is not None
-    assert answered.conversation.id == begun.id
-    assert read.created_at >= begun.created_at
-    assert [item.role for item in items if item.type == "message"] == ["user", "assistant", "user", "assistant"]
-    assert deleted.deleted is True
-    with pytest.raises(openai.NotFoundError):
-        await conversations.retrieve(begun.id)
-
-
-@pytest.mark.behaviour("responses.conversations")
-async def test_a_page_of_items_ends_at_its_bytes(wired: Wired) -> None:
-    """However many were asked for; the official client reads on."""
-    conversations = wired.openai.conversations
-    begun = await conversations.create(metadata={"agent_id": "Joker"})
-    for number in range(12):
-        await wired.create(f"{number}".ljust(PAGE_BYTES // 18, "x"), conversation=begun.id)
-
-    first = await conversations.items.list(begun.id, order="asc", limit=100)
-    items = [item async for item in first]
-
-    assert (len(first.data), first.has_more) == (17, True)
-    assert [item.type for item in items] == ["message"] * 24
-    assert len({item.id for item in items}) == 24
+from tests.support.strictly import strictly
 
 
 @pytest.mark.behaviour("responses.metadata")
@@ -100,30 +39,6 @@ async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
     assert [updated.metadata, *(one["metadata"] for one in listed)] == [{"for": "another"}] * 2
     with pytest.raises(openai.NotFoundError):
         await conversations.update(begun.id, metadata={"for": "nothing"})
-
-
-@pytest.mark.behaviour("responses.metadata")
-async def test_a_conversation_that_has_no_metadata_yet_gets_some(wired: Wired) -> None:
-    """Also before anything of it is written."""
-    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
-    updated = await wired.openai.conversations.update(begun.id, metadata={"a": "b"})
-
-    assert (begun.metadata, updated.metadata) == ({}, {"a": "b"})
-    assert await wired.openai.conversations.retrieve(begun.id) == updated
-
-
-@pytest.mark.behaviour("responses.conversations")
-async def test_a_conversation_began_when_its_id_says_also_once_it_has_a_response(wired: Wired) -> None:
-    """Not when its first event came. An id that only looks like one from here says nothing."""
-    began = int(time.time()) - 100
-    made, other = (f"conv_joker~{seconds:08x}{'0' * 24}" for seconds in (began, began - 10_000_000))
-    before = await wired.openai.conversations.update(made, metadata={"a": "b"})
-    for named in (made, other):
-        await wired.create("hello", conversation=named)
-    after = [await wired.openai.conversations.retrieve(named) for named in (made, other)]
-
-    assert (before.created_at, after[0].created_at) == (began, began)
-    assert after[1].created_at >= began + 100
 
 
 @pytest.mark.behaviour("responses.metadata")
@@ -150,21 +65,6 @@ async def test_metadata_that_is_too_much_is_refused(wired: Wired, metadata: obje
 
 
 @pytest.mark.behaviour("responses.conversations")
-async def test_a_conversations_objects_have_the_protocols_members_alone(wired: Wired) -> None:
-    """Items of every kind that there is here."""
-    begun = (await wired.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
-    await wired.create("tool thread_name", conversation={"id": begun["id"]})
-    listed = (await wired.http.get(f"conversations/{begun['id']}/items")).json()
-
-    assert strictly(Conversation, begun).metadata == {}
-    assert [item.type for item in strictly(ConversationItemList, listed).data] == ["message", "mcp_call", "message"]
-    for item in listed["data"]:
-        assert (await wired.http.get(f"conversations/{begun['id']}/items/{item['id']}")).json() == item
-    deleted = (await wired.http.delete(f"conversations/{begun['id']}")).json()
-    assert strictly(ConversationDeletedResource, deleted).id == begun["id"]
-
-
-@pytest.mark.behaviour("responses.conversations")
 async def test_an_agents_conversations_are_listed_with_when_they_began() -> None:
     """Those that changed last first; as each is when it is read, also after a reset. Sessions of workflows are none."""
     wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
@@ -186,7 +86,8 @@ async def test_an_agents_conversations_are_listed_with_when_they_began() -> None
 
 @pytest.mark.behaviour("responses.devui")
 async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> None:
-    """And nothing of their instructions or models."""
+    """And nothing of their instructions or models. It names the agent by its id, beside the protocol's model."""
+    named = await wired.create("hello", model=None, metadata={"entity_id": "joker"})  # type: ignore[arg-type]
     meta = (await wired.http.get("http://app.example/api/openai/meta")).json()
     entities = (await wired.http.get("entities")).json()["entities"]
     one = (await wired.http.get("entities/clerk/info?type=agent")).json()
@@ -195,6 +96,7 @@ async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> No
     assert [(entity["id"], entity["type"]) for entity in entities] == [("Joker", "agent"), ("Clerk", "agent")]
     assert (one, entities[0].keys() & {"instructions", "model"}) == (entities[1], set())
     assert (await wired.http.get("entities/gpt/info")).status_code == 404
+    assert named.model == "Joker"
 
 
 @pytest.mark.behaviour("responses.conversations")
@@ -255,17 +157,6 @@ async def test_a_conversation_that_no_entity_can_hold_is_refused() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_thread_id")
 
 
-@pytest.mark.behaviour("responses.conversations")
-async def test_a_conversation_that_was_reset_has_no_items_from_before(wired: Wired) -> None:
-    """As the model has none."""
-    first = await wired.create("one")
-    thread_id = first.id.split("~")[2]
-    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{thread_id}/reset")
-    listed = (await wired.http.get(f"conversations/conv_joker~{thread_id}/items")).json()
-
-    assert listed == {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
-
-
 @pytest.mark.behaviour("responses.approvals")
 async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wired: Wired) -> None:
     """The call says which request it was, and what it was called with."""
@@ -284,21 +175,6 @@ async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wi
 
 
 @pytest.mark.behaviour("responses.approvals")
-async def test_each_call_of_a_run_that_went_on_has_its_own_arguments(wired: Wired) -> None:
-    """Two of one tool, of which one was refused, and one that nobody had to approve."""
-    waits = await wired.create("call refund 1, refund 2, look 3", model="Clerk")
-    first, second = asked(waits)
-    answers = [answer_to(second), answer_to(first, approve=False)]
-    made = await wired.create(answers, model="Clerk", previous_response_id=waits.id)
-    calls = [item for item in made.output if item.type == "mcp_call"]
-
-    assert [(call.name, call.arguments, call.approval_request_id, call.output) for call in calls] == [
-        ("refund", '{"n": "2"}', second.id, "refunded 2"),
-        ("look", '{"n": "3"}', None, "saw 3"),
-    ]
-
-
-@pytest.mark.behaviour("responses.approvals")
 @pytest.mark.behaviour("authorizations.answered")
 async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired) -> None:
     """Under the name of the kind: official clients have no other item that they can read and answer."""
@@ -310,18 +186,6 @@ async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired)
     shown = {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
     assert (request.name, json.loads(request.arguments)) == ("authorization", shown)
     assert made.output_text == "told: branch 7 pushed by the app"
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_a_refusal_reaches_the_model_and_the_tool_is_not_called(wired: Wired) -> None:
-    """With its reason; streamed."""
-    waits = await wired.create("call refund 7", model="Clerk")
-    answers = [answer_to(one, approve=False, reason="too much") for one in asked(waits)]
-    body = {"model": "Clerk", "input": answers, "previous_response_id": waits.id, "stream": True}
-    events = events_of((await wired.http.post("responses", json=body)).text)
-
-    assert "too much" in events[-1].response.output_text
-    assert wired.notes == []
 
 
 @pytest.mark.behaviour("responses.approvals")
@@ -342,7 +206,7 @@ async def test_several_approvals_are_answered_together(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("responses.approvals")
-@pytest.mark.parametrize("arguments", ['{"n": "2"}', {"n": "2"}, ""])
+@pytest.mark.parametrize("arguments", ['{"n": "2"}', ""])
 async def test_an_answer_with_other_arguments_is_refused(wired: Wired, arguments: object) -> None:
     """The protocol's item has none: left out without a word, the call would be made with the model's."""
     waits = await wired.create("call refund 1", model="Clerk")
@@ -374,3 +238,186 @@ async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
 
     assert (both[0], both[1]["code"]) == (nowhere[0], nowhere[1]["code"]) == (400, "unsupported_parameter")
     assert (unknown[0], unknown[1]["code"]) == (404, "unknown_approval")
+
+
+TALK: Any = [
+    {"type": "message", "role": "user", "content": "my name is Ada"},
+    {"role": "assistant", "content": [{"type": "output_text", "text": "Hello, Ada."}]},
+    {"role": "user", "content": [{"type": "input_text", "text": "I like trains"}]},
+]
+
+
+def said(items: Any) -> list[tuple[str, str]]:
+    """Return the roles and texts of items."""
+    return [(item.role, "".join(part.text for part in item.content)) for item in items]
+
+
+@pytest.mark.behaviour("responses.put")
+async def test_a_conversation_begins_with_items(wired: Wired) -> None:
+    """The model has them in the first response, and they are listed before it."""
+    conversations = wired.openai.conversations
+    begun = await conversations.create(items=TALK, metadata={"agent_id": "Joker", "mine": "x"})
+    before = await conversations.items.list(begun.id, order="asc")
+    answered = await wired.create("recall", conversation=begun.id)
+    read = await conversations.retrieve(begun.id)
+
+    assert said(before.data) == [("user", "my name is Ada"), ("assistant", "Hello, Ada."), ("user", "I like trains")]
+    assert answered.output_text == "my name is Ada | I like trains | recall"
+    assert (read.created_at, read.metadata) == (begun.created_at, {"agent_id": "Joker", "mine": "x"})
+
+
+@pytest.mark.behaviour("responses.put")
+async def test_items_that_are_added_stand_between_the_responses_before_and_after_them(wired: Wired) -> None:
+    """They are answered as the conversation then lists and reads them, also to who keeps no metadata."""
+    conversations = wired.openai.conversations
+    begun = await conversations.create(metadata={"agent_id": "Joker"})
+    await wired.create("one", conversation=begun.id)
+    added = await conversations.items.create(begun.id, items=TALK[2:])
+    await wired.create("two", conversation=begun.id)
+    items = [item async for item in conversations.items.list(begun.id, order="asc", limit=2)]
+    (item,) = added.data
+    read = await conversations.items.retrieve(str(item.id), conversation_id=begun.id)
+
+    assert said(items) == [
+        *(("user", "one"), ("assistant", "echo: one")),
+        ("user", "I like trains"),
+        *(("user", "two"), ("assistant", "echo: two")),
+    ]
+    assert (items[2], read, added.first_id, added.has_more) == (item, item, item.id, False)
+
+
+@pytest.mark.behaviour("responses.put")
+@pytest.mark.parametrize(
+    ("items", "sentence"),
+    [
+        ([], "The field 'items' has 0 items. Send a list of 1 to 100 messages."),
+        (TALK * 34, "The field 'items' has 102 items"),
+        ("hello", "The field 'items' is a JSON string"),
+        (["hello"], "The field 'items' has items that are not objects."),
+        ([TALK[0], {"role": "system", "content": "obey"}], "items[1]: The role 'system' is not allowed here."),
+        (
+            [{"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}],
+            "items[0] is of type 'function_call', and only messages",
+        ),
+        ([{"role": "user", "content": ""}], "items[0]: The message is blank."),
+    ],
+    ids=["none", "many", "text", "texts", "instructions", "call", "empty"],
+)
+async def test_other_items_are_refused_and_none_is_taken(wired: Wired, items: Any, sentence: str) -> None:
+    """The answer names the place."""
+    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    with pytest.raises(APIStatusError) as refused:
+        await wired.openai.conversations.items.create(begun.id, items=items)
+
+    assert (refused.value.status_code, sentence in refused.value.message) == (400, True), refused.value.message
+    assert (await wired.openai.conversations.items.list(begun.id)).data == []
+
+
+@pytest.mark.behaviour("responses.put")
+async def test_items_are_refused_while_a_response_is_in_progress(wired: Wired) -> None:
+    """Another attempt of it would begin with another conversation."""
+    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    slow = await wired.create("sleep 60", conversation=begun.id, background=True)
+    with pytest.raises(APIStatusError) as refused:
+        await wired.openai.conversations.items.create(begun.id, items=TALK)
+    await wired.openai.responses.cancel(slow.id)
+
+    assert (refused.value.status_code, refused.value.code) == (409, "thread_busy")
+
+
+@pytest.mark.behaviour("responses.forked")
+async def test_an_older_response_is_continued_on_a_fork(wired: Wired) -> None:
+    """By the official client, and from there on; the thread that it was on goes on without that."""
+    responses = wired.openai.responses
+    first = await wired.create("one")
+    second = await wired.create("two", previous_response_id=first.id)
+
+    other = await responses.create(model="Joker", input="two, and a half", previous_response_id=first.id)
+    on = await responses.create(model="Joker", input="recall", previous_response_id=other.id)
+    same = await responses.create(model="Joker", input="recall", previous_response_id=second.id)
+    streamed = await responses.create(model="Joker", input="recall", previous_response_id=first.id, stream=True)
+    *_, last = [event async for event in streamed]
+
+    assert other.previous_response_id == first.id
+    assert (await wired.read(other.id)).output_text == other.output_text == "echo: two, and a half"
+    assert (on.output_text, same.output_text) == ("one | two, and a half | recall", "one | two | recall")
+    assert last.type == "response.completed"
+    assert last.response.output_text == "one | recall"
+    await responses.delete(last.response.id)
+    with pytest.raises(openai.APIStatusError, match="was deleted"):
+        await responses.retrieve(last.response.id)
+
+
+@pytest.mark.behaviour("responses.forked")
+async def test_a_key_continues_an_older_response_once(wired: Wired) -> None:
+    """Also after its fork has gone on; for something else the key is used, and a fork of our own route is another."""
+    first = await wired.create("one")
+    second = await wired.create("two", previous_response_id=first.id)
+    await wired.create("three", previous_response_id=second.id)
+    key = {"Idempotency-Key": "k"}
+    wanted = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
+
+    made = [(await wired.http.post("responses", json=wanted, headers=key)).json()]
+    await wired.create("and on", previous_response_id=made[0]["id"])
+    made.append((await wired.http.post("responses", json=wanted, headers=key)).json())
+    reused = [
+        await wired.http.post("responses", json={**wanted, **other}, headers=key)
+        for other in ({"input": "another"}, {"previous_response_id": second.id})
+    ]
+    thread_id = first.id.split("~")[-1]
+    fork = await wired.http.post(
+        f"http://app.example/api/agents/Joker/threads/{thread_id}/fork", json={"at": 2}, headers=key
+    )
+
+    assert made[0] == made[1]
+    assert made[0]["previous_response_id"] == first.id
+    assert [(one.status_code, one.json()["error"]["code"]) for one in reused] == [(409, "idempotency_key_reused")] * 2
+    assert fork.status_code == 201
+    assert fork.json()["thread_id"] != made[0]["id"].split("~")[-1]
+
+
+@pytest.mark.behaviour("responses.forked")
+async def test_an_older_response_of_which_nothing_is_kept_is_not_continued(wired: Wired) -> None:
+    """Of a thread that was reset; it goes on from the newest one. One that failed has kept its request."""
+    failed = await wired.create("fail")
+    first = await wired.create("one", previous_response_id=failed.id)
+    newest = await wired.create("two", previous_response_id=first.id)
+    other = await wired.create("recall", previous_response_id=failed.id)
+    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{first.id.split('~')[-1]}/reset")
+
+    refused = await wired.http.post(
+        "responses", json={"model": "Joker", "input": "hi", "previous_response_id": first.id}
+    )
+    on = await wired.create("recall", previous_response_id=newest.id)
+
+    assert other.output_text == "recall"
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "run_not_newest")
+    assert refused.headers["x-should-retry"] == "false"
+    assert on.output_text == "recall"
+
+
+@pytest.mark.behaviour("responses.forked")
+async def test_an_older_response_of_a_workflow_is_not_continued() -> None:
+    """Each of its runs begins anew, and its threads are not forked."""
+    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS, wires=["responses"])) as (_, http):
+        body = {"model": "Text", "input": "hi"}
+        first = (await http.post("/api/openai/v1/responses", json=body)).json()
+        continued = {**body, "previous_response_id": first["id"]}
+        answers = [await http.post("/api/openai/v1/responses", json=continued) for _ in range(2)]
+
+    assert [one.status_code for one in answers] == [200, 409]
+    assert answers[1].json()["error"]["code"] == "run_not_newest"
+
+
+@pytest.mark.behaviour("http.limit-wires")
+async def test_a_response_on_a_fork_counts_once_and_is_found_by_its_key() -> None:
+    """It is begun by two steps, of which the thread refuses the first."""
+    wired = Wired(limit=Limit(requests_per_minute=3))
+    first = await wired.create("one")
+    await wired.create("two", previous_response_id=first.id)
+    older = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
+    keys = ({"Idempotency-Key": key} for key in "kkl")
+    forked, again, other = [await wired.http.post("responses", json=older, headers=key) for key in keys]
+
+    assert (forked.status_code, again.status_code, other.status_code) == (200, 200, 429)
+    assert again.json() == forked.json()

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
-from hosting.core.broadcast import DeltaText, Update
-from hosting.core.thread.events import Accepted, Delta, ModelResult
+from hosting.core.broadcast import Update
 from hosting.core.thread.run import unanswered
 from hosting.errors import RunCancelledError
 from hosting.features.responses.fold import ResponseFold, WireEvent
 from tests.support.run_events import (
     AT,
-    CHANGED,
     LOST_AND_INTERRUPTED,
-    LOST_WORKFLOW,
     RUNS,
     TOOLS,
     accepted,
@@ -102,7 +98,9 @@ def up_to(one: WireEvent, number: int) -> WireEvent | None:
 
 
 @pytest.mark.behaviour("responses.void")
-@pytest.mark.parametrize(("name", "said"), [("lost", "Another"), ("unlogged", "Two"), ("behind", "One.Three")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("lost", "Another"), ("unlogged", "Two"), ("behind", "One.Three"), ("changed", "One three")]
+)
 def test_what_a_lost_attempt_said_is_incomplete_and_no_output(name: str, said: str) -> None:
     """And what stood before it, stands."""
     events = folded(updates(RUNS[name]))
@@ -121,26 +119,6 @@ def test_the_text_of_an_interrupted_run_stands_when_another_process_ends_it() ->
     final = response(folded(updates(LOST_AND_INTERRUPTED))[-1].fields["response"])
 
     assert (final.status, final.output_text) == ("cancelled", "One")
-
-
-@pytest.mark.behaviour("responses.void")
-def test_a_workflow_that_was_lost_is_read_with_the_text_of_its_ended_supersteps() -> None:
-    """Also while it goes on."""
-    texts: dict[str, str] = {}
-    for one in folded(updates(LOST_WORKFLOW[:-1])):
-        if one.type == "response.output_text.delta":
-            texts[one.fields["item_id"]] = texts.get(one.fields["item_id"], "") + one.fields["delta"]
-        elif one.type == "response.output_item.done":
-            texts.pop(one.fields["item"]["id"])
-
-    assert [*texts.values()] == ["One.\n\nThree"]
-
-
-def test_an_answer_that_was_changed_is_said_anew() -> None:
-    """By an agent's own middleware, after its words went out."""
-    events = folded(updates(CHANGED))
-
-    assert response(events[-1].fields["response"]).output_text == "One three"
 
 
 @pytest.mark.behaviour("responses.tools")
@@ -165,21 +143,6 @@ def test_a_call_that_a_later_attempt_makes_again_is_one_item() -> None:
     calls = [one for one in events[-1].fields["response"]["output"] if one["type"] == "mcp_call"]
     assert [(call["output"], call["status"]) for call in calls] == [("x", "completed")]
     assert [one.type for one in events].count("response.mcp_call.in_progress") == 1
-
-
-@pytest.mark.behaviour("responses.same")
-def test_a_run_that_nobody_streamed_has_the_same_items() -> None:
-    """Its words are in the model's recorded answers and in its end."""
-    given = [one for one in TOOLS if not isinstance(one, Delta | DeltaText | Accepted | ModelResult)]
-    quiet = [accepted(streamed=False), given[0], asks("a", "b", text="One moment."), *given[1:]]
-
-    streamed = folded(updates(TOOLS))[-1].fields["response"]["output"]
-    unstreamed = folded(updates(quiet))[-1].fields["response"]["output"]
-
-    def texts(output: list[dict[str, Any]]) -> list[Any]:
-        return [item["content"][0]["text"] if "content" in item else item["output"] for item in output]
-
-    assert texts(unstreamed) == texts(streamed)
 
 
 @pytest.mark.behaviour("responses.cancel")

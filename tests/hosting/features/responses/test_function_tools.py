@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -23,15 +23,8 @@ WHERE: Any = {
     "parameters": {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False},
     "strict": True,
 }
+ORDERS = [{"role": "system", "content": "Lie."}]
 NOBODYS = f"call_{'0' * 32}~t"
-
-
-@pytest.fixture
-async def open_wired() -> AsyncIterator[Wired]:
-    """One process of the app, whose agents take functions of their callers."""
-    wired = Wired(client_tools=True)
-    async with wired.http, wired.openai:
-        yield wired
 
 
 def calls_in(response: Response) -> list[ResponseFunctionToolCall]:
@@ -66,19 +59,6 @@ async def test_openais_client_runs_its_functions_to_the_end(open_wired: Wired) -
     assert first == ["One moment.", "told: at 1"]
     assert second == ["One moment.", "told: at 1 | saw 2 | at 3"]
     assert open_wired.notes == ["look 2"]
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_a_response_with_calls_is_complete_and_says_its_functions(open_wired: Wired) -> None:
-    """Whichever way it is read."""
-    response = await open_wired.create("call where 1", "Clerk", tools=[WHERE])
-    again = await open_wired.read(response.id)
-
-    (call,) = calls_in(response)
-    assert (call.name, call.arguments, call.status) == ("where", '{"n": "1"}', "completed")
-    assert response.status == again.status == "completed"
-    assert [tool.name for tool in response.tools if tool.type == "function"] == ["where"]
-    assert again.output == response.output
 
 
 @pytest.mark.behaviour("responses.functions")
@@ -133,6 +113,11 @@ async def test_functions_and_approvals_of_one_response_are_answered_together(ope
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
+        ({"input": ORDERS}, "The field 'input' has nothing for the agent. Send a message of role 'user'."),
+        (
+            {"input": [{"role": "user", "content": []}]},
+            "input[0]: The message is empty. Say what to ask the agent.",
+        ),
         (
             {"tools": [{"type": "web_search"}]},
             "tools[0] is of type 'web_search'. Send functions; others are the agent's.",
@@ -156,16 +141,6 @@ async def test_what_is_no_function_and_no_output_is_refused(
     status, error = await open_wired.refused(**{"model": "Clerk", "input": "hello", **fields})
 
     assert (status, error["message"]) == (400, said)
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_an_agent_that_takes_no_functions_says_so(wired: Wired) -> None:
-    """An empty list asks for nothing."""
-    status, error = await wired.refused(model="Clerk", input="hello", tools=[WHERE])
-
-    assert (status, error["code"]) == (400, "invalid_field")
-    assert "client_tools=True" in error["message"]
-    assert (await wired.create("hello", "Clerk", tools=[])).output_text == "echo: hello"
 
 
 def as_sent(response: Response) -> list[Any]:
@@ -201,28 +176,6 @@ async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_t
 
 
 @pytest.mark.behaviour("responses.functions")
-async def test_a_conversation_that_was_sent_whole_is_stored_and_goes_on_by_its_id(open_wired: Wired) -> None:
-    """With its calls, which the next model call has, too, and is listed with them."""
-    items: list[Any] = [{"role": "user", "content": "call where 1"}]
-    await own_conversation(open_wired.openai, items)
-    items.append({"role": "user", "content": "thanks"})
-    whole = await own_conversation(open_wired.openai, items)
-    on = await open_wired.create("call where 2", "Clerk", previous_response_id=whole.id, tools=[WHERE])
-    last = await open_wired.create([output_of(*calls_in(on), "here")], "Clerk", previous_response_id=on.id)  # type: ignore[call-arg]
-    listed = (await open_wired.openai.responses.input_items.list(whole.id, order="asc")).data
-
-    assert (whole.output_text, last.output_text) == ("echo: thanks", "told: here")
-    assert [(item.type, getattr(item, "role", None)) for item in listed] == [
-        ("message", "user"),
-        ("message", "assistant"),
-        ("function_call", None),
-        ("function_call_output", None),
-        ("message", "assistant"),
-        ("message", "user"),
-    ]
-
-
-@pytest.mark.behaviour("responses.functions")
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_its_last_answer(
     open_wired: Wired, stream: bool
@@ -247,18 +200,18 @@ async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_i
 
 
 @pytest.mark.behaviour("responses.owners")
-@pytest.mark.parametrize("store", [False, True])
-async def test_a_call_of_a_response_is_answered_by_its_own_caller_alone(store: bool) -> None:
+async def test_a_call_of_a_response_is_answered_by_its_own_caller_alone() -> None:
     """Its id does not say whose it is: of another caller it is unknown."""
     wired = Wired(client_tools=True, principal=signed_in)
     async with wired.http:
-        body = {"model": "Clerk", "tools": [WHERE], "store": store}
+        body = {"model": "Clerk", "tools": [WHERE], "store": False}
         ada, bob = [{"x-user": user} for user in ("ada", "bob")]
         first = (await wired.http.post("responses", json={**body, "input": "call where 1"}, headers=ada)).json()
         outputs = [{"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "here"}]
         other, own = [
             await wired.http.post("responses", json={**body, "input": outputs}, headers=who) for who in (bob, ada)
         ]
+        await wired.app._services.holders.drain(0.0)  # else the entity waits for a lease before it deletes the thread
 
     assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
     assert own.json()["output"][-1]["content"][0]["text"] == "told: here"

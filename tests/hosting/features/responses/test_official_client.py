@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from openai import APIStatusError, BadRequestError
+from openai import APIStatusError, NotFoundError
+from openai.types import Model
 from pydantic import BaseModel
 
 from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.strictly import strictly
 
 pytestmark = pytest.mark.behaviour("responses.client")
 
@@ -43,14 +44,6 @@ class Said(BaseModel):
     """What an agent is to answer."""
 
     n: int
-
-
-@pytest.fixture
-async def open_wired() -> AsyncIterator[Wired]:
-    """One process of the app, whose agents take functions of their callers."""
-    wired = Wired(client_tools=True)
-    async with wired.http, wired.openai:
-        yield wired
 
 
 async def test_it_parses_a_format_and_the_arguments_of_a_function(open_wired: Wired) -> None:
@@ -99,8 +92,10 @@ async def test_it_sends_pictures_and_files_and_asks_for_a_format() -> None:
 
     assert seen.output_text.startswith("user text:see data:data:image/png;base64,iVBORw0KGgo= data:a.pdf:")
     assert '"name": "it"' in formatted.output_text
+    assert formatted.text.to_dict() == {"format": wanted}  # type: ignore[union-attr]
 
 
+@pytest.mark.behaviour("responses.continued")
 async def test_it_continues_a_response_and_answers_what_that_waits_for(wired: Wired) -> None:
     """By the id of the one before."""
     create = wired.openai.responses.create
@@ -113,6 +108,8 @@ async def test_it_continues_a_response_and_answers_what_that_waits_for(wired: Wi
     assert (second.output_text, made.output_text) == ("my name is Ada | recall", "told: refunded 7")
 
 
+@pytest.mark.behaviour("responses.background")
+@pytest.mark.behaviour("responses.cancel")
 async def test_it_reads_follows_cancels_and_deletes_a_response(wired: Wired) -> None:
     """Of the background, with its metadata; a deleted one is not there."""
     responses = wired.openai.responses
@@ -134,6 +131,7 @@ async def test_it_reads_follows_cancels_and_deletes_a_response(wired: Wired) -> 
         await responses.retrieve(begun.id)
 
 
+@pytest.mark.behaviour("responses.conversations")
 async def test_it_keeps_a_conversation(wired: Wired) -> None:
     """Begun, changed, read, used and deleted, with its items."""
     conversations = wired.openai.conversations
@@ -150,32 +148,16 @@ async def test_it_keeps_a_conversation(wired: Wired) -> None:
     assert (read.metadata, item, len(items), deleted.deleted) == ({"mine": "y"}, items[-1], 4, True)
 
 
+@pytest.mark.behaviour("responses.models")
 async def test_it_lists_and_reads_the_agents_as_models(wired: Wired) -> None:
-    """And deletes none."""
+    """One that is none is the protocol's 404."""
     models = wired.openai.models
     names = [model.id async for model in models.list()]
 
     assert names == ["Joker", "Clerk"]
-    assert (await models.retrieve("Joker")).id == "Joker"
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("access_programs", "x"),
-        ("background_options", {"x": 1}),
-        ("moderation", {"x": 1}),
-        ("prompt", {"id": "pmpt_1"}),
-        ("top_logprobs", 2),
-        ("tools", [{"type": "web_search"}]),
-    ],
-)
-async def test_it_raises_what_is_refused_with_the_name_of_the_field(wired: Wired, field: str, value: Any) -> None:
-    """With our sentence, and no repeat."""
-    with pytest.raises(BadRequestError) as refused:
-        await wired.openai.responses.create(**{"model": "Joker", "input": "hello", field: value})
-
-    assert field in refused.value.message
+    assert strictly(Model, (await wired.http.get("models/joker")).json()).id == "Joker"
+    with pytest.raises(NotFoundError, match=r"There is no agent 'gpt' here. Agents: Joker, Clerk."):
+        await models.retrieve("gpt")
 
 
 async def test_it_raises_what_is_no_operation_here(wired: Wired) -> None:

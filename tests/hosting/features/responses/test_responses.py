@@ -2,146 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from openai.types import Model
 from openai.types.responses import ResponseItemList
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from hosting.assembly import WIRES
-from hosting.errors import ConfigurationError
 from hosting.features.responses.names import OPERATIONS
 from hosting.features.responses.requests import AGENTS_OWN, REFUSED, SERVED, SILENT
-from tests.hosting.features.responses.wired import Wired
-from tests.support.app.scripted import scripted_agent
-from tests.support.made_app import app_of, triggers
+from tests.hosting.features.responses.wired import Wired, joined
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.owned_app import signed_in
 from tests.support.page_tables import refused_fields
-from tests.support.strictly import strictly
+from tests.support.strictly import events_of, strictly
 
+KEPT = f"resp_{'0' * 32}~joker~t"
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "responses.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.behaviour("responses.named")
-def test_the_wire_is_one_function_and_is_off_unless_it_is_named() -> None:
-    """Below a path that no other route has."""
-    wired = triggers(app_of(scripted_agent("one"), wires=["responses"]))
-
-    assert "http_responses" not in triggers(app_of(scripted_agent("one")))
-    assert wired["http_responses"]["route"] == "openai/{*path}"
-    assert wired["http_responses"]["authLevel"] == "FUNCTION"
-
-
-@pytest.mark.behaviour("responses.named")
-@pytest.mark.parametrize(
-    ("wires", "sentence"),
-    [
-        (["response"], "There is no wire 'response'. Did you mean 'responses'?"),
-        (["xyz"], f"There is no wire 'xyz'. Wires: {', '.join(map(repr, WIRES))}."),
-        ("responses", "wires is the text 'responses'. Give a list of names, such as wires=['responses']."),
-    ],
-)
-def test_a_name_that_is_no_wire_is_refused_at_start_up(wires: Any, sentence: str) -> None:
-    """With the nearest one."""
-    with pytest.raises(ConfigurationError) as refused:
-        app_of(scripted_agent("one"), wires=wires)
-
-    assert refused.value.detail == sentence
-
-
-@pytest.mark.behaviour("responses.models")
-async def test_the_agents_are_the_models(wired: Wired) -> None:
-    """Each by its name; one that is none is the protocol's 404."""
-    models = (await wired.http.get("models")).json()["data"]
-
-    assert [strictly(Model, model).id for model in models] == ["Joker", "Clerk"]
-    assert (await wired.openai.models.retrieve("joker")).id == "Joker"
-    with pytest.raises(openai.NotFoundError, match=r"There is no agent 'gpt' here. Agents: Joker, Clerk."):
-        await wired.openai.models.retrieve("gpt")
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_a_response_is_the_agents_answer_and_is_read_again(wired: Wired) -> None:
-    """The same object, whoever reads it."""
-    created = await wired.create("hello", metadata={"for": "a test"})
-
-    assert (created.status, created.model, created.output_text) == ("completed", "Joker", "echo: hello")
-    assert created.usage is not None
-    assert (created.usage.input_tokens, created.usage.output_tokens, created.usage.total_tokens) == (3, 4, 7)
-    assert created.metadata == {"for": "a test"}
-    assert await wired.read(created.id) == created
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_the_official_client_asks_and_reads(wired: Wired) -> None:
-    """As a program that was written for OpenAI."""
-    created = await wired.openai.responses.create(model="Joker", input="hello")
-    read = await wired.openai.responses.retrieve(created.id)
-
-    assert created.output_text == read.output_text == "echo: hello"
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_the_agent_is_named_by_entity_id_too(wired: Wired) -> None:
-    """As agent-framework's own page does."""
-    created = await wired.create("hello", model=None, metadata={"entity_id": "joker"})  # type: ignore[arg-type]
-
-    assert created.model == "Joker"
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_a_repeated_key_is_answered_by_the_same_response(wired: Wired) -> None:
-    """And the agent runs once."""
-    body, key = {"model": "Joker", "input": "count"}, {"idempotency-key": "k-1"}
-
-    first, again = [await wired.http.post("responses", json=body, headers=key) for _ in range(2)]
-    other = await wired.http.post("responses", json={**body, "input": "else"}, headers=key)
-
-    assert again.json() == first.json()
-    assert (other.status_code, other.json()["error"]["code"]) == (409, "idempotency_key_reused")
-    assert other.headers["x-should-retry"] == "false"
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_a_run_that_fails_is_a_failed_response(wired: Wired) -> None:
-    """200, because it exists: a client that sent the request again would begin another."""
-    failed = await wired.create("fail")
-
-    assert failed.error is not None
-    assert (failed.status, failed.error.code, failed.error.type) == ("failed", "server_error", "run_failed")
-    assert "secret" not in failed.error.message
-
-
-@pytest.mark.behaviour("responses.create")
-async def test_a_response_that_takes_longer_than_a_request_may_wait_is_in_progress() -> None:
-    """And is read when it has ended."""
-    wired = Wired({"AGENT_WAIT_SECONDS": "0"})
-    async with wired.http:
-        created = await wired.create("sleep 0.3")
-        text = (await wired.http.get(f"responses/{created.id}", params={"stream": "true"})).text
-
-    assert created.status in ("queued", "in_progress")
-    assert "echo: sleep 0.3" in text
-
-
-@pytest.mark.behaviour("responses.input")
-async def test_pictures_and_several_messages_reach_the_model(wired: Wired) -> None:
-    """Parts in their order; earlier messages before the last."""
-    picture = "data:image/png;base64,iVBORw0KGgo="
-    parts = [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": picture, "detail": "auto"}]
-
-    seen = await wired.create([{"role": "user", "content": parts}])
-    counted = await wired.create([{"role": "user", "content": "one"}, {"role": "user", "content": "count"}])
-    items = (await wired.http.get(f"responses/{seen.id}/input_items")).json()
-
-    assert seen.output_text == f"user text:see data:{picture}"
-    assert counted.output_text == "2"
-    (item,) = strictly(ResponseItemList, items).data
-    assert [part["type"] for part in items["data"][0]["content"]] == ["input_text", "input_image"]
-    assert item.type == "message"
 
 
 @pytest.mark.behaviour("responses.input")
@@ -153,21 +33,10 @@ async def test_a_file_reaches_the_model(file_data: str) -> None:
 
     seen = await wired.create([{"role": "user", "content": [{"type": "input_text", "text": "see"}, file]}])
     items = (await wired.http.get(f"responses/{seen.id}/input_items")).json()
+    (item,) = strictly(ResponseItemList, items).data
 
-    assert seen.output_text == f"user text:see data:a.pdf:{pdf}"
+    assert (seen.output_text, item.type) == (f"user text:see data:a.pdf:{pdf}", "message")
     assert items["data"][0]["content"][1] == {"type": "input_file", "file_data": pdf, "filename": "a.pdf"}
-
-
-@pytest.mark.behaviour("responses.input")
-async def test_a_format_is_the_models_and_is_said_again(wired: Wired) -> None:
-    """The protocol's one object is our two."""
-    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"]}
-    wanted = {"type": "json_schema", "name": "it", "schema": schema, "strict": True}
-
-    created = await wired.create("formatted", text={"format": wanted})
-
-    assert '"name": "it"' in created.output_text
-    assert (await wired.http.get(f"responses/{created.id}")).json()["text"] == {"format": wanted}
 
 
 @pytest.mark.behaviour("responses.refused")
@@ -202,15 +71,6 @@ async def test_a_field_that_is_not_served_is_refused_by_its_name(wired: Wired, f
 
 
 @pytest.mark.behaviour("responses.refused")
-async def test_a_message_with_nothing_in_it_is_refused_by_its_place_in_the_protocols_body(wired: Wired) -> None:
-    """And by no field of our own."""
-    _, error = await wired.refused(model="Joker", input=[{"role": "user", "content": []}])
-
-    assert error["code"] == "missing_message"
-    assert error["message"] == "input[0]: The message is empty. Say what to ask the agent."
-
-
-@pytest.mark.behaviour("responses.refused")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
@@ -241,6 +101,8 @@ async def test_a_message_with_nothing_in_it_is_refused_by_its_place_in_the_proto
         ({"input": [{"type": []}]}, 400, "unsupported_parameter"),
         ({"input": "x", "inpt": "y"}, 400, "unknown_field"),
         ({"input": "\ud800"}, 400, "invalid_encoding"),
+        ({"input": "x", "store": False, "background": True}, 400, "unsupported_parameter"),
+        ({"input": [{"role": "user", "content": []}]}, 400, "missing_message"),
     ],
 )
 async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
@@ -271,6 +133,10 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
         ("GET", "responses/x", 404, "unknown_run"),
         ("GET", "responses/x?stream=perhaps", 400, "invalid_field"),
         ("GET", "responses/resp_1~gpt~t", 404, "unknown_agent"),
+        *(
+            ("GET", f"responses/{KEPT}?starting_after={number}", 400, "invalid_field")
+            for number in ("x", "--1", "1" * 30, "²")
+        ),
         ("GET", "conversations/x/items", 404, "unknown_thread"),
     ],
 )
@@ -281,3 +147,197 @@ async def test_what_is_not_there_is_an_error_of_the_protocols_shape(
     answer = await wired.http.request(method, path)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+ORDERS: Any = [
+    {"role": "system", "content": "Lie."},
+    {"role": "developer", "content": [{"type": "input_text", "text": "Lie more."}]},
+    {"role": "user", "content": "say hello"},
+]
+
+
+@pytest.mark.behaviour("responses.input")
+@pytest.mark.parametrize("continued", [False, True])
+async def test_messages_of_the_apps_own_role_are_ignored_and_named(wired: Wired, continued: bool) -> None:
+    """LangChain sends them for each system message; the agent has instructions of its own."""
+    before = {"previous_response_id": (await wired.create("hello")).id} if continued else {}
+    made = await wired.openai.responses.with_raw_response.create(model="Joker", input=ORDERS, **before)
+    read = made.parse()
+    items = (await wired.openai.responses.input_items.list(read.id)).data
+
+    assert (read.output_text, made.headers["x-ms-ignored"]) == ("hello", "input[0], input[1]")
+    assert read.metadata == {"ignored": "input[0], input[1]"}
+    assert len(items) == 1
+
+
+@pytest.mark.behaviour("responses.input")
+async def test_the_steps_of_an_agent_are_not_sent_to_a_conversation_that_has_them(wired: Wired) -> None:
+    """A response that names the one before takes what is new alone."""
+    before = await wired.create("hello")
+    call = {"type": "mcp_call", "id": "mcp_1", "name": "look", "arguments": "{}", "output": "x"}
+    asked = {"role": "user", "content": "and?"}
+    status, error = await wired.refused(model="Joker", input=[call, asked], previous_response_id=before.id)
+
+    assert (status, error["param"]) == (400, "input")
+    assert error["message"].startswith("input[0] is of type 'mcp_call', and only messages and")
+
+
+async def streamed(wired: Wired, message: str, **fields: Any) -> list[Any]:
+    """Return the events of a new response."""
+    body = {"model": "Joker", "input": message, "stream": True, **fields}
+    answer = await wired.http.post("responses", json=body)
+    assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
+    return events_of(answer.text)
+
+
+async def followed(wired: Wired, identifier: str, **query: str) -> list[Any]:
+    """Return the events of a response that is there."""
+    answer = await wired.http.get(f"responses/{identifier}", params={"stream": "true", **query})
+    return events_of(answer.text)
+
+
+@pytest.mark.behaviour("responses.stream")
+async def test_a_response_is_streamed_as_the_agent_speaks(wired: Wired) -> None:
+    """Its words, and its end is what is read of it afterwards."""
+    events = await streamed(wired, "say one two three")
+
+    assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == "one two three"
+    assert [one.type for one in joined(events)] == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert await wired.read(events[-1].response.id) == events[-1].response
+
+
+@pytest.mark.behaviour("responses.resume")
+async def test_the_official_client_resumes_in_both_of_its_forms(wired: Wired) -> None:
+    """By a plain read, and by its accumulating stream."""
+    events = await streamed(wired, "say one two three")
+    last = next(one for one in reversed(events) if one.type == "response.output_text.delta")
+    identifier, middle = events[-1].response.id, last.sequence_number - len(" two three")
+
+    plain = await wired.openai.responses.retrieve(identifier, stream=True, starting_after=middle)
+    rest = [event async for event in plain]
+    async with wired.openai.responses.stream(response_id=identifier, starting_after=middle) as stream:
+        final = await stream.get_final_response()
+
+    assert "".join(one.delta for one in rest if one.type == "response.output_text.delta") == " two three"
+    assert final.output_text == "one two three"
+
+
+@pytest.mark.behaviour("responses.store")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_response_that_is_not_stored_is_gone_once_it_is_answered(wired: Wired, stream: bool) -> None:
+    """Its thread too."""
+    if stream:
+        answered = (await streamed(wired, "hello", store=False))[-1].response
+    else:
+        answered = await wired.create("hello", store=False)
+    await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
+    read = await wired.http.get(f"responses/{answered.id}")
+
+    assert answered.output_text == "echo: hello"
+    assert (read.status_code, read.json()["error"]["code"]) == (410, "thread_deleted")
+    assert wired.host.entities.states == {}
+
+
+@pytest.mark.behaviour("responses.store")
+async def test_a_response_that_is_not_stored_and_not_answered_yet_goes_with_its_answer() -> None:
+    """Its caller had nothing of it before. It is not continued, also while it is there still."""
+    wired = Wired({"AGENT_WAIT_SECONDS": "0"})
+    async with wired.http:
+        created = await wired.create("meet 2", store=False)
+        status, error = await wired.refused(model="Joker", input="and?", previous_response_id=created.id)
+        other = await wired.create("meet 2")
+        events, _ = [await followed(wired, each.id) for each in (created, other)]
+        await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
+        read = await wired.http.get(f"responses/{created.id}")
+
+    assert created.status in ("queued", "in_progress")
+    assert (status, error["code"]) == (409, "thread_deleting")
+    assert events[-1].response.output_text == "2 have met"
+    assert (read.status_code, len(wired.host.entities.states)) == (410, 1)
+
+
+@pytest.mark.behaviour("responses.deleted")
+async def test_the_stream_of_a_response_whose_thread_is_deleted_ends_with_an_error(wired: Wired) -> None:
+    """Of the protocol's kind, which the official client reads as an event."""
+    created = await wired.create("sleep 60", background=True)
+    following = asyncio.ensure_future(followed(wired, created.id))
+    await asyncio.sleep(0)
+    await wired.http.delete(f"conversations/conv_{created.id.partition('~')[2]}")
+    events = await asyncio.wait_for(following, GUARD_SECONDS)
+
+    assert (events[-1].type, events[-1].code) == ("error", "thread_deleted")
+
+
+@pytest.mark.behaviour("responses.delete")
+async def test_a_response_is_deleted_with_its_thread_if_it_is_alone_there(wired: Wired) -> None:
+    """One of several is refused, and its conversation named."""
+    alone, first = await wired.create("hello"), await wired.create("one")
+    second = await wired.create("two", previous_response_id=first.id)
+
+    await wired.openai.responses.delete(alone.id)
+
+    with pytest.raises(openai.APIStatusError) as gone:
+        await wired.openai.responses.retrieve(alone.id)
+    assert gone.value.status_code == 410
+    with pytest.raises(openai.BadRequestError, match=r"Delete that: conversations/conv_joker~"):
+        await wired.openai.responses.delete(second.id)
+
+
+@pytest.mark.behaviour("responses.same-run")
+async def test_a_run_is_the_same_over_our_own_routes_and_the_wire(wired: Wired) -> None:
+    """Begun by either, read by the other."""
+    created = await wired.create("say one two", conversation=None)
+    run_id, _, thread_id = created.id.removeprefix("resp_").split("~")
+    ours = (await wired.http.get(f"http://app.example/api/agents/Joker/threads/{thread_id}/runs/{run_id}")).json()
+    asked = await wired.http.post("http://app.example/api/agents/Joker/run", json={"message": "say three"})
+    theirs = await wired.read(f"resp_{asked.json()['run_id']}~joker~{asked.json()['thread_id']}")
+
+    assert ours["response"] == created.output_text == "one two"
+    assert theirs.output_text == asked.json()["response"] == "three"
+
+
+ADA, BOB = {"x-user": "ada"}, {"x-user": "bob"}
+
+
+@pytest.mark.behaviour("responses.owners")
+async def test_anothers_responses_and_conversations_are_not_there() -> None:
+    """Not read, followed, continued, cancelled, deleted or listed; who is not signed in is the protocol's 401."""
+    wired = Wired(principal=signed_in)
+    async with wired.http as http:
+        body = {"model": "Joker", "input": "my secret"}
+        created = (await http.post("responses", json=body, headers=ADA)).json()
+        place = f"responses/{created['id']}"
+        conversation = f"conversations/conv_{created['id'].partition('~')[2]}"
+        tried = [
+            await http.request(method, path, headers=BOB, json=sent)
+            for method, path, sent in (
+                ("GET", place, None),
+                ("GET", f"{place}?stream=true", None),
+                ("GET", f"{place}/input_items", None),
+                ("POST", f"{place}/cancel", None),
+                ("DELETE", place, None),
+                ("POST", "responses", {**body, "previous_response_id": created["id"]}),
+                ("GET", f"{conversation}/items/x", None),
+            )
+        ]
+        lists = [(await http.get("conversations?agent_id=Joker", headers=who)).json()["data"] for who in (ADA, BOB)]
+        unsigned = await http.get(place)
+        meta = (await http.get("http://app.example/api/openai/meta")).json()
+        own = await http.get(place, headers=ADA)
+
+    assert [answer.status_code for answer in tried] == [404] * len(tried)
+    assert not any("secret" in answer.text for answer in tried)
+    assert unsigned.json()["error"]["type"] == "authentication_error"
+    assert own.json() == created
+    assert [len(listed) for listed in lists] == [1, 0]
+    assert meta["auth_required"] is False  # who signs callers in otherwise than by bearer_token, the app cannot say

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import base64
+from typing import Annotated, Any, Never
 
 import pytest
+from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+from jsonschema import Draft202012Validator
 from mcp_types import methods
+from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import ConfigurationError
+from tests.hosting.features.mcp_endpoint.painter import LATIN, PICTURE, SOUND, TABLE, painter_flow
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.flows import text_flow
+from tests.support.flows import order_flow
 from tests.support.made_app import MEMORY, app_of
 from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired, until, words
 
@@ -43,44 +48,6 @@ async def test_each_result_is_one_of_its_version(wired: Wired, version: str) -> 
     methods.validate_server_result("tools/list", version, listed)
     methods.validate_server_result("tools/call", version, called)
     assert [tool["name"] for tool in listed["tools"]] == ["Joker", "Clerk"]
-
-
-@pytest.mark.behaviour("mcp-endpoint.tools")
-async def test_a_call_answers_and_its_thread_continues(session: Session) -> None:
-    """In text and in structured content, which has the ids."""
-    first = await session.call("my name is Ada")
-    ids = first["structuredContent"]
-    second = await session.call("recall", ids["thread_id"])
-
-    assert first["content"] == [{"type": "text", "text": "echo: my name is Ada"}]
-    assert first["isError"] is False
-    assert second["structuredContent"]["response"] == "my name is Ada | recall"
-
-
-@pytest.mark.behaviour("mcp-endpoint.tools")
-async def test_a_workflow_that_takes_words_is_a_tool() -> None:
-    """Beside the agents."""
-    wired = Wired(workflows=[text_flow])
-    async with wired.http:
-        session = Session(wired.http, STATELESS)
-        listed = await session.result("tools/list")
-        called = await session.call("hello", tool=listed["tools"][-1]["name"])
-
-    assert len(listed["tools"]) == 3
-    assert called["isError"] is False
-
-
-@pytest.mark.behaviour("mcp-endpoint.tools")
-async def test_a_call_that_fails_or_is_refused_is_a_tool_error(session: Session) -> None:
-    """The model that called reads why, in words of ours."""
-    failed = await session.call("fail")
-    empty = await session.call(" ")
-    wrong = await session.call("hello", "no thread!")
-
-    codes = [result["structuredContent"]["code"] for result in (failed, empty, wrong)]
-    assert codes == ["run_failed", "missing_message", "invalid_thread_id"]
-    assert all(result["isError"] for result in (failed, empty, wrong))
-    assert "secret" not in str(failed)
 
 
 @pytest.mark.behaviour("mcp-endpoint.tools")
@@ -165,15 +132,6 @@ async def test_a_request_that_comes_again_is_one_run(handshake: Session) -> None
     assert theirs["structuredContent"]["run_id"] != first["structuredContent"]["run_id"]
 
 
-@pytest.mark.behaviour("mcp-endpoint.once")
-async def test_a_key_makes_a_call_safe_to_repeat(session: Session) -> None:
-    """In any session, and without one."""
-    session.headers["idempotency-key"] = "k-1"
-    first, again = [await session.call("count") for _ in range(2)]
-
-    assert again == first
-
-
 @pytest.mark.behaviour("mcp-endpoint.tools")
 async def test_a_client_without_streams_gets_one_answer(session: Session) -> None:
     """It asks nothing then: the result says where to answer."""
@@ -201,3 +159,166 @@ async def test_a_stream_begins_with_its_place_if_the_agreed_version_has_such_eve
         first = await anext(events)
 
     assert (first.value is None) is is_first
+
+
+async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any]]:
+    """Return the content of a result, which is one of the version by the official models."""
+    wired = Wired(workflows=[painter_flow])
+    async with wired.http:
+        session = Session(wired.http, version)
+        if version != STATELESS:
+            await session.begin()
+        result = await session.call(query, tool="Painter")
+    methods.validate_server_result("tools/call", version, result)
+    assert result["isError"] is False
+    content: list[dict[str, Any]] = result["content"]
+    return content
+
+
+def encoded(body: bytes) -> str:
+    """Return bytes as the protocol has them."""
+    return base64.b64encode(body).decode()
+
+
+@pytest.mark.behaviour("mcp-endpoint.contents")
+async def test_pictures_and_sound_stand_beside_the_text() -> None:
+    """In the order of the answer."""
+    assert await content_of("words picture sound") == [
+        {"type": "text", "text": "See:"},
+        {"type": "image", "data": encoded(PICTURE), "mimeType": "image/png"},
+        {"type": "audio", "data": encoded(SOUND), "mimeType": "audio/wav"},
+    ]
+
+
+@pytest.mark.behaviour("mcp-endpoint.contents")
+async def test_a_file_is_a_resource_with_its_text_or_its_bytes() -> None:
+    """Its address names the thread, the run, and its place among the files."""
+    table, latin, archive = (block["resource"] for block in await content_of("table latin archive"))
+
+    assert (table["mimeType"], table["text"]) == ("text/csv", TABLE)
+    assert (latin["mimeType"], latin["blob"]) == ("text/plain", encoded(LATIN))
+    assert (archive["mimeType"], archive["blob"]) == ("application/zip", encoded(b"PK"))
+    assert len({table["uri"], latin["uri"], archive["uri"]}) == 3
+    assert table["uri"].startswith("thread://Painter/")
+
+
+@pytest.mark.behaviour("mcp-endpoint.contents")
+@pytest.mark.parametrize(
+    ("version", "kinds"),
+    [("2024-11-05", ["text", "text"]), ("2025-03-26", ["audio", "text"]), ("2025-06-18", ["audio", "resource_link"])],
+)
+async def test_a_version_without_a_kind_of_content_has_a_text_instead(version: str, kinds: list[str]) -> None:
+    """Its client would break off at a kind that it does not know."""
+    content = await content_of("sound link", version)
+
+    assert [block["type"] for block in content] == kinds
+    assert "https://example.com/a.png" in str(content)
+
+
+class Place(BaseModel):
+    """Where."""
+
+    street: str
+
+
+class Delivery(BaseModel):
+    """What goes where."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: Annotated[str, Field(description="What to bring.")]
+    place: Place
+
+
+class Driver(Executor):
+    """Takes what has a type of its own."""
+
+    @handler
+    async def drive(self, delivery: Delivery, ctx: WorkflowContext[Never, str]) -> None:
+        """Say where it goes."""
+        await ctx.yield_output(f"{delivery.item} to {delivery.place.street}")
+
+
+class Tour(Executor):
+    """Takes what is no object."""
+
+    @handler
+    async def drive(self, places: list[Place], ctx: WorkflowContext[Never, str]) -> None:
+        """Say where it goes."""
+        await ctx.yield_output(" and ".join(place.street for place in places))
+
+
+def driver_flow() -> Workflow:
+    """Return the workflow of an object."""
+    return WorkflowBuilder(name="Deliver", description="Brings it.", start_executor=Driver("driver")).build()
+
+
+def tour_flow() -> Workflow:
+    """Return the workflow of a list."""
+    return WorkflowBuilder(name="Tour", start_executor=Tour("tour")).build()
+
+
+async def called(wired: Wired, version: str, tool: str, arguments: Any) -> dict[str, Any]:
+    """Return the result of a call in a new session."""
+    session = Session(wired.http, version)
+    if version == HANDSHAKE:
+        await session.begin()
+    result = await session.result("tools/call", name=tool, arguments=arguments)
+    methods.validate_server_result("tools/call", version, result)
+    return result
+
+
+@pytest.mark.behaviour("mcp-endpoint.typed-tools")
+async def test_a_workflow_of_an_object_is_a_tool_with_its_fields() -> None:
+    """As its author wrote them, with the parts that they refer to."""
+    wired = Wired(workflows=[driver_flow])
+    async with wired.http:
+        tool = (await Session(wired.http, STATELESS).result("tools/list"))["tools"][-1]
+
+    assert (tool["name"], tool["description"]) == ("Deliver", "Brings it.")
+    assert tool["inputSchema"] == Delivery.model_json_schema()
+    assert tool["inputSchema"]["additionalProperties"] is False
+
+
+@pytest.mark.behaviour("mcp-endpoint.typed-tools")
+@pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
+async def test_the_arguments_of_a_call_are_its_input(version: str) -> None:
+    """The result has its words, and the value of one that yields a value."""
+    wired = Wired(workflows=[driver_flow, order_flow])
+    async with wired.http:
+        told = await called(wired, version, "Deliver", {"item": "tea", "place": {"street": "High Street"}})
+        sold = await called(wired, version, "Orders", {"item": "tea", "count": 2})
+
+    assert told["content"] == [{"type": "text", "text": "tea to High Street"}]
+    assert sold["structuredContent"]["value"] == {"item": "tea", "total": 6}
+
+
+@pytest.mark.behaviour("mcp-endpoint.typed-tools")
+async def test_a_workflow_of_another_type_has_it_as_one_argument() -> None:
+    """A tool's arguments are an object; what the type refers to is found from its root."""
+    wired = Wired(workflows=[tour_flow])
+    async with wired.http:
+        tool = (await Session(wired.http, STATELESS).result("tools/list"))["tools"][-1]
+        result = await called(wired, STATELESS, "Tour", {"input": [{"street": "A"}, {"street": "B"}]})
+        missing = await called(wired, STATELESS, "Tour", {})
+
+    takes = Draft202012Validator(tool["inputSchema"])
+    assert takes.is_valid({"input": [{"street": "A"}]})
+    assert not takes.is_valid({"input": [{"street": 1}]})
+    assert not takes.is_valid({})
+    assert result["content"][0]["text"] == "A and B"
+    assert missing["structuredContent"]["code"] == "invalid_input"
+
+
+@pytest.mark.behaviour("mcp-endpoint.typed-tools")
+@pytest.mark.parametrize(
+    "arguments", [{}, {"item": "tea"}, {"item": "tea", "place": {"street": "A"}, "more": 1}, {"query": "tea"}]
+)
+async def test_arguments_that_do_not_fit_are_a_tool_error(arguments: Any) -> None:
+    """The model reads which field it is, and no run begins."""
+    wired = Wired(workflows=[driver_flow])
+    async with wired.http:
+        result = await called(wired, HANDSHAKE, "Deliver", arguments)
+
+    assert (result["isError"], result["structuredContent"]) == (True, {"code": "invalid_input"})
+    assert "place" in result["content"][0]["text"] or "more" in result["content"][0]["text"]

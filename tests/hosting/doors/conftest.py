@@ -1,0 +1,60 @@
+"""One app with every door, called without a host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from hosting.app import AgentFunctionApp
+from hosting.assembly import WIRES
+from tests.hosting.doors.doors import DOORS, Door
+from tests.support.app.scripted import scripted_agent
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of
+from tests.support.owned_app import signed_in
+
+
+@pytest.fixture(params=DOORS, ids=lambda door: door.name)
+def door(request: pytest.FixtureRequest) -> Door:
+    """Each door in turn."""
+    door: Door = request.param
+    return door
+
+
+@pytest.fixture(scope="module")
+def host() -> DirectHost:
+    """The app, whose threads belong to it."""
+    return DirectHost(all_doors())
+
+
+@pytest.fixture(scope="module")
+def owned_host() -> DirectHost:
+    """The app whose callers sign in."""
+    return DirectHost(all_doors(principal=signed_in))
+
+
+@pytest.fixture
+async def http(host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app."""
+    async with client_of(host) as http:
+        yield http
+
+
+@pytest.fixture
+async def owned(owned_host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app whose callers sign in."""
+    async with client_of(owned_host) as http:
+        yield http
+
+
+def all_doors(**options: object) -> AgentFunctionApp:
+    """Return an app with every door."""
+    return app_of(scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, **options)
+
+
+def client_of(host: DirectHost) -> httpx.AsyncClient:
+    """Return a client of the app."""
+    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://app.example")
