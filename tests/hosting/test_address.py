@@ -1,8 +1,6 @@
 """Addresses of threads: one text for each, whatever its thread is called."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hosting.names import Address, key_prefix, keyed_thread_id
 
@@ -11,16 +9,6 @@ from hosting.names import Address, key_prefix, keyed_thread_id
 def test_an_agent_is_found_in_whichever_letter_case() -> None:
     """Entity names are compared without it."""
     assert Address.of("Weather", "t1").key == Address.of("weather", "t1").key == "weather.app~t1"
-
-
-@pytest.mark.behaviour("log.addresses")
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_two_thread_ids_never_share_a_key(one: str, other: str) -> None:
-    """Ids of other packages' documents may hold any character, halves of them too."""
-    keys = {Address("a", thread_id).key for thread_id in (one, other)}
-
-    assert len(keys) == len({one, other})
-    assert all(key.isascii() and not set(key) & set("/\\#?%:|") and len(key) <= 80 for key in keys)
 
 
 @pytest.mark.behaviour("hosting.names-with-blanks")

@@ -1,7 +1,6 @@
 """`AgentFunctionApp`: what it registers, and what it refuses at start-up by a sentence that says how to mend it."""
 
 import inspect
-from pathlib import Path
 from typing import Any, cast
 
 import azure.functions as func
@@ -78,13 +77,6 @@ def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
 
     assert inspect.iscoroutinefunction(handler)
     assert inspect.signature(handler).parameters["batch"].annotation is inspect.Parameter.empty
-
-
-def test_the_registered_agents_are_known_by_name() -> None:
-    """As the class of that name elsewhere offers them."""
-    agent = scripted_agent("one")
-
-    assert app_of(agent).agents == {"one": agent}
 
 
 class Nameless:
@@ -200,11 +192,6 @@ def test_a_busy_policy_that_is_none_is_refused(given: Any) -> None:
     assert app.agents == {}
 
 
-def test_an_option_of_none_is_as_good_as_absent() -> None:
-    """A caller that passes another class's defaults through is not refused."""
-    assert app_of(workflow=None, default_callback=None).agents == {}
-
-
 @pytest.mark.parametrize(
     ("retries", "interval"), [(221, 1.0), (None, 8.0), (-1, 1.0), (1000, None)], ids=["221", "30x8", "-1", "1000"]
 )
@@ -221,31 +208,6 @@ async def test_the_polling_numbers_are_the_longest_wait() -> None:
         answer = await client.post("/api/agents/one/run", json={"message": "sleep 0.2"})
 
     assert answer.status_code == 202
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("turn.log-down")
-async def test_with_the_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
-    """A folder stands in the file's place."""
-    host = DirectHost(app_of(scripted_agent("one"), environ={"AGENT_LOG": f"sqlite:{tmp_path}"}))
-    async with client_of(host) as client:
-        answer = await client.post("/api/agents/one/run", json={"message": "hi"})
-
-    assert (answer.status_code, answer.json()["code"]) == (503, "log_unavailable")
-    assert host.entities.states == {}
-    assert str(tmp_path) not in answer.text
-
-
-async def test_a_run_past_its_time_answers_504() -> None:
-    """With our sentence, and recorded as timed out."""
-    host = DirectHost(app_of(scripted_agent("one"), environ={**MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}))
-    async with client_of(host) as client:
-        answer = await client.post("/api/agents/one/run", json={"message": "sleep 30"})
-        run = answer.json()
-        status = await client.get(f"/api/agents/one/threads/{run['thread_id']}/runs/{run['run_id']}")
-
-    assert (answer.status_code, run["code"]) == (504, "run_timed_out")
-    assert (status.json()["status"], status.json()["error"]["code"]) == ("timed_out", "run_timed_out")
 
 
 def client_of(host: DirectHost) -> httpx.AsyncClient:
@@ -348,11 +310,6 @@ def meaning(name: str) -> str:
 def test_every_setting_with_a_range_is_tried_wrong() -> None:
     """A new setting comes with a wrong value here."""
     assert {name for name, _ in WRONG_SETTINGS} == set(names_of(SETTINGS))
-
-
-def test_a_setting_is_of_one_part() -> None:
-    """Else its two parts could have two defaults."""
-    assert len(names_of(SETTINGS)) == len(set(names_of(SETTINGS)))
 
 
 def test_no_message_shows_a_secret() -> None:

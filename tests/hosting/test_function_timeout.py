@@ -33,11 +33,6 @@ def test_the_platform_s_limit_is_the_override_else_host_json_else_the_flex_plan_
     assert function_timeout_seconds(tmp_path, environ) == seconds
 
 
-def test_a_folder_without_host_json_has_the_flex_plan_s_limit(tmp_path: Path) -> None:
-    """A test's, or a tool's that only imports the app."""
-    assert function_timeout_seconds(tmp_path, {}) == 1800
-
-
 @pytest.mark.parametrize("timeout", ["5 minutes", 300, "00:05:00\n"])
 def test_a_function_timeout_that_the_platform_would_not_take_is_refused(tmp_path: Path, timeout: Any) -> None:
     """By a sentence that shows it."""

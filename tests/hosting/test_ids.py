@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -64,13 +63,6 @@ def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, st
 
 
 @pytest.mark.behaviour("owners.by-construction")
-@given(PEOPLE, PEOPLE)
-def test_two_people_are_two_owners(one: Principal, other: Principal) -> None:
-    """Where issuer and id end is not to be guessed from their texts."""
-    assert (one.owner == other.owner) == ((one.issuer, one.id) == (other.issuer, other.id))
-
-
-@pytest.mark.behaviour("owners.by-construction")
 @pytest.mark.parametrize("agent", ["a", "a" * 28, "a" * 44])
 def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> None:
     """What the owner takes is said by the refusal's number; a generated id always fits."""
@@ -81,15 +73,6 @@ def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> No
     assert check_thread_id(new_id(), agent, owner)
     with pytest.raises(InvalidThreadIdError, match=f"Use 1 to {longest} of"):
         check_thread_id("t" * (longest + 1), agent, owner)
-
-
-def test_an_id_is_given_away_once_whichever_threads_draw() -> None:
-    """Their bytes are read for many at a time."""
-    with ThreadPoolExecutor(8) as threads:
-        ids = [id_ for drawn in threads.map(lambda _: [new_id() for _ in range(500)], range(16)) for id_ in drawn]
-
-    assert len(set(ids)) == len(ids) == 8000
-    assert all(len(id_) == 32 and int(id_, 16) >= 0 for id_ in ids)
 
 
 FORKING = """

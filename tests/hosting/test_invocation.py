@@ -15,12 +15,11 @@ import pytest
 
 from hosting.azure_log import keep_lines_of_entities
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.invocation import TASK_MARK, PrintedRecords, begin_invocation
+from hosting.invocation import TASK_MARK, begin_invocation
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
 APP = Path(__file__).with_name("logging_app")
-MARK = "[not forwarded on Azure: no invocation]"
 
 
 @pytest.fixture
@@ -109,20 +108,6 @@ def test_a_classic_handler_logs_for_its_invocation(folder: Path) -> None:
         shop = logged_by(host, "shop")
 
     assert "classic handler" in shop
-
-
-def test_without_a_worker_nothing_is_marked() -> None:
-    """A test, a script, the worker of the console."""
-
-    async def found() -> tuple[object, object]:
-        begin_invocation()
-        loop = AgentLoop(1)
-        try:
-            return await loop.run(marks())
-        finally:
-            loop.close()
-
-    assert asyncio.run(found()) == (None, None)
 
 
 async def marks() -> tuple[object, object]:
@@ -302,13 +287,3 @@ async def test_a_line_is_printed_from_a_thread_that_a_tool_takes_by_itself(
     await asyncio.create_task(deliver())
 
     assert capsys.readouterr().out == "sold\n"
-
-
-@pytest.mark.usefixtures("root")
-def test_the_app_that_comes_last_says_whether_lines_are_printed(folder: Path) -> None:
-    """Its host.json is that of the process."""
-    for rules in (TURNED_DOWN, {}):
-        write_rules(folder, rules)
-        keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
-
-    assert not [handler for handler in logging.getLogger().handlers if isinstance(handler, PrintedRecords)]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hosting.errors import ConfigurationError
-from hosting.options import AS_THE_APP, AgentOptions, Retry
+from hosting.options import AgentOptions, Retry
 
 OWN: dict[str, Any] = {
     "http": False,
@@ -50,11 +50,6 @@ def test_an_agents_own_option_stands_before_the_apps(name: str) -> None:
     own = AgentOptions(**{name: OWN[name]})
 
     assert own.over(APP) == replace(APP, **{name: OWN[name]})
-
-
-def test_an_agent_without_options_has_all_of_the_app() -> None:
-    """None of its own is one."""
-    assert AS_THE_APP.over(APP) == APP
 
 
 @pytest.mark.parametrize(

@@ -104,14 +104,6 @@ def test_without_a_key_it_starts_in_development_or_when_it_is_said_to_be_meant(
     assert (tool.auth_level, app.auth_level) == (func.AuthLevel.FUNCTION, func.AuthLevel.ANONYMOUS)
 
 
-@pytest.mark.behaviour("azure.refuses-laptop-parts")
-def test_the_offline_model_is_taken_in_development_and_where_no_host_runs_the_app() -> None:
-    """A test that imports the app needs no settings."""
-    for environ in (DEVELOPMENT, {}):
-        app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], environ=environ)
-        assert list(app.agents) == ["assistant"]
-
-
 @pytest.mark.behaviour("azure.refuses-older-documents")
 @pytest.mark.parametrize(
     "provider", [{}, {"type": "AzureStorage"}, {"type": "azurestorage", "useInstanceTableEtag": False}]

@@ -205,14 +205,6 @@ def test_an_app_that_starts_prints_its_warnings_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_host_nothing_is_printed_beside_the_traceback(tmp_path: Path) -> None:
-    """A test, a script."""
-    folder = make_app(tmp_path, MADE.format("wires=['a2b']"))
-
-    assert indexed(folder, {}) == (1, [])
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.load-failures-explained")
 def test_the_local_host_says_once_what_the_app_has_printed(tmp_path: Path) -> None:
     """One line, as on Azure; and its own where the app says nothing."""

@@ -1,19 +1,20 @@
-"""Two users at work at once in one process: workflows, agents within agents, shared clients and MCP servers."""
+"""Two users at work at once in one process: each place of a run gets its own user's token, and a trigger's run none."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
 from typing import Any, Never
 
-import httpx
+import azure.functions as func
 import pytest
 from agent_framework import (
     Agent,
     BackgroundAgentsProvider,
     ChatResponse,
     Content,
-    ContextProvider,
     Executor,
     FunctionInvocationContext,
     FunctionMiddleware,
@@ -29,18 +30,21 @@ from agent_framework import (
 from agent_framework.observability import OBSERVABILITY_SETTINGS
 from agent_framework.orchestrations import ConcurrentBuilder, HandoffBuilder, SequentialBuilder
 
+from hosting.app import AgentFunctionApp
+from hosting.principal import Principal, easy_auth
 from hosting.tools import current
-from hosting.user_tokens import UserTokenError
+from hosting.user_tokens import UserToken, UserTokenError, on_behalf_of
 from tests.support.clerk import ClerksClient
 from tests.support.delegating import asking, follow_steps, start, wait
+from tests.support.direct import DirectHost
 from tests.support.exported_spans import Exported
-from tests.support.identity_provider import ADA, BOB, GRAPH, IdentityProvider
-from tests.support.mailer import by_platform, of_platform
+from tests.support.identity_provider import ADA, GRAPH, TENANT, IdentityProvider
+from tests.support.mailer import SIGN_IN, by_platform, mailer, of_platform
 from tests.support.owned_app import RUN, OwnedApp
 from tests.support.tool_server import ToolServer
 from tests.support.two_users import USERS, Meeting, both_ask
 
-pytestmark = pytest.mark.behaviour("user-tokens.of-two-at-once")
+ISSUER = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
 
 @pytest.fixture
@@ -157,6 +161,7 @@ FORMS: Mapping[str, tuple[str, Callable[[Meeting], Any], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 @pytest.mark.parametrize("form", FORMS)
 async def test_each_of_two_runs_at_once_gets_its_own_users_token(
     provider: IdentityProvider, meeting: Meeting, form: str
@@ -172,6 +177,7 @@ async def test_each_of_two_runs_at_once_gets_its_own_users_token(
     assert meeting.noted == meeting.of(*places)
 
 
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 async def test_a_task_of_a_background_agent_gets_its_users_token(provider: IdentityProvider, meeting: Meeting) -> None:
     """It is a run of its own, which the process of its parent runs."""
     worker = noting(meeting, "Worker")
@@ -182,49 +188,6 @@ async def test_a_task_of_a_background_agent_gets_its_users_token(provider: Ident
     await both_ask(app, provider, RUN, message=f"{start('work', 'Worker')}\n{wait(1)}")
 
     assert meeting.noted == meeting.of("Worker")
-
-
-class Service:
-    """A service over HTTP that notes whom each request is of, and who sends it by its own word."""
-
-    def __init__(self, provider: IdentityProvider) -> None:
-        self.served: set[tuple[str, str]] = set()
-        self._provider = provider
-
-    async def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Answer one request."""
-        _, _, token = request.headers["authorization"].partition(" ")
-        self.served.add((request.headers["x-user"], self._provider.user_of(token)))
-        return httpx.Response(200)
-
-
-class ByUsersToken(httpx.Auth):
-    """Signs each request of a client that all users share."""
-
-    async def async_auth_flow(self, request: httpx.Request) -> Any:
-        """Add the token."""
-        token = await current().user_token(GRAPH)
-        request.headers["authorization"] = f"Bearer {token.value}"
-        yield request
-
-
-async def test_a_shared_http_client_sends_each_users_own_token(provider: IdentityProvider, meeting: Meeting) -> None:
-    """Its hooks run in the task of the call that sends the request."""
-    service = Service(provider)
-    shared = httpx.AsyncClient(auth=ByUsersToken(), transport=httpx.MockTransport(service))
-
-    @tool
-    async def ask(n: str) -> str:
-        run = current()
-        assert run.principal is not None
-        await meeting.meet(run.run_id)
-        await shared.get("http://service.example", headers={"x-user": run.principal.id})
-        return n
-
-    app = OwnedApp(by_platform(provider), agent=caller_of("ask", name="Clerk", tools=[ask]))
-    await both_ask(app, provider, RUN, message="begin")
-
-    assert service.served == {(user, user) for user in USERS}
 
 
 class TokenForServer(FunctionMiddleware):
@@ -241,6 +204,7 @@ class TokenForServer(FunctionMiddleware):
         await call_next()
 
 
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 async def test_an_mcp_server_gets_each_users_own_token(
     provider: IdentityProvider, meeting: Meeting, spans: Exported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,27 +262,7 @@ class Connection:
             done.set_result(None)
 
 
-async def test_what_a_run_leaves_at_work_gets_no_token(provider: IdentityProvider) -> None:
-    """It may work for another user by then."""
-    connection = Connection(provider)
-
-    class Opening(ContextProvider):
-        async def before_run(self, **named: Any) -> None:
-            await connection.send()
-
-    app = OwnedApp(
-        by_platform(provider), agent=Agent(ClerksClient(), name="Clerk", context_providers=[Opening("opening")])
-    )
-    for user in (ADA, BOB):
-        headers = of_platform(provider.token(user), user)
-        await app.ask(None, "POST", RUN, headers=headers, json={"message": "hello"})
-
-    first, second = connection.served
-    assert first == ADA
-    assert second.startswith("absent: ")
-    assert "Ask for the token in the tool" in second
-
-
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 async def test_what_a_call_leaves_at_work_gets_no_token_though_its_run_goes_on(provider: IdentityProvider) -> None:
     """A later call of the same run finds the connection of the first."""
     connection = Connection(provider)
@@ -337,3 +281,78 @@ async def test_what_a_call_leaves_at_work_gets_no_token_though_its_run_goes_on(p
     await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json={"message": "call send 1"})
 
     assert [said.partition(":")[0] for said in connection.served] == [ADA, "absent"]
+
+
+@pytest.mark.behaviour("user-tokens.handed-on")
+async def test_a_run_of_a_trigger_has_no_users_token(provider: IdentityProvider) -> None:
+    """Also one that names a user who was there a moment ago: it waits for them."""
+    served: list[str] = []
+    app = AgentFunctionApp(
+        agents=[mailer(provider, served)], principal=by_platform(provider), environ={"AGENT_LOG": "memory"}
+    )
+    ada = Principal(ISSUER, ADA)
+
+    async def inbox(message: func.QueueMessage) -> Any:
+        runs = [await app.client.run("Clerk", f"call {name} 1", owner=ada, wait=True) for name in ("once", "mail")]
+        runs.append(await app.client.run("Clerk", "call once 1", wait=True))
+        return [run.response for run in runs]
+
+    trigger = app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
+    app.function_name("inbox")(trigger(inbox))
+    host = DirectHost(app)
+    work = Context().run(asyncio.ensure_future, host.trigger("inbox", message=func.QueueMessage(body=b"text")))
+    once, mail, of_nobody = await work
+
+    assert once.endswith("told: 1 not sent: absent")
+    assert "the user's sign-in for: mail" in mail
+    assert of_nobody.endswith("told: 1 not sent: absent")
+    assert (served, provider.asked) == ([], [])
+
+
+class Exchange:
+    """An exchange whose tokens have its name."""
+
+    sign_in = ("Here", SIGN_IN)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def lasts_until(self, token: str, principal: Principal, now: float) -> float:
+        """Return an end that is far away."""
+        return now + 1_000
+
+    def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
+        """Return a token."""
+        return UserToken(f"{self._name} for the user", time.time() + 1_000)
+
+    def of_app(self, scope: str) -> UserToken:
+        """Return a token."""
+        return UserToken(f"{self._name} for the app", time.time() + 1_000)
+
+
+@tool
+async def ask(n: str) -> str:
+    """Say what the token is."""
+    try:
+        return (await current().user_token(GRAPH, or_app=True)).value
+    except UserTokenError as error:
+        return error.reason
+
+
+@pytest.mark.behaviour("user-tokens.of-the-caller")
+async def test_each_app_of_a_process_exchanges_by_its_own_provider() -> None:
+    """Whichever was made last; an app without `on_behalf_of` has none, also for the app's own identity."""
+    resolver = easy_auth({"WEBSITE_AUTH_ENABLED": "True"})
+    resolvers = [on_behalf_of(resolver, Exchange("first")), on_behalf_of(resolver, Exchange("second")), resolver]
+    apps = [OwnedApp(each, agent=Agent(ClerksClient(), name="Clerk", tools=[ask])) for each in resolvers]
+    answers = [
+        await app.ask(None, "POST", RUN, headers=of_platform(token), json={"message": "call ask 1"})
+        for app in apps
+        for token in ("a.b.c", None)
+    ]
+
+    assert [answer.json()["response"].partition("told: ")[2] for answer in answers] == [
+        *("first for the user", "first for the app"),
+        *("second for the user", "second for the app"),
+        *("not_set_up", "not_set_up"),
+    ]

@@ -10,7 +10,6 @@ from hosting.assembly import SETTINGS
 from hosting.host_settings import WORKER_SETTINGS, report_missing
 from hosting.settings import report_unknown
 from tests.support.running_host import RunningHost
-from tests.support.settings_template import set_values
 
 HOSTED = {"WEBSITE_SITE_NAME": "agents"}
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
@@ -93,19 +92,3 @@ def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_start
         printed = "\n".join(host.printed)
 
     assert "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant?" in printed
-
-
-@pytest.mark.slow
-def test_the_local_host_needs_none_of_them(tmp_path: Path) -> None:
-    """It always does what they switch on in the real worker, and the app sees that; its own log stays quiet."""
-    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
-    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
-    with RunningHost(tmp_path, environ=dict.fromkeys(NAMES, "")) as host:
-        printed = "\n".join(host.printed)
-
-    assert "PYTHON_" not in printed
-
-
-def test_the_settings_are_those_of_the_template() -> None:
-    """Of which infra's are a copy, by a test of their own."""
-    assert {name: value for name, value in set_values().items() if name.startswith("PYTHON_")} == GIVEN

@@ -145,20 +145,6 @@ def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
     assert told.endswith("  retried: accepted\n")
 
 
-@pytest.mark.slow
-def test_what_cannot_be_asked_is_a_sentence_and_an_exit_code(
-    http: httpx.Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody's rights, hours that are too many, no app."""
-    codes = [command(http, user="eve"), command(http, "--hours", "721"), main(["--url", "http://127.0.0.1:9"])]
-    lines = capsys.readouterr().err.splitlines()
-
-    assert codes == [1, 1, 1]
-    assert lines[0].startswith("Only administrators")
-    assert lines[1].startswith("The query 'hours' is 721")
-    assert lines[2].startswith("The app cannot be reached")
-
-
 class Looks(BaseHTTPRequestHandler):
     """An app that answers each look with the next of these pages, and not at all where one is None."""
 
@@ -245,21 +231,6 @@ def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
 
     told = capsys.readouterr().err
     assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--url", "http://localhost:port"], "--url is 'http://localhost:port"),
-        (["--url", "localhost:7071"], "it must begin with http"),
-    ],
-)
-def test_an_address_that_is_none_is_refused(
-    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before anything is sent, with its value."""
-    assert main(options) == 1
-    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])

@@ -211,16 +211,6 @@ async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
 
 
 @pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.parametrize(("path", "code"), [("agents/nobody", "unknown_agent"), ("workflows/plain", "unknown_agent")])
-@pytest.mark.usefixtures("secret_variable")
-async def test_what_is_not_there_is_not_described(path: str, code: str) -> None:
-    """An agent is no workflow."""
-    answer = await read(path)
-
-    assert (answer.status_code, answer.json()["code"]) == (404, code)
-
-
-@pytest.mark.behaviour("http.describes-agents")
 @pytest.mark.usefixtures("secret_variable")
 @pytest.mark.parametrize(
     ("user", "setting", "shown"),

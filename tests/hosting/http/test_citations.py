@@ -63,16 +63,6 @@ async def test_an_answer_has_its_citations(accept: str) -> None:
     assert "annotated_regions" in entries
 
 
-@pytest.mark.behaviour("citations.answer")
-async def test_an_answer_without_citations_has_no_such_member() -> None:
-    """As every answer before there were any."""
-    agent = Agent(SearchersClient(), name="Teller")
-    async with served(app_of(agent)) as (_, http):
-        answer = await http.post("/api/agents/Teller/run", json={"message": ASKED})
-
-    assert (answer.json()["response"], "citations" in answer.json()) == (SAID, False)
-
-
 @pytest.mark.behaviour("citations.responses")
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 import azure.functions as func
 import httpx
 import pytest
-from jsonschema import Draft202012Validator
-from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
 from hosting.assembly import WIRES
@@ -28,13 +26,9 @@ from hosting.features.forks.http import ForkRefusedError
 from hosting.features.mcp_endpoint import names as mcp
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
 from hosting.features.uploads.openai_routes import OPERATIONS as FILE_OPERATIONS
-from hosting.functions.http_triggers import register
-from hosting.http import openapi
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.places import AGENT, APP
-from hosting.http.replies import Reply, json_reply
-from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import Route, ok
+from hosting.http.route import Route
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.http.wire import operation_id
 from hosting.names import max_thread_id_length
@@ -93,10 +87,6 @@ def triggers(host: DirectHost) -> dict[str, str]:
     }
 
 
-CHOSEN = {"approval_id", "standing_id", "file_id"}
-"""What a caller chooses among what a list has."""
-
-
 @pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize(
     "options",
@@ -121,48 +111,6 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     described = {place: each["operationId"] for place, each in operations(asyncio.run(ask(host))).items()}
 
     assert described == registered
-
-
-class Note(TypedDict):
-    """A note."""
-
-    text: str
-
-
-NOTE = Route("note", "GET", AGENT.below("notes/{fact_id}", FACT_ID), "Read a note", ok(Note))
-
-
-class NotingApp(AgentFunctionApp):
-    """An app with a route that no other has."""
-
-    def add_notes(self) -> None:
-        """Register the route."""
-
-        register(self._served, [Bound(NOTE, read_note)])
-
-
-async def read_note(request: HttpRequest) -> Reply:
-    return json_reply(200, {"text": f"{request.agent.name} noted"})
-
-
-@pytest.mark.behaviour("openapi.exact")
-async def test_a_route_is_in_the_document_because_it_is_registered() -> None:
-    """Whoever has never heard of it, and after the document was asked for; with its body, parameters and workflows."""
-    app = NotingApp(agents=[scripted_agent("Joker")], workflow=text_flow, environ={"AGENT_LOG": "memory"})
-    host = DirectHost(app)
-    before = await ask(host)
-    app.add_notes()
-
-    after = await ask(host)
-
-    assert after["paths"].keys() - before["paths"].keys() == {
-        "/agents/{name}/notes/{fact_id}",
-        "/workflows/{name}/notes/{fact_id}",
-    }
-    operation = after["paths"]["/agents/{name}/notes/{fact_id}"]["get"]
-    assert [parameter["name"] for parameter in operation["parameters"]] == ["name", "fact_id"]
-    assert after["components"]["schemas"].keys() - before["components"]["schemas"].keys() == {"Note"}
-    assert set(operation["responses"]) == {"200", "401", "404", "500"}
 
 
 EVERYTHING: dict[str, Any] = {
@@ -311,19 +259,6 @@ async def test_an_agent_that_is_added_later_is_in_the_document_that_was_asked_fo
 
 
 @pytest.mark.behaviour("openapi.exact")
-async def test_the_document_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks, and by whichever address: it changes with the app alone."""
-    made = list[str]()
-    make = openapi.openapi_document
-    monkeypatch.setattr(openapi, "openapi_document", lambda app, url: made.append(url) or make(app, url))
-    host = DirectHost(make_app("Joker"))
-
-    await asyncio.gather(*(ask(host, **{"x-forwarded-host": f"h{number}.example"}) for number in range(8)))
-
-    assert len(made) == 1
-
-
-@pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize("level", list(func.AuthLevel))
 def test_what_asks_for_a_key_says_so(level: func.AuthLevel) -> None:
     """All but health, unless the app is open; as the bindings say it."""
@@ -375,19 +310,6 @@ def test_limits_and_roles_are_those_of_the_agent_and_the_settings() -> None:
         thread_id, most = document[f"POST /agents/{name}/run"]["parameters"][0], max_thread_id_length(name)
         taken = [length for length in range(1, 70) if re.search(thread_id["schema"]["pattern"], "t" * length)]
         assert (thread_id["name"], taken) == ("thread_id", list(range(1, most + 1)))
-
-
-@pytest.mark.behaviour("openapi.limits")
-def test_contents_are_only_in_the_body_of_a_workflow_that_takes_messages() -> None:
-    """No other takes pictures or files."""
-    document = operations(document_of(workflows=FLOWS))
-
-    taken = {
-        name: "contents" in body["content"]["application/json"]["schema"]["properties"]
-        for name in ("Text", "Orders", "Chat")
-        for body in [document[f"POST /workflows/{name}/run"]["requestBody"]]
-    }
-    assert taken == {"Text": False, "Orders": False, "Chat": True}
 
 
 @pytest.mark.behaviour("openapi.complete")
@@ -446,20 +368,6 @@ def test_a_shared_thread_of_a_workflow_is_described_where_there_are_no_agents() 
     shared = {place for place in document if place.partition(" /")[2].startswith("shared/")}
     assert shared == {place for place in triggers(host) if place.partition(" /")[2].startswith("shared/")}
     assert "RateLimit" in document["POST /shared/{grant}/run"]["responses"]["200"]["headers"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("openapi.complete")
-def test_its_schemas_are_json_schemas() -> None:
-    """Every reference names a component, and each component is one."""
-    document = document_of("Joker")
-    components = document["components"]["schemas"]
-
-    references = {part["$ref"] for part in parts_of(document) if isinstance(part.get("$ref"), str)}
-
-    assert references == {f"#/components/schemas/{name}" for name in components if f'/{name}"' in json.dumps(document)}
-    for schema in components.values():
-        Draft202012Validator.check_schema(schema)
 
 
 def parts_of(value: Any) -> list[dict[str, Any]]:

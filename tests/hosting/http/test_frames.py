@@ -12,10 +12,8 @@ from hosting.core.thread.events import (
     Claimed,
     Delta,
     Event,
-    Failed,
     ModelResult,
     Released,
-    TimedOut,
     ToolResult,
 )
 from hosting.core.thread.run import Run
@@ -84,25 +82,6 @@ def test_deltas_have_their_offset_and_their_time() -> None:
     ]
 
 
-@pytest.mark.behaviour("streams.resume")
-def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position() -> None:
-    """What is before is folded, so the end's frame is whole."""
-    frames = frames_of(
-        LoggedEvent(5, delta(0, "a")), LoggedEvent(6, delta(1, "b")), DeltaText("r1", 2, "c", after=6), after=5
-    )
-
-    assert [frame.id for frame in frames] == ["6", "6.1"]
-
-
-@pytest.mark.behaviour("streams.resume")
-def test_a_position_past_the_end_has_no_frames() -> None:
-    """It waits, or ends with the run."""
-    assert (
-        frames_of(LoggedEvent(5, claimed()), DeltaText("r1", 0, "a", after=5), LoggedEvent(6, completed()), after=9)
-        == []
-    )
-
-
 @pytest.mark.behaviour("streams.restart")
 def test_every_claim_but_the_first_is_a_restart() -> None:
     """After a lost process, a failure that is tried again, or a holder that let go."""
@@ -164,16 +143,6 @@ def test_approvals_come_before_the_end_that_requests_them() -> None:
         "at": AT,
     }
     assert (frames[1].fields["status"], frames[1].fields["at"]) == ("success", AT)
-
-
-@pytest.mark.parametrize("kind", [Failed, TimedOut])
-def test_a_run_without_an_answer_ends_with_its_problem(kind: type[Failed] | type[TimedOut]) -> None:
-    """With the ids and the time."""
-    event = kind(at=NOW, run_id="r1", entry={}, code="run_failed", detail="It failed.")
-    frame = frames_of(LoggedEvent(5, event))[-1]
-
-    assert (frame.id, frame.event) == ("5", "failed")
-    assert frame.fields.items() >= {"code": "run_failed", "detail": "It failed.", **IDS, "at": AT}.items()
 
 
 @pytest.mark.behaviour("streams.unavailable")

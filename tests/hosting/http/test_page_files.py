@@ -16,14 +16,15 @@ import pytest
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import (
+    HOSTILE,
     IN_A_BROWSER,
-    ON_EACH_SCREEN,
+    LOST,
+    REFUSED,
     UNWANTED,
-    WIDER,
     ask,
     browsed,
     ended,
-    faults_of,
+    for_everybody,
 )
 from tests.support.app_folder import make_app
 from tests.support.browsing import GUARD_MS
@@ -48,8 +49,7 @@ app = AgentFunctionApp(agents=[searcher(search)], principal=PRINCIPAL)
 """
 LIMITS = {"AGENT_FILE_BYTES": "20971520", "AGENT_FILES_QUOTA_BYTES": "94371840"}
 PART_BYTES = 8 * 1024 * 1024
-REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
-HOSTILE = "<img src=x onerror=hacked()>.txt"
+NAME = f"{HOSTILE}.txt"
 DROP = """(section, [name, text]) => {
     const dataTransfer = new DataTransfer()
     dataTransfer.items.add(new File([text], name, { type: "text/plain" }))
@@ -116,6 +116,7 @@ async def stored(host: RunningHost, thread: str) -> list[dict[str, Any]]:
         return list((await http.get(f"agents/Librarian/threads/{thread}/files")).json()["files"])
 
 
+@pytest.mark.behaviour("citations.page")
 @pytest.mark.behaviour("page.files-view")
 async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> None:
     """Its state changes by itself; the answer leads to the passage, now and after a reload, and to the file."""
@@ -128,9 +129,11 @@ async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> N
         await ask(page, "search oolong")
         await ended(page)
         for _ in range(2):
+            await expect(page.locator(".turn .markdown")).to_contain_text("[1]")
             await page.get_by_role("button", name="prices.txt").click()
             dialog = page.get_by_role("dialog", name="prices.txt")
             await expect(dialog.locator(".passage")).to_have_text("Oolong costs four crowns.")
+            await for_everybody(page)
             await expect(dialog).to_contain_text("characters 0 to 25")
             async with page.expect_download() as download:
                 await dialog.get_by_role("button", name="Download file").click()
@@ -233,6 +236,7 @@ async def test_a_large_file_comes_in_parts_and_a_part_that_was_lost_comes_again(
         await add(page, path)
         progress = page.get_by_role("progressbar", name="Upload of large.bin")
         await expect(row(page, "large.bin")).to_contain_text("8 MB of 17 MB. Connection lost. Trying again")
+        await for_everybody(page)
         assert float(await progress.get_attribute("value") or 0) >= PART_BYTES
         await expect(row(page, "large.bin")).to_contain_text("Cannot be searched. The file is of no kind that is read")
         quota = (await http.get("agents/Librarian/threads/large/files")).json()["quota"]
@@ -309,24 +313,25 @@ async def test_what_is_refused_says_why_and_the_others_are_taken(library: Runnin
     async with browsed(library.origin, REFUSED) as browser:
         page = await browser.open("#/Librarian/refused?files")
         await add(page, large_file(tmp_path, 20_971_521))
-        await add(page, text_file("x\u202egnp.exe"), text_file(HOSTILE), zipped)
+        await add(page, text_file("x\u202egnp.exe"), text_file(NAME), zipped)
         alerts = page.get_by_role("alert")
         await expect(row(page, "large.bin").get_by_role("alert")).to_have_text(
             "The file has 20,971,521 bytes, and may have 20,971,520. Send a smaller one."
         )
         await expect(alerts.filter(has_text="characters that cannot be seen")).to_contain_text(r"'x\u202egnp.exe'")
         await expect(page.get_by_role("heading", name=r"x\u202egnp.exe")).to_be_visible()
-        await expect(row(page, HOSTILE)).to_contain_text("Ready")
+        await expect(row(page, NAME)).to_contain_text("Ready")
         await expect(row(page, "bundle.zip")).to_contain_text("Cannot be searched. The file is of no kind that is read")
-        await row(page, HOSTILE).get_by_role("button", name="Delete").click()
-        await expect(page.get_by_role("dialog")).to_contain_text(HOSTILE)
+        await for_everybody(page)
+        await row(page, NAME).get_by_role("button", name="Delete").click()
+        await expect(page.get_by_role("dialog")).to_contain_text(NAME)
         unwanted = await page.evaluate(UNWANTED)
         await page.keyboard.press("Escape")
         await row(page, "large.bin").get_by_role("button", name="Remove").click()
         await expect(row(page, "large.bin")).to_have_count(0)
 
     assert unwanted == []
-    assert [file["name"] for file in await stored(library, "refused")] == [HOSTILE, "bundle.zip"]
+    assert [file["name"] for file in await stored(library, "refused")] == [NAME, "bundle.zip"]
 
 
 @pytest.mark.behaviour("page.files-view")
@@ -435,29 +440,3 @@ async def test_a_view_that_few_open_is_loaded_when_it_is_opened(library: Running
         await expect(other.get_by_label("Message", exact=True)).to_be_visible()
 
     assert [name for name in asked if name.endswith(".js")] == ["files.js", "transfers.js"]
-
-
-@pytest.mark.behaviour("page.for-everybody")
-@ON_EACH_SCREEN
-async def test_the_view_of_files_is_for_everybody(
-    library: RunningHost, tmp_path: Path, is_phone: bool, theme: str
-) -> None:
-    """With a file that is ready, one that cannot be read, one on its way, one that was refused, and a passage."""
-    thread = f"axe-{theme}-{is_phone}"
-    wide = "a-very-long-name-" * 8 + ".txt"
-    async with browsed(library.origin, REFUSED, LOST, is_phone=is_phone, theme=theme) as browser:
-        page = await browser.open(f"#/Librarian/{thread}?files")
-        await add(page, text_file(wide), text_file("empty.txt", ""), text_file("\u202ex"))
-        await expect(row(page, wide)).to_contain_text("Ready")
-        await page.route("**/parts", lambda route: None)
-        await add(page, large_file(tmp_path, PART_BYTES + 1))
-        await page.get_by_role("progressbar", name="Upload of large.bin").wait_for()
-        faults = [[*await faults_of(page), *([WIDER] if await page.evaluate(WIDER) > 0 else [])]]
-        await page.get_by_role("button", name="Files", exact=True).click()
-        await ask(page, "search oolong")
-        await ended(page)
-        await page.locator(".sources button").first.click()
-        await page.locator(".passage").wait_for()
-        faults.append([*await faults_of(page), *([WIDER] if await page.evaluate(WIDER) > 0 else [])])
-
-    assert faults == [[], []]

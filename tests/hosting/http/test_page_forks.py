@@ -11,11 +11,10 @@ import httpx
 import pytest
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, ask, browsed, ended
 from tests.support.running_host import RunningHost
 
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
-REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
 )
@@ -306,44 +305,3 @@ async def test_an_answer_is_generated_again_in_a_fork_that_ends_before_its_messa
     assert (answers, pictures) == (["three", "two", "one"], [1, 1, 1])
     assert of_origin == ["one", "two", "three"]
     assert [one["before"] for one in asked] == [True] * 3
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_an_answer_is_generated_again_once_however_often_it_is_asked_for(host: RunningHost) -> None:
-    """By a double click, and after a fork whose answer was lost: one fork with one run."""
-
-    async def lost(route: Route) -> None:
-        await route.fetch()
-        await route.abort()
-
-    async with browsed(host.origin, LOST, REFUSED) as browser:
-        page = await browser.open("#/writer/anew")
-        await ask(page, "one")
-        await ended(page)
-        asked = noted(page)
-        await page.route("**/fork", lost, times=1)
-        await forks(page, "Regenerate").dblclick()
-        await page.get_by_role("alert").get_by_text("The app does not answer").wait_for()
-        await forks(page, "Regenerate").dblclick()
-        fork = await at_a_fork(page, "anew")
-        await ended(page)
-        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/threads/{fork}") as client:
-            runs = (await client.get("/runs")).json()["runs"]
-
-    assert [one["thread_id"] for one in asked] == [fork, fork]
-    assert len(runs) == 1
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_what_is_refused_when_it_is_sent_again_is_in_the_box(host: RunningHost) -> None:
-    """With the refusal above; nothing of the message is lost."""
-    away = {"code": "rate_limited", "detail": "Too many runs. Try again in a minute."}
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/refused-anew")
-        await ask(page, "one")
-        await ended(page)
-        await page.route("**/writer/run", lambda route: route.fulfill(status=400, json=away), times=1)
-        await forks(page, "Regenerate").click()
-        await at_a_fork(page, "refused-anew")
-        await page.get_by_role("alert").get_by_text(away["detail"]).wait_for()
-        await expect(box(page)).to_have_value("one")

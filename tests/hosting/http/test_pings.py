@@ -72,17 +72,6 @@ async def test_a_silence_is_filled_with_pings_and_no_frame_is_lost() -> None:
     assert [piece for piece in sent if piece != PING] == [b"one", b"two"]
 
 
-@pytest.mark.behaviour("streams.pings")
-async def test_frames_that_come_in_time_have_no_ping_between_them_and_the_end_is_not_waited_for() -> None:
-    """A stream that ends is not open for another ping."""
-    frames = Frames(b"one", b"two")
-    frames.allowed.set()
-
-    sent = [piece async for piece in with_pings(frames.all(), 10 * GUARD_SECONDS)]
-
-    assert sent == [b"one", b"two"]
-
-
 async def test_what_breaks_the_frames_breaks_what_is_sent() -> None:
     """After the frames before it: an export that ended short would look whole."""
     frames = Frames(b"one", breaks=KeyError("a defect"))

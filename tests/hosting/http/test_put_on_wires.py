@@ -122,26 +122,6 @@ async def test_a_page_over_ag_ui_gets_them_in_their_place(wires: Wires) -> None:
     assert is_restated == [False, True, False]
 
 
-async def test_a_page_over_ag_ui_that_follows_a_run_again_gets_what_stood_before_it(wires: Wires) -> None:
-    """And not what was put in since."""
-    await wires.put(TALK)
-    await wires.page("r-1", "one")
-    await wires.put(NOTE)
-    again = await wires.page("r-1", "one")
-
-    assert [message["content"] for message in again] == SAID[:4]
-
-
-async def test_a_page_over_ag_ui_that_asks_again_takes_back_those_behind_the_run(wires: Wires) -> None:
-    """Those before it stay."""
-    await wires.put(TALK)
-    first = await wires.page("r-1", {"id": "u-1", "role": "user", "content": "one"})
-    await wires.put(NOTE)
-    again = await wires.page("r-2", *first[:2], {"id": "u-1", "role": "user", "content": "another"})
-
-    assert [message["content"] for message in again] == [*SAID[:2], "another", "echo: another"]
-
-
 async def test_a_task_of_a2a_has_those_right_before_it_in_its_history(wires: Wires) -> None:
     """As it is sent, read and listed; they are of no task, and a context's first messages are no second task's."""
     ids = [await wires.put(TALK)]

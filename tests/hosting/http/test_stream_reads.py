@@ -40,32 +40,6 @@ async def streamed(following: ScriptedFollowing) -> str:
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_a_read_gets_what_was_logged_and_deltas_not_before() -> None:
-    """So what stands behind an offset never changes."""
-    following = ScriptedFollowing(ALL)
-
-    status, messages, headers = await read(following, run_after(LOGGED, END))
-
-    assert [(message["id"], message["event"]) for message in messages] == [
-        ("4", "accepted"),
-        ("5", "started"),
-        ("6", "delta"),
-        ("7", "completed"),
-    ]
-    assert (status, headers["stream-next-offset"], headers["stream-closed"]) == (200, f"{ENDED:09d}", "true")
-    assert (following.logged_only, following.let_go) == ([True], 1)
-
-
-@pytest.mark.behaviour("streams.offsets")
-async def test_a_read_behind_an_offset_has_the_rest() -> None:
-    """Another run's positions between are no offset of this one, and lead on all the same."""
-    _, messages, headers = await read(ScriptedFollowing(ALL), run_after(LOGGED, END), 6)
-
-    assert [message["id"] for message in messages] == ["7"]
-    assert headers["stream-next-offset"] == f"{ENDED:09d}"
-
-
-@pytest.mark.behaviour("streams.offsets")
 async def test_an_answer_to_an_approval_behind_the_end_moves_no_offset() -> None:
     """Neither the tail's nor that of a read from now on."""
     run = run_after(LOGGED, END, ANSWERED)
@@ -76,17 +50,6 @@ async def test_an_answer_to_an_approval_behind_the_end_moves_no_offset() -> None
     assert run.last == ANSWERED.position
     assert (tail.headers["stream-next-offset"], tail.headers["stream-closed"]) == (f"{ENDED:09d}", "true")
     assert (messages, headers["stream-next-offset"], headers["stream-closed"]) == ([], f"{ENDED:09d}", "true")
-
-
-@pytest.mark.behaviour("streams.etag")
-async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended() -> None:
-    """The end changes the tag."""
-    _, _, before = await read(ScriptedFollowing(BEGUN), run_after())
-    same, _, _ = await read(ScriptedFollowing(BEGUN), run_after(), known_tags=before["etag"])
-    status, messages, after = await read(ScriptedFollowing(ALL), run_after(LOGGED, END), known_tags=before["etag"])
-
-    assert (same, status, len(messages)) == (304, 200, len(ALL))
-    assert after["etag"] != before["etag"]
 
 
 @pytest.mark.behaviour("streams.long-poll")

@@ -78,21 +78,6 @@ async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(api: Api) -
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_a_run_that_goes_on_is_up_to_date_and_not_closed(api: Api) -> None:
-    """What comes later stands behind the offset."""
-    url = await open_run(api, 0.3)
-
-    first = await read(api, url, "-1")
-    rest = (await read(api, url, first.headers["stream-next-offset"], live="sse")).text
-
-    assert first.json()[0]["event"] == "accepted"
-    assert first.headers["stream-up-to-date"] == "true"
-    assert "stream-closed" not in first.headers
-    assert '"event": "completed"' in rest
-    assert '"event": "accepted"' not in rest
-
-
-@pytest.mark.behaviour("streams.offsets")
 async def test_now_gives_the_end_and_no_event(api: Api) -> None:
     """It cannot be kept for later, so it has no tag."""
     url = await ended_run(api)

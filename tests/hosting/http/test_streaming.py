@@ -125,33 +125,3 @@ async def test_a_run_whose_thread_is_deleted_ends_its_stream_as_cancelled(api: A
     assert (last.id, last.event, last.fields["code"]) == (None, "cancelled", "thread_deleted")
     assert last.fields["run_id"] == accepted.json()["run_id"]
     assert (await api.http.get(url)).status_code == 410
-
-
-async def test_a_stream_that_the_body_requests_needs_no_header(api: Api) -> None:
-    """As OpenAI's clients ask; who accepts JSON only gets JSON."""
-    as_events = await api.ask("say a b", stream=True)
-    as_json = await api.http.post(
-        "/api/agents/Joker/run", json={"message": "say a b", "stream": True}, headers={"accept": "application/json"}
-    )
-
-    assert words(parse(as_events.text)) == "a b"
-    assert as_json.json()["response"] == "a b"
-
-
-async def test_a_wish_to_stream_that_is_none_is_refused(api: Api) -> None:
-    """Nothing is started."""
-    refused = await api.ask("hi", stream="yes")
-
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
-
-
-async def test_a_repeated_key_gets_the_same_stream(api: Api) -> None:
-    """Attached to the run that the first request began: the same answer, the run not made again."""
-    headers = {**EVENTS, "idempotency-key": "stream-once"}
-    first = await api.http.post("/api/agents/Joker/run", json={"message": "say x y"}, headers=headers)
-    again = await api.http.post("/api/agents/Joker/run", json={"message": "say x y"}, headers=headers)
-
-    frames, repeated = parse(first.text), parse(again.text)
-    assert (repeated[0], repeated[-1]) == (frames[0], frames[-1])
-    assert words(repeated) == words(frames) == "x y"
-    assert again.headers["idempotency-replayed"] == "true"

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.http.replies import Streamed
 from hosting.http.streams import Streams
 from tests.hosting.http.scripted_following import BEGUN, DELTA, END, NO_CLIENT, ScriptedFollowing, run_after
@@ -46,23 +45,6 @@ async def test_what_comes_together_is_sent_together() -> None:
 async def test_a_stream_behind_a_position_has_the_rest() -> None:
     """And no ping instead of what is not sent again."""
     assert await shown(ScriptedFollowing(BEGUN, [DELTA], [END]), after=5) == [("5.1", "delta"), ("7", "completed")]
-
-
-@pytest.mark.behaviour("streams.deleted")
-async def test_a_deleted_thread_ends_its_streams_as_cancelled() -> None:
-    """By the problem that says so."""
-    sent = await pieces(stream(ScriptedFollowing(BEGUN, breaks=ThreadDeletedError("It was deleted."))).frames)
-
-    (last,) = parse(sent[-1].decode())
-    assert (last.id, last.event, last.fields["code"]) == (None, "cancelled", "thread_deleted")
-
-
-@pytest.mark.behaviour("streams.unavailable")
-async def test_a_log_that_stays_away_ends_a_stream_and_says_nothing_of_the_run() -> None:
-    """The reader comes back with its last id."""
-    broken = ScriptedFollowing(BEGUN, breaks=LogUnavailableError())
-
-    assert await shown(broken) == [("4", "accepted"), ("5", "started"), (None, "unavailable")]
 
 
 async def test_a_defect_ends_a_stream_without_its_cause(caplog: pytest.LogCaptureFixture) -> None:

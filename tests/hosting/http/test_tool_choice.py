@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.support.openai_wires import Wires, completed, responded
-from tests.support.strictly import response
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}}
 FLAT: Any = [{"type": "function", "name": name, "parameters": SCHEMA} for name in ("where", "when")]
@@ -56,34 +55,6 @@ async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
     assert made.tool_choice.model_dump() == flat  # type: ignore[union-attr]
     assert nested_call.type == "function"
     assert (nested_call.function.name, json.loads(nested_call.function.arguments)) == ("when", {"n": "2"})
-
-
-@pytest.mark.behaviour("options.own-tools")
-async def test_a_call_goes_on_without_the_choice_that_made_it(wires: Wires) -> None:
-    """Whoever sends the results with the same choice again gets an answer, and no second call."""
-    fields = {"tools": FLAT, "tool_choice": named("when")[0]}
-    first = response((await wires.respond(**fields)).json())
-    call: Any = first.output[0]
-    output = {"type": "function_call_output", "call_id": call.call_id, "output": "noon"}
-    last = await wires.respond(**fields | {"input": [output]})
-
-    assert responded(last) == {}
-
-
-@pytest.mark.behaviour("options.own-tools")
-async def test_some_functions_of_the_caller_are_all_that_the_model_has(wires: Wires) -> None:
-    """It may be asked to call one of them; the response says which it had."""
-    flat, nested = some("required", "when")
-    made = await wires.respond(tools=FLAT, tool_choice=flat)
-    completion = await wires.complete(tools=NESTED, tool_choice=nested)
-    free = await wires.respond(tools=FLAT, tool_choice=some("auto", "where", "when", "where")[0])
-
-    assert [responded(made), completed(completion), responded(free)] == [{"tool_choice": "required"}] * 2 + [{}]
-    assert [[tool["name"] for tool in answer.json()["tools"]] for answer in (made, free)] == [
-        ["when"],
-        ["where", "when"],
-    ]
-    assert (made.json()["tool_choice"], free.json()["tool_choice"]) == ("required", "auto")
 
 
 @pytest.mark.behaviour("options.own-tools")

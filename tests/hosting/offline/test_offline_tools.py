@@ -30,12 +30,6 @@ def set_light(room: str, color: Literal["red", "green"], level: float) -> str:
 
 
 @tool
-def refund(order: str, amount: int) -> str:
-    """Pay money back for an order."""
-    return f"{amount} for {order}"
-
-
-@tool
 def print_journal() -> str:
     """Print the journal."""
     return "an empty one"
@@ -51,15 +45,6 @@ def close_shop() -> str:
 def delete_order(number: str) -> str:
     """Delete an order."""
     return f"{number} is gone"
-
-
-@pytest.mark.behaviour("template.offline-calls-by-rules")
-async def test_a_number_of_the_words_fills_one_argument() -> None:
-    """An amount is not the name of an order, too."""
-    async with served(app_of(joker(refund))) as (_, http):
-        answer = (await ask(http, "Please give me 120 back for order A-17")).json()["response"]
-
-    assert answer.endswith("It says: 120 for A-17")
 
 
 @pytest.mark.behaviour("template.offline-calls-by-rules")

@@ -37,13 +37,6 @@ def test_a_machine_that_pauses_refuses_no_schema(monkeypatch: pytest.MonkeyPatch
     check_schema({"anyOf": [{"enum": [f"paused {number}" for number in range(2000)]}, {"type": "null"}]})
 
 
-def test_a_deep_value_of_a_schema_that_holds_itself_is_checked() -> None:
-    """As deep as an answer may be."""
-    schema = {"properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}, "type": "object"}
-
-    assert value_fault(schema, nested(62), 5) is None
-
-
 @pytest.mark.parametrize("callers", range(0, 60, 2))
 def test_a_check_that_does_not_end_is_refused_wherever_it_meets_the_recursion_limit(callers: int) -> None:
     """Under a fifth of all stacks that is within the Rust library, which raises a class that is no `Exception`."""

@@ -1,30 +1,100 @@
-"""What the page shows of a model call in a run's timeline."""
+"""The timeline of a run on the page: steps, attempts, model calls that open, and tool calls that were cut off."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from typing import Any
 
+import httpx
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.hosting.http.browsed_page import (
-    IN_A_BROWSER,
-    ON_EACH_SCREEN,
-    UNWANTED,
-    WIDER,
-    ask,
-    browsed,
-    ended,
-    faults_of,
-)
+from tests.hosting.http.browsed_page import HOSTILE, IN_A_BROWSER, REFUSED, UNWANTED, ask, browsed, ended, for_everybody
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.running_host import RunningHost
 
-HOSTILE = "<img src=x onerror=hacked()>"
-REFUSED = "Failed to load resource"
-ORDER = "Where is my order A-17?"
-
 pytestmark = IN_A_BROWSER
+ORDER = "Where is my order A-17?"
+MANY_RUNS = 30
+
+
+@pytest.mark.behaviour("page.timeline")
+async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_results(host: RunningHost) -> None:
+    """Also while it runs, and in the order in which they came."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/support/timed")
+        await ask(page, "Where is my order A-17?")
+        await page.get_by_role("button", name="Timeline").click()
+        timeline = page.locator(".timeline")
+        await timeline.locator(".tool_call.busy").wait_for()
+        await timeline.locator(".ended").wait_for()
+        steps = await timeline.locator(".what").all_text_contents()
+        lengths = await timeline.locator("li time").all_text_contents()
+        await timeline.locator(".tool_call summary").click()
+        values = await timeline.locator(".tool_call :is(pre, .values)").all_text_contents()
+        await for_everybody(page)
+        width = await timeline.locator(".tool_call .bar").evaluate(
+            "bar => bar.offsetWidth / bar.parentNode.offsetWidth"
+        )
+        await page.get_by_role("button", name="Timeline").click()
+        await expect(timeline).to_be_hidden()
+
+    assert steps == [
+        "Accepted",
+        "Attempt 1 996 tokens",
+        "Model asks for find_order 498 tokens",
+        "find_order",
+        "Model answers 498 tokens",
+        "Answered",
+    ]
+    assert all(re.fullmatch(r"\+?[\d.]+( ms| s)?", length) for length in lengths), lengths
+    assert [value.split() for value in values] == [
+        ["numberA-17"],
+        ["Order", "A-17:", "shipped", "on", "Monday"],
+    ]
+    assert 0.1 < width < 0.9
+
+
+def a_retried_run() -> dict[str, Any]:
+    """Return the timeline of a run, as the app tells it, whose first attempt failed with its answer."""
+    at = {"at": "2026-01-01T12:00:00Z", "ended_at": "2026-01-01T12:00:01Z"}
+    used, cost = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}, "5.000001"
+    call = {"kind": "model_call", **at, "usage": used, "cost": cost, "model": "small"}
+    steps = [
+        {"kind": "accepted", **at},
+        {"kind": "attempt", **at, "attempt": 1, "code": "run_failed", "usage": used, "cost": cost},
+        {"kind": "attempt", **at, "attempt": 2},
+        {**call, "id": "1", "tools": ["find_order"]},
+        {**call, "id": "2", "tools": []},
+        {"kind": "ended", **at, "status": "success"},
+    ]
+    run = {"run_id": "r" * 32, "status": "success", "created_at": at["at"], "ended_at": at["ended_at"]}
+    return {**run, "usage": {"total_token_count": 120}, "cost": "15.000003", "notifies": False, "steps": steps}
+
+
+@pytest.mark.behaviour("page.timeline")
+async def test_each_attempt_of_a_run_says_what_it_used_and_cost(host: RunningHost) -> None:
+    """With its answers that were dropped, and all that it asked its model for."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/attempts")
+        await ask(page, "hello")
+        await ended(page)
+        await page.route("**/timeline", lambda route: route.fulfill(json=a_retried_run()))
+        await page.get_by_role("button", name="Timeline").click()
+        attempts = page.locator(".timeline .attempt")
+        await expect(attempts).to_have_count(2)
+        said = await attempts.locator(".what").all_text_contents()
+        for number in range(2):
+            await attempts.nth(number).locator("summary").click()
+        more = await attempts.locator(".step-body").all_text_contents()
+
+    assert said == ["Attempt 1 run_failed 40 tokens", "Attempt 2 80 tokens"]
+    assert more == [
+        "30 input tokens, 10 output tokens · cost 5.000001",
+        "60 input tokens, 20 output tokens · cost 10.000002",
+    ]
 
 
 async def opened(page: Page, number: int = 0, turn: int = 0) -> Locator:
@@ -61,6 +131,8 @@ async def test_a_model_call_opens_to_what_was_sent_and_what_came_back(host: Runn
         await expect(now).to_contain_text("Those of the call are not kept.")
         await expect(now.locator("pre").first).to_have_text("Help.")
         await expect(now.locator("details b")).to_have_text(["find_order", "refund"])
+        await now.locator("details summary").first.press("Enter")
+        await for_everybody(page)
 
         await ask(page, ORDER)
         await ended(page, number=2)
@@ -154,8 +226,6 @@ FLOW = {"kind": "workflow", "instructions_hidden": False, "agents": [described("
 @pytest.mark.parametrize(
     ("agent", "call_id", "name"),
     [
-        (INNER, "2", "outer"),
-        (INNER, "1.a/1", "inner"),
         (INNER, "1.a/1.b/3", "innermost"),
         (FLOW, "2.1/step/right/1", "right"),
         (FLOW, "2.1/step/nobody/1", None),
@@ -217,18 +287,48 @@ async def test_no_text_of_a_model_call_becomes_more_than_text(host: RunningHost)
         assert await page.evaluate(UNWANTED) == []
 
 
-@pytest.mark.behaviour("page.for-everybody")
-@ON_EACH_SCREEN
-async def test_an_opened_model_call_stands_in_nobodys_way(host: RunningHost, theme: str, is_phone: bool) -> None:
-    """Opened to the agent's tools."""
-    async with browsed(host.origin, REFUSED, theme=theme, is_phone=is_phone) as browser:
-        page = await browser.open("#/support")
-        await ask(page, ORDER)
-        await ended(page)
-        shown = await opened(page, 1)
-        await shown.locator(".more > summary").press("Enter")
-        await shown.locator(".about details summary").first.press("Enter")
-        await expect(shown.locator(".about details pre").first).to_be_visible()
+@pytest.mark.behaviour("page.long")
+async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(host: RunningHost) -> None:
+    """The others are read when somebody scrolls there."""
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer", timeout=20) as client:
+        for _ in range(MANY_RUNS):
+            await client.post("/run", json={"message": "fail", "thread_id": "many"})
+    held: list[Route] = []
+    are_two = asyncio.Event()
 
-        assert await faults_of(page) == []
-        assert await page.evaluate(WIDER) <= 0
+    def hold(route: Route) -> None:
+        held.append(route)
+        if len(held) > 1:
+            are_two.set()
+
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open()
+        read: set[str] = set()
+        page.on("request", lambda request: read.add(request.url) if request.url.endswith("/timeline") else None)
+        await page.route("**/timeline", hold)
+        await page.goto(f"{host.origin}/api/ui/#/writer/many")
+        await asyncio.wait_for(are_two.wait(), 4 * GUARD_SECONDS)
+        await page.unroute("**/timeline")  # which lets them go
+        async with page.expect_response("**/approvals"):  # of the next look
+            pass
+        in_sight = len(read)
+        async with page.expect_request("**/timeline"):
+            await page.evaluate("scrollTo(0, 0)")
+
+    assert 1 < in_sight < MANY_RUNS
+
+
+@pytest.mark.behaviour("page.times")
+async def test_a_call_of_a_tool_says_how_long_it_took(host: RunningHost) -> None:
+    """At once, and after a reload when it is opened: then its timeline is read."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/support/lasting")
+        took = page.locator(".steps .took")
+        await ask(page, "Where is my order A-17?")
+        await ended(page)
+        await expect(took).to_have_text(re.compile(r"^[1-9][.]\d s$"))
+        await page.reload()
+        await ended(page)
+        await expect(took).to_be_empty()
+        await page.locator(".steps summary").press("Enter")
+        await expect(took).to_have_text(re.compile(r"^[1-9][.]\d s$"))
