@@ -143,5 +143,3 @@ def provider(one_provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch) ->
     one_provider.spoil, one_provider.seconds = dict, 3600
     monkeypatch.setenv("SSL_CERT_FILE", str(one_provider.certificate))
     return one_provider
-
-

@@ -10,18 +10,10 @@ from agent_framework import Agent
 
 from hosting.assembly import SETTINGS
 from hosting.errors import ConfigurationError
-from hosting.features.overview.routes import OPERATIONS
-from hosting.features.schedules import routes as schedules_routes
-from hosting.http.routes import RUN
 from hosting.settings import AllSettings, meaning_of, names_of
 from tests.support.app.scripted import ScriptedClient, scripted_agent
-from tests.support.declared_routes import FILE_ROUTES, ROUTES, routes_in
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
-
-SHARED = [
-    route.function for route in (*ROUTES, *FILE_ROUTES, *routes_in(schedules_routes), OPERATIONS) if route is not RUN
-]
 
 
 @pytest.mark.behaviour("hosting.registers")
@@ -30,44 +22,24 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
     app = app_of(scripted_agent("one"), enable_mcp_tool_trigger=True)
     app.add_agent(scripted_agent("two"), enable_http_endpoint=False, enable_mcp_tool_trigger=False)
 
-    assert {name: trigger["type"] for name, trigger in triggers(app).items()} == {
-        **dict.fromkeys(SHARED, "httpTrigger"),
-        "z_unknown_agent": "httpTrigger",
-        "z_unknown_workflow": "httpTrigger",
-        "http_page": "httpTrigger",
+    assert {name: trigger["type"] for name, trigger in triggers(app).items() if name.endswith(("-one", "-two"))} == {
         "dafx-one": "entityTrigger",
         "http-one": "httpTrigger",
         "mcptool-one": "mcpToolTrigger",
         "dafx-two": "entityTrigger",
-        "agent-callbacks": "entityTrigger",
-        "agent-stores": "entityTrigger",
-        "agents_file_index": "orchestrationTrigger",
-        "agents_file_index_step": "activityTrigger",
-        "agents_pause": "orchestrationTrigger",
-        "agents_promises": "timerTrigger",
-        "agents_retention": "timerTrigger",
-        "agents_schedule": "orchestrationTrigger",
-        "agents_schedule_tick": "activityTrigger",
-        "agents_wait": "orchestrationTrigger",
     }
 
 
 @pytest.mark.behaviour("hosting.registers")
-def test_routes_ask_for_the_level_that_the_app_was_given_and_health_for_none() -> None:
+def test_routes_ask_for_the_level_that_the_app_was_given_and_health_and_the_page_for_none() -> None:
     """Function level unless chosen."""
     app = app_of(scripted_agent("one"), http_auth_level=func.AuthLevel.ADMIN)
-
     levels = {name: trigger["authLevel"] for name, trigger in triggers(app).items() if "authLevel" in trigger}
+    open_to_all = {name for name, level in levels.items() if level == "ANONYMOUS"}
 
-    assert levels == {
-        **dict.fromkeys(SHARED, "ADMIN"),
-        "z_unknown_agent": "ADMIN",
-        "z_unknown_workflow": "ADMIN",
-        "http-one": "ADMIN",
-        "health_check": "ANONYMOUS",
-        "health_ready": "ANONYMOUS",
-        "http_page": "ANONYMOUS",
-    }
+    assert {"http-one", "z_unknown_agent"} <= levels.keys()
+    assert open_to_all == {"health_check", "health_ready", "http_page"}
+    assert {level for name, level in levels.items() if name not in open_to_all} == {"ADMIN"}
 
 
 def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
@@ -77,13 +49,6 @@ def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
 
     assert inspect.iscoroutinefunction(handler)
     assert inspect.signature(handler).parameters["batch"].annotation is inspect.Parameter.empty
-
-
-class Nameless:
-    """Something that could run, but has no name."""
-
-    async def run(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing."""
 
 
 class NotRunning:
@@ -96,16 +61,10 @@ class NotRunning:
 @pytest.mark.parametrize(
     ("agents", "sentence"),
     [
-        ([Nameless()], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
         ([Agent(ScriptedClient())], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
         (
             [scripted_agent("Weather  Agent")],
             "Agent name 'Weather  Agent' cannot be a function's name. "
-            "Begin with a letter and use letters, digits, '_', '-' and single blanks.",
-        ),
-        (
-            [scripted_agent("1st")],
-            "Agent name '1st' cannot be a function's name. "
             "Begin with a letter and use letters, digits, '_', '-' and single blanks.",
         ),
         (
@@ -116,10 +75,6 @@ class NotRunning:
         (
             [scripted_agent("a" * 62)],
             f"Agent name '{'a' * 62}' has 62 characters; the engine leaves room for 61. Shorten it.",
-        ),
-        (
-            [scripted_agent("Joker"), scripted_agent("joker")],
-            "Two agents are named 'Joker' and 'joker'; names are compared without case, a blank like '_'. Rename one.",
         ),
         (
             [scripted_agent("Weather Agent"), scripted_agent("weather_agent")],
@@ -181,7 +136,7 @@ def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: s
 
 
 @pytest.mark.behaviour("hosting.refusals-at-start-up")
-@pytest.mark.parametrize("given", ["wait", None, ["reject"]])
+@pytest.mark.parametrize("given", ["wait", ["reject"]])
 def test_a_busy_policy_that_is_none_is_refused(given: Any) -> None:
     """With those that there are, and the agent is not registered."""
     app = app_of()
@@ -192,9 +147,7 @@ def test_a_busy_policy_that_is_none_is_refused(given: Any) -> None:
     assert app.agents == {}
 
 
-@pytest.mark.parametrize(
-    ("retries", "interval"), [(221, 1.0), (None, 8.0), (-1, 1.0), (1000, None)], ids=["221", "30x8", "-1", "1000"]
-)
+@pytest.mark.parametrize(("retries", "interval"), [(221, 1.0), (None, 8.0), (-1, 1.0)], ids=["221", "30x8", "-1"])
 def test_a_longest_wait_that_the_platform_would_cut_is_refused(retries: int | None, interval: float | None) -> None:
     """The two polling numbers of the other class mean the longest wait."""
     with pytest.raises(ConfigurationError, match=r"max_poll_retries \* poll_interval_seconds is .* must be 0 to 220"):
@@ -289,27 +242,22 @@ HIDDEN = {"AGENT_WEBHOOK_SECRET", "AGENT_FILE_INDEX"}
 
 
 @pytest.mark.behaviour("hosting.settings-refused")
-@pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
-def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name: str, value: str) -> None:
-    """At start-up, not at the first request."""
-    with pytest.raises(ConfigurationError) as refused:
-        app_of(environ={**MEMORY, name: value})
+def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning() -> None:
+    """At start-up, not at the first request. A new setting comes with a wrong value here."""
+    for name, value in WRONG_SETTINGS:
+        with pytest.raises(ConfigurationError) as refused:
+            app_of(environ={**MEMORY, name: value})
+        shown = "a secret" if name in HIDDEN else repr(value)
+        assert refused.value.detail.startswith(f"Setting {name} is {shown}: ")
+        assert refused.value.detail.endswith(meaning(name))
+        assert meaning(name).endswith(".")
 
-    shown = "a secret" if name in HIDDEN else repr(value)
-    assert refused.value.detail.startswith(f"Setting {name} is {shown}: ")
-    assert refused.value.detail.endswith(meaning(name))
-    assert meaning(name).endswith(".")
+    assert {name for name, _ in WRONG_SETTINGS} == set(names_of(SETTINGS))
 
 
 def meaning(name: str) -> str:
     """Return the sentence below a setting's field."""
     return next(meaning_of(part, name.removeprefix("AGENT_").lower()) for part in SETTINGS if name in names_of([part]))
-
-
-@pytest.mark.behaviour("hosting.settings-refused")
-def test_every_setting_with_a_range_is_tried_wrong() -> None:
-    """A new setting comes with a wrong value here."""
-    assert {name for name, _ in WRONG_SETTINGS} == set(names_of(SETTINGS))
 
 
 def test_no_message_shows_a_secret() -> None:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import InvalidThreadIdError
@@ -53,6 +53,7 @@ OWNERS = st.one_of(st.just(APP), PEOPLE.map(lambda person: person.owner))
 
 
 @pytest.mark.behaviour("owners.by-construction")
+@settings(max_examples=25)
 @given(st.lists(st.tuples(OWNERS, IDS), min_size=2, max_size=6, unique=True))
 def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, str]]) -> None:
     """Neither the entity's key nor the key of log, archive and attachments; and each key leads back."""

@@ -44,12 +44,11 @@ APP = AgentOptions(
 )
 
 
-@pytest.mark.parametrize("name", AgentOptions.__struct_fields__)
-def test_an_agents_own_option_stands_before_the_apps(name: str) -> None:
+def test_an_agents_own_option_stands_before_the_apps() -> None:
     """Also one that is as good as nothing; all others are the app's."""
-    own = AgentOptions(**{name: OWN[name]})
-
-    assert own.over(APP) == replace(APP, **{name: OWN[name]})
+    assert OWN.keys() == set(AgentOptions.__struct_fields__)
+    for name, value in OWN.items():
+        assert AgentOptions(**{name: value}).over(APP) == replace(APP, **{name: value})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import UnauthorizedError
@@ -50,6 +50,7 @@ async def signed_in(headers: dict[str, str], environ: dict[str, str] = ON) -> Pr
 
 
 @pytest.mark.behaviour("hosting.owners")
+@settings(max_examples=25)
 @given(st.lists(st.tuples(spaced, spaced), min_size=2, max_size=8, unique=True))
 def test_no_two_principals_share_an_owner(pairs: list[tuple[str, str]]) -> None:
     """Of issuer and id alone, whatever they are; 16 characters that a name may have."""
@@ -60,11 +61,20 @@ def test_no_two_principals_share_an_owner(pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.behaviour("hosting.owners")
-@pytest.mark.parametrize("left", [("a", "b c"), ('a", "b', "c"), ("a\\", "b"), ("é", "b")])
-@pytest.mark.parametrize("right", [("a b", "c"), ("a", 'b", "c'), ("a", "\\b"), ("e\u0301", "b")])
-def test_signs_of_the_encoding_make_nobody_the_same(left: tuple[str, str], right: tuple[str, str]) -> None:
-    """Blanks, quotes, backslashes, and letters that only look alike."""
-    assert Principal(*left).owner != Principal(*right).owner
+def test_signs_of_the_encoding_make_nobody_the_same() -> None:
+    """Blanks, quotes, backslashes, letters that only look alike, and the same characters cut elsewhere."""
+    pairs = [
+        ("a", "b c"),
+        ("a b", "c"),
+        ('a", "b', "c"),
+        ("a", 'b", "c'),
+        ("a\\", "b"),
+        ("a", "\\b"),
+        ("é", "b"),
+        ("e\u0301", "b"),
+    ]
+
+    assert len({Principal(*pair).owner for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.behaviour("hosting.owners")
@@ -206,6 +216,7 @@ async def test_headers_that_cannot_be_the_platforms_sign_nobody_in(changed: dict
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
+@settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from([HEADER, f"{HEADER}-id", f"{HEADER}-idp", f"{HEADER}-name"]), st.text()))
 async def test_no_headers_raise(headers: dict[str, str]) -> None:
     """Whatever stands in them."""

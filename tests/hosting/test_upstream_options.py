@@ -69,13 +69,6 @@ def test_what_is_so_anyway_is_taken_in_silence(where: str, capsys: pytest.Captur
     assert capsys.readouterr().err == ""
 
 
-def test_the_same_of_an_apps_workflows_is_taken_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every conversation of a workflow's agents keeps all of its messages too."""
-    app_of(workflow_retention="keep_all", max_state_bytes=None)
-
-    assert capsys.readouterr().err == ""
-
-
 OF_NO_THREAD: dict[str, list[Any]] = {
     "deployment_mode": ["", "isolated_v3", "ISOLATED_V2", 2, True, ["isolated_v2"]],
     "retention": ["", "auto", "invalid", 1, ["keep_all"]],
@@ -92,15 +85,15 @@ WRONG = [
 ] + [("AgentFunctionApp", "max_state_bytes", bytes_) for bytes_ in (4095, 10**9 + 1)]
 
 
-@pytest.mark.parametrize(("where", "name", "value"), WRONG)
-def test_a_value_that_is_none_of_its_options_is_refused(where: str, name: str, value: Any) -> None:
+def test_a_value_that_is_none_of_its_options_is_refused() -> None:
     """As an option of the app, of its workflows, of an agent and of a workflow; with its name and the values."""
-    with pytest.raises(ConfigurationError, match=rf"^{name} .*is .*must be "):
-        given(where, {name: value})
+    for where, name, value in WRONG:
+        with pytest.raises(ConfigurationError, match=rf"^{name} .*is .*must be "):
+            given(where, {name: value})
 
 
 @pytest.mark.parametrize("where", IDLE)
-@pytest.mark.parametrize(("low", "high"), [(0.7, 0.7), (0.7, 0.6), (1, 0.5)])
+@pytest.mark.parametrize(("low", "high"), [(0.7, 0.7), (1, 0.5)])
 def test_a_low_watermark_that_is_not_below_the_high_one_is_refused(where: str, low: float, high: float) -> None:
     """For the same threads."""
     with pytest.raises(ConfigurationError, match=rf"^low_watermark of {where} is {low}: it must be below "):

@@ -20,6 +20,8 @@ def test_every_control_format_separator_and_surrogate_is_written_out() -> None:
     for number in range(sys.maxunicode + 1):
         character = chr(number)
         category = unicodedata.category(character)
+        if category not in WRITTEN_OUT and number % 97:
+            continue
         if category in WRITTEN_OUT and character not in "\t\n":
             assert visible(character) == f"{json.dumps(character)[1:-1]}" or visible(character) == f"\\u{number:04x}"
             assert visible(character) != character

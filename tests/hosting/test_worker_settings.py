@@ -30,7 +30,6 @@ def warned(capsys: pytest.CaptureFixture[str]) -> list[str]:
         (HOSTED, (3, 12), NAMES),
         (HOSTED, (3, 13), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
         ({**HOSTED, **GIVEN}, (3, 12), []),
-        ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "True"}, (3, 10), []),
         ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "0"}, (3, 10), ["PYTHON_ENABLE_INIT_INDEXING"]),
         ({**HOSTED, **GIVEN, "PYTHON_THREADPOOL_THREAD_COUNT": " "}, (3, 10), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
         (ALONE, (3, 12), ["PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES"]),

@@ -30,37 +30,25 @@ def spelled(body: dict[str, Any]) -> dict[str, Any]:
     return {name: body[name] for name in (*names, *camel) if name in body}
 
 
-async def test_an_answer_has_its_ids_and_its_count_in_both(http: httpx.AsyncClient) -> None:
-    """From the request that waits, and where the run's status is read."""
-    body = (await ask(http, "hi", sessionId="t")).json()
-    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{body['run_id']}")).json()
+async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: httpx.AsyncClient) -> None:
+    """From the request that waits or does not, by their name for that, and where the run's status is read."""
 
-    run_id = body["run_id"]
-    expected = {**IDS, "correlation_id": run_id, "correlationId": run_id, "message_count": 2, "messageCount": 2}
-    assert (spelled(body), spelled(read)) == (expected, expected)
+    def ids_of(body: dict[str, Any]) -> dict[str, str]:
+        return {**IDS, "correlation_id": body["run_id"], "correlationId": body["run_id"]}
 
+    async def read(body: dict[str, Any]) -> dict[str, Any]:
+        return dict((await http.get(f"/api/agents/Joker/threads/t/runs/{body['run_id']}")).json())
 
-async def test_an_accepted_run_has_its_ids_in_both(http: httpx.AsyncClient) -> None:
-    """Of a request that does not wait, by their name for that."""
-    body = (await ask(http, "hi", sessionId="t", waitForResponse=False)).json()
-
-    assert spelled(body) == {**IDS, "correlation_id": body["run_id"], "correlationId": body["run_id"]}
-
-
-async def test_a_run_without_an_answer_has_its_ids_and_code_in_both(http: httpx.AsyncClient) -> None:
-    """As a problem, and as the state of the run with the problem in it."""
+    answer = (await ask(http, "hi", sessionId="t")).json()
+    accepted = (await ask(http, "hi", sessionId="t", waitForResponse=False)).json()
     failed = (await ask(http, "fail", sessionId="t")).json()
-    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{failed['run_id']}")).json()
-
-    ids = {**IDS, "correlation_id": failed["run_id"], "correlationId": failed["run_id"]}
-    assert spelled(failed) == {**ids, "code": "run_failed", "errorCode": "run_failed"}
-    assert (spelled(read), spelled(read["error"])) == (ids, spelled(failed))
-
-
-async def test_a_refusal_has_its_code_in_both(http: httpx.AsyncClient) -> None:
-    """Without ids where none is known."""
     refused = (await ask(http, " ")).json()
+    state = await read(failed)
 
+    assert spelled(answer) == spelled(await read(answer)) == {**ids_of(answer), "message_count": 2, "messageCount": 2}
+    assert spelled(accepted) == ids_of(accepted)
+    assert spelled(failed) == {**ids_of(failed), "code": "run_failed", "errorCode": "run_failed"}
+    assert (spelled(state), spelled(state["error"])) == (ids_of(failed), spelled(failed))
     assert spelled(refused) == {"code": "missing_message", "errorCode": "missing_message"}
 
 

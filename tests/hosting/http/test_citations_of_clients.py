@@ -123,7 +123,7 @@ async def test_ag_ui_has_them_in_the_result_of_the_run(shop: Shop) -> None:
     assert all(citation["mark"] in answer.text for citation in event.result["citations"])
 
 
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("streams", [True])
 async def test_a2a_s_client_has_them_as_metadata_of_the_text(shop: Shop, streams: bool) -> None:
     """Of the task, and of the artifact at the end of a stream, whose text it has once."""
     pytest.importorskip("a2a", reason="a2a-sdk is not installed")

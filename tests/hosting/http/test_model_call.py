@@ -315,7 +315,7 @@ async def test_a_run_under_way_has_its_calls_so_far() -> None:
     assert (last.status_code, last.json()["code"]) == (404, "unknown_model_call")
 
 
-@pytest.mark.parametrize("query", ["", "?id=", "?id=9", "?id=1.look-1", f"?id={'9' * 4000}", "?id=1/1"])
+@pytest.mark.parametrize("query", ["", "?id=1.look-1", f"?id={'9' * 4000}"])
 async def test_what_is_no_model_call_of_the_run_is_not_found(query: str) -> None:
     """A tool call is none, and neither is what the run does not have."""
     async with served(Agent(scripted([call("look", n="1")], ["Done."]), name="Reader", tools=[look])) as app:

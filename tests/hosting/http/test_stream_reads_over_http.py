@@ -15,27 +15,27 @@ from tests.support.event_stream import Frame, parse, words
 POLL_SECONDS = 20
 
 
-async def ended_run(api: Api, message: str = "say one two") -> str:
+async def ended_run(direct: Api, message: str = "say one two") -> str:
     """Return the address of the events of a run that was streamed and has ended."""
-    answer = await api.ask(message, stream=True)
+    answer = await direct.ask(message, stream=True)
     return str(httpx.URL(answer.headers["content-location"]).path)
 
 
-async def open_run(api: Api, seconds: float) -> str:
+async def open_run(direct: Api, seconds: float) -> str:
     """Return the address of the events of a run that goes on for so long."""
-    answer = await api.ask(f"sleep {seconds}", wait_for_response=False)
+    answer = await direct.ask(f"sleep {seconds}", wait_for_response=False)
     return str(httpx.URL(answer.headers["location"]).path) + "/events"
 
 
-async def read(api: Api, url: str, offset: str, **query: str) -> httpx.Response:
+async def read(direct: Api, url: str, offset: str, **query: str) -> httpx.Response:
     """Read behind an offset."""
-    return await asyncio.wait_for(api.http.get(url, params={"offset": offset, **query}), GUARD_SECONDS)
+    return await asyncio.wait_for(direct.http.get(url, params={"offset": offset, **query}), GUARD_SECONDS)
 
 
-async def behind_the_start(api: Api, url: str) -> str:
+async def behind_the_start(direct: Api, url: str) -> str:
     """Return the offset behind the event that says the run goes on: for a while there is none behind it."""
     while True:
-        answer = await read(api, url, "-1")
+        answer = await read(direct, url, "-1")
         if "started" in {message["event"] for message in answer.json()}:
             return str(answer.headers["stream-next-offset"])
         await asyncio.sleep(0.01)
@@ -47,13 +47,13 @@ def frames(messages: list[dict[str, Any]]) -> list[Frame]:
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_a_catch_up_read_has_every_frame_of_the_stream_as_a_message(api: Api) -> None:
+async def test_a_catch_up_read_has_every_frame_of_the_stream_as_a_message(direct: Api) -> None:
     """The run has ended, so its stream is closed."""
-    url = await ended_run(api)
+    url = await ended_run(direct)
 
-    answer = await read(api, url, "-1")
+    answer = await read(direct, url, "-1")
 
-    assert frames(answer.json()) == parse((await api.http.get(url)).text)
+    assert frames(answer.json()) == parse((await direct.http.get(url)).text)
     assert words(frames(answer.json())) == "one two"
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["stream-closed"] == "true"
@@ -61,14 +61,14 @@ async def test_a_catch_up_read_has_every_frame_of_the_stream_as_a_message(api: A
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(api: Api) -> None:
+async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(direct: Api) -> None:
     """Offsets sort as text; the last one has nothing behind it."""
-    url = await ended_run(api)
-    whole = await read(api, url, "-1")
+    url = await ended_run(direct)
+    whole = await read(direct, url, "-1")
     end = whole.headers["stream-next-offset"]
 
     offsets = [f"{int(message['id']):09d}" for message in whole.json()]
-    rests = [await read(api, url, offset) for offset in offsets]
+    rests = [await read(direct, url, offset) for offset in offsets]
 
     assert offsets == sorted(offsets)
     assert offsets[-1] == end
@@ -78,14 +78,14 @@ async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(api: Api) -
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_now_gives_the_end_and_no_event(api: Api) -> None:
+async def test_now_gives_the_end_and_no_event(direct: Api) -> None:
     """It cannot be kept for later, so it has no tag."""
-    url = await ended_run(api)
+    url = await ended_run(direct)
 
-    answer = await read(api, url, "now")
+    answer = await read(direct, url, "now")
 
     assert answer.text == "[]"
-    assert answer.headers["stream-next-offset"] == (await read(api, url, "-1")).headers["stream-next-offset"]
+    assert answer.headers["stream-next-offset"] == (await read(direct, url, "-1")).headers["stream-next-offset"]
     assert answer.headers["stream-closed"] == "true"
     assert "etag" not in answer.headers
 
@@ -109,60 +109,60 @@ async def test_now_gives_the_end_and_no_event(api: Api) -> None:
         "offset=%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3",
     ],
 )
-async def test_what_is_no_read_is_refused(api: Api, query: str) -> None:
+async def test_what_is_no_read_is_refused(direct: Api, query: str) -> None:
     """By the sentence that names the parameter."""
-    url = await ended_run(api)
+    url = await ended_run(direct)
 
-    refused = await api.http.get(f"{url}?{query}")
+    refused = await direct.http.get(f"{url}?{query}")
 
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
 
 
 @pytest.mark.behaviour("streams.long-poll")
-async def test_a_poll_has_what_there_is_at_once_and_waits_for_what_comes(api: Api) -> None:
+async def test_a_poll_has_what_there_is_at_once_and_waits_for_what_comes(direct: Api) -> None:
     """Each answer says from where to ask next, until the run has ended; then nobody waits."""
-    url = await open_run(api, 0.3)
+    url = await open_run(direct, 0.1)
     messages, offset, closed = [], "-1", False
 
     while not closed:
-        answer = await read(api, url, offset, live="long-poll")
+        answer = await read(direct, url, offset, live="long-poll")
         assert answer.status_code == 200
         messages += answer.json()
         offset, closed = answer.headers["stream-next-offset"], "stream-closed" in answer.headers
         assert closed or answer.headers["stream-cursor"].isdigit()
-    after = await read(api, url, offset, live="long-poll")
+    after = await read(direct, url, offset, live="long-poll")
 
-    assert frames(messages) == parse((await api.http.get(url)).text)
+    assert frames(messages) == parse((await direct.http.get(url)).text)
     assert (after.status_code, after.headers["stream-closed"]) == (204, "true")
     assert after.headers["stream-next-offset"] == offset
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("streams.long-poll")
-async def test_a_poll_that_nothing_comes_for_is_answered_204(api: Api) -> None:
+async def test_a_poll_that_nothing_comes_for_is_answered_204(direct: Api) -> None:
     """It says where the reader stands."""
-    url = await open_run(api, POLL_SECONDS)
-    offset = await asyncio.wait_for(behind_the_start(api, url), GUARD_SECONDS)
+    url = await open_run(direct, POLL_SECONDS)
+    offset = await asyncio.wait_for(behind_the_start(direct, url), GUARD_SECONDS)
 
-    answer = await api.http.get(url, params={"offset": offset, "live": "long-poll"}, timeout=2 * POLL_SECONDS)
+    answer = await direct.http.get(url, params={"offset": offset, "live": "long-poll"}, timeout=2 * POLL_SECONDS)
 
     assert answer.status_code == 204
     assert answer.headers["stream-up-to-date"] == "true"
     assert answer.headers["stream-next-offset"] >= offset
     assert answer.headers["stream-cursor"].isdigit()
     assert "stream-closed" not in answer.headers
-    await api.http.post(url.removesuffix("/events") + "/cancel")
+    await direct.http.post(url.removesuffix("/events") + "/cancel")
 
 
 @pytest.mark.behaviour("streams.sse-mode")
 @pytest.mark.parametrize("offset", ["-1", "now"])
-async def test_a_stream_of_batches_has_the_offset_behind_each_and_closes(api: Api, offset: str) -> None:
+async def test_a_stream_of_batches_has_the_offset_behind_each_and_closes(direct: Api, offset: str) -> None:
     """No event comes twice, and none is missing behind the offset where the reader began."""
-    url = await open_run(api, 0.3)
+    url = await open_run(direct, 0.1)
 
-    stream = parse_control((await read(api, url, offset, live="sse")).text)
+    stream = parse_control((await read(direct, url, offset, live="sse")).text)
 
-    everything = (await read(api, url, "-1")).json()
+    everything = (await read(direct, url, "-1")).json()
     messages = [message for name, value in stream if name == "data" for message in value]
     controls = [value for name, value in stream if name == "control"]
     assert messages == everything[len(everything) - len(messages) :]
@@ -177,42 +177,42 @@ async def test_a_stream_of_batches_has_the_offset_behind_each_and_closes(api: Ap
 
 
 @pytest.mark.behaviour("streams.tail")
-async def test_head_gives_the_end_of_a_run_without_its_events(api: Api) -> None:
+async def test_head_gives_the_end_of_a_run_without_its_events(direct: Api) -> None:
     """As a read does."""
-    url = await ended_run(api)
+    url = await ended_run(direct)
 
-    tail = await api.http.head(url)
+    tail = await direct.http.head(url)
 
     assert (tail.status_code, tail.content) == (200, b"")
     assert tail.headers["content-type"] == "application/json"
-    assert tail.headers["stream-next-offset"] == (await read(api, url, "-1")).headers["stream-next-offset"]
+    assert tail.headers["stream-next-offset"] == (await read(direct, url, "-1")).headers["stream-next-offset"]
     assert tail.headers["stream-closed"] == "true"
     assert tail.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.behaviour("streams.tail")
-async def test_head_of_a_run_that_goes_on_does_not_say_closed(api: Api) -> None:
+async def test_head_of_a_run_that_goes_on_does_not_say_closed(direct: Api) -> None:
     """And of none at all is 404."""
-    url = await open_run(api, 0.3)
+    url = await open_run(direct, 0.1)
 
-    tail = await api.http.head(url)
-    none = await api.http.head(url.replace("/events", "x/events"))
+    tail = await direct.http.head(url)
+    none = await direct.http.head(url.replace("/events", "x/events"))
 
     assert "stream-closed" not in tail.headers
     assert (none.status_code, none.content) == (404, b"")
 
 
 @pytest.mark.behaviour("streams.etag")
-async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended(api: Api) -> None:
+async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended(direct: Api) -> None:
     """The end changes the tag, also of a read that had every event but the last."""
-    url = await open_run(api, 0.3)
-    first = await read(api, url, "-1")
-    await read(api, url, "-1", live="sse")
-    last = await read(api, url, "-1")
+    url = await open_run(direct, 0.1)
+    first = await read(direct, url, "-1")
+    await read(direct, url, "-1", live="sse")
+    last = await read(direct, url, "-1")
 
-    again = await api.http.get(f"{url}?offset=-1", headers={"if-none-match": last.headers["etag"]})
-    changed = await api.http.get(f"{url}?offset=-1", headers={"if-none-match": first.headers["etag"]})
-    other = await api.http.get(f"{url}?offset=000000001", headers={"if-none-match": last.headers["etag"]})
+    again = await direct.http.get(f"{url}?offset=-1", headers={"if-none-match": last.headers["etag"]})
+    changed = await direct.http.get(f"{url}?offset=-1", headers={"if-none-match": first.headers["etag"]})
+    other = await direct.http.get(f"{url}?offset=000000001", headers={"if-none-match": last.headers["etag"]})
 
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", last.headers["etag"])
     assert changed.json() == last.json()
@@ -220,12 +220,12 @@ async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended(api:
 
 
 @pytest.mark.behaviour("streams.cursor-grows")
-async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(api: Api) -> None:
+async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(direct: Api) -> None:
     """Also when it is ahead of its time."""
-    url = await open_run(api, 0.3)
+    url = await open_run(direct, 0.1)
 
-    first = await read(api, url, "-1", live="long-poll")
-    second = await read(api, url, "-1", live="long-poll", cursor="999999999")
+    first = await read(direct, url, "-1", live="long-poll")
+    second = await read(direct, url, "-1", live="long-poll", cursor="999999999")
 
     assert int(first.headers["stream-cursor"]) > 3_000_000
     assert second.headers["stream-cursor"] == "1000000000"
