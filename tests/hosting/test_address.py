@@ -24,14 +24,12 @@ def test_an_agent_with_a_blank_has_a_key_of_its_own_that_leads_back() -> None:
 @pytest.mark.behaviour("log.addresses")
 @pytest.mark.parametrize("owner", ["", "App", "a~b", "a" * 65])
 def test_an_owner_that_could_be_mistaken_is_refused(owner: str) -> None:
-    """An owner and a thread id are told apart by the first '~'."""
     with pytest.raises(ValueError, match="owner"):
         Address.of("a", "t1", owner)
 
 
 @pytest.mark.behaviour("log.addresses")
 def test_a_key_without_a_thread_names_the_same_thread_again() -> None:
-    """And another one for another agent, owner or key."""
     ids = [
         keyed_thread_id(*parts) for parts in (("A", "app", "k"), ("a", "app", "k"), ("a", "o", "k"), ("a", "app", "j"))
     ]

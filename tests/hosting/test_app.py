@@ -1,6 +1,5 @@
 """`AgentFunctionApp`: what it registers, and what it refuses at start-up by a sentence that says how to mend it."""
 
-import inspect
 from typing import Any, cast
 
 import azure.functions as func
@@ -42,15 +41,6 @@ def test_routes_ask_for_the_level_that_the_app_was_given_and_health_and_the_page
     assert {level for name, level in levels.items() if name not in open_to_all} == {"ADMIN"}
 
 
-def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
-    """The worker refuses an annotated one, and a synchronous one would hold a thread per run."""
-    entity = next(one for one in app_of(scripted_agent("one")).get_functions() if one.get_function_name() == "dafx-one")
-    handler = entity.get_user_function()
-
-    assert inspect.iscoroutinefunction(handler)
-    assert inspect.signature(handler).parameters["batch"].annotation is inspect.Parameter.empty
-
-
 class NotRunning:
     """Something with a name that cannot run."""
 
@@ -88,7 +78,6 @@ class NotRunning:
     ],
 )
 def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: str) -> None:
-    """With its name, and what to do."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(*agents)
 
@@ -108,7 +97,6 @@ def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: 
     ],
 )
 def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:
-    """By name, whether it is to come or was misspelt."""
     with pytest.raises(ConfigurationError) as refused:
         app_of(**{option: object()})
 
@@ -125,7 +113,6 @@ def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> 
     ],
 )
 def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:
-    """And the agent is not registered."""
     app, unserved = app_of(), cast(dict[str, Any], {option: object()})
 
     with pytest.raises(ConfigurationError) as refused:
@@ -138,7 +125,6 @@ def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: s
 @pytest.mark.behaviour("hosting.refusals-at-start-up")
 @pytest.mark.parametrize("given", ["wait", ["reject"]])
 def test_a_busy_policy_that_is_none_is_refused(given: Any) -> None:
-    """With those that there are, and the agent is not registered."""
     app = app_of()
 
     with pytest.raises(ConfigurationError, match=r"busy of agent 'one' is .*\. Give one of 'queue', 'reject'"):
@@ -155,7 +141,6 @@ def test_a_longest_wait_that_the_platform_would_cut_is_refused(retries: int | No
 
 
 async def test_the_polling_numbers_are_the_longest_wait() -> None:
-    """A run that outlives it answers 202."""
     host = DirectHost(app_of(scripted_agent("one"), max_poll_retries=1, poll_interval_seconds=0.05))
     async with client_of(host) as client:
         answer = await client.post("/api/agents/one/run", json={"message": "sleep 0.2"})
@@ -256,12 +241,10 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning() ->
 
 
 def meaning(name: str) -> str:
-    """Return the sentence below a setting's field."""
     return next(meaning_of(part, name.removeprefix("AGENT_").lower()) for part in SETTINGS if name in names_of([part]))
 
 
 def test_no_message_shows_a_secret() -> None:
-    """Nor does a log that shows the settings."""
     secret = "whsec_" + "c2VjcmV0" * 5
     with pytest.raises(ConfigurationError) as refused:
         app_of(environ={**MEMORY, "AGENT_WEBHOOK_SECRET": f"{secret}!"})
@@ -269,10 +252,3 @@ def test_no_message_shows_a_secret() -> None:
 
     assert "c2VjcmV0" not in refused.value.detail
     assert [part for part in SETTINGS if "c2VjcmV0" in repr(settings.of(part))] == []
-
-
-def test_an_empty_setting_counts_as_not_set() -> None:
-    """A template lists all of them, most of them blank."""
-    blank = AllSettings(dict.fromkeys(names_of(SETTINGS), " "), SETTINGS)
-
-    assert [blank.of(part) for part in SETTINGS] == [part() for part in SETTINGS]

@@ -31,7 +31,6 @@ async def test_the_list_of_agents_has_the_example_of_each() -> None:
 
 
 def test_the_start_proposes_the_example_of_the_first_agent() -> None:
-    """As a command line has it."""
     app = app_of(create_assistant(OfflineChatClient()), agent_with())
 
     assert app.introduction["request"] == ("http-assistant", "What is the weather in Paris?")

@@ -18,7 +18,6 @@ TIMEOUT = "AzureFunctionsJobHost__functionTimeout"
 
 
 def folder_with(folder: Path, **host: Any) -> Path:
-    """Return the folder with such a host.json."""
     folder.mkdir(exist_ok=True)
     (folder / "host.json").write_text(json.dumps({"version": "2.0", **host}), encoding="utf-8")
     return folder
@@ -80,7 +79,6 @@ def test_a_task_hub_that_the_engine_would_not_take_is_refused(named: object, tmp
 def test_the_platform_s_limit_is_the_override_else_host_json_else_the_flex_plan_s(
     host: dict[str, Any], environ: dict[str, str], seconds: float | None, tmp_path: Path
 ) -> None:
-    """None is no limit."""
     assert function_timeout_seconds(folder_with(tmp_path, **host), environ) == seconds
 
 

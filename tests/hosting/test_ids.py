@@ -25,7 +25,6 @@ from hosting.principal import Principal
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", pytest.param(new_id(), id="a new one")])
 def test_the_alphabet_of_ids(value: str) -> None:
-    """One for threads and runs, at each door."""
     assert is_id(value)
 
 
@@ -88,7 +87,6 @@ print(*(new_id() for _ in range(100)), flush=True)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
 def test_a_forked_process_draws_ids_of_its_own() -> None:
-    """None of those that its parent had drawn and not given away."""
     printed = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
 
     assert len(set(printed.stdout.split())) == len(printed.stdout.split()) == 200

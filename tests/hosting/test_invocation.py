@@ -24,12 +24,10 @@ APP = Path(__file__).with_name("logging_app")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An app that logs wherever it can."""
     return shutil.copytree(APP, tmp_path / "app")
 
 
 def ask(host: RunningHost, message: str, thread_id: str = "t") -> httpx.Response:
-    """Return Joker's answer."""
     body = {"message": message, "thread_id": thread_id}
     return httpx.post(f"{host.origin}/api/agents/Joker/run", json=body, timeout=4 * GUARD_SECONDS)
 
@@ -99,17 +97,6 @@ def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
     assert list(by_invocation.values()) == [one_run, one_run]
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
-def test_a_classic_handler_logs_for_its_invocation(folder: Path) -> None:
-    """It is synchronous, so it runs in a thread that the worker knows nothing of."""
-    with RunningHost(folder) as host:
-        assert httpx.get(f"{host.origin}/api/classic").text == "done"
-        shop = logged_by(host, "shop")
-
-    assert "classic handler" in shop
-
-
 async def marks() -> tuple[object, object]:
     """Return what a worker would find on the agents' loop and in a thread of its tools."""
     return getattr(asyncio.current_task(), TASK_MARK, None), await asyncio.to_thread(stored)
@@ -177,7 +164,6 @@ async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_bloc
 
 SAID_BY_ENTITY = ["calls tool works.", "completed", "middleware of tool works"]
 TURNED_DOWN = {"default": "Information", "Function.dafx-*.User": "Warning"}
-IN_ANY_CASE = {name.lower(): level.lower() for name, level in TURNED_DOWN.items()}
 
 
 @pytest.mark.slow
@@ -211,7 +197,6 @@ def test_what_an_agent_says_in_its_entity_is_printed_where_the_host_drops_it(
 
 
 def write_rules(folder: Path, rules: dict[str, str]) -> None:
-    """Make them those of the app's host.json."""
     (folder / "host.json").write_text(json.dumps({"version": "2.0", "logging": {"logLevel": rules}}), encoding="utf-8")
 
 
@@ -265,25 +250,3 @@ async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_dr
     await asyncio.create_task(deliver())
 
     assert capsys.readouterr().out == printed
-
-
-@pytest.mark.usefixtures("root")
-@pytest.mark.behaviour("hosting.entity-lines")
-@pytest.mark.parametrize("rules", [TURNED_DOWN, IN_ANY_CASE])
-async def test_a_line_is_printed_from_a_thread_that_a_tool_takes_by_itself(
-    folder: Path, capsys: pytest.CaptureFixture[str], loop: AgentLoop, rules: dict[str, str]
-) -> None:
-    """An executor hands no context to its threads, and the worker files their records under the entity all the same."""
-    write_rules(folder, rules)
-    keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
-
-    async def call_a_tool() -> None:
-        await asyncio.get_running_loop().run_in_executor(None, logging.getLogger("shop").info, "sold")
-
-    async def deliver() -> None:
-        begin_invocation(SimpleNamespace(invocation_id="i-1", function_name="dafx-Joker"))
-        await loop.run(call_a_tool())
-
-    await asyncio.create_task(deliver())
-
-    assert capsys.readouterr().out == "sold\n"

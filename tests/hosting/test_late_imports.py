@@ -165,7 +165,6 @@ def test_an_app_with_all_parts_has_all_of_their_modules() -> None:
 
 @pytest.mark.slow
 def test_the_first_request_to_a_route_imports_what_answers_it() -> None:
-    """A start has none of it."""
     late = {path: ours(names) for path, names in REQUESTED.items()}
     has = modules_of(MADE + ANSWER + "".join(f"asyncio.run(answer({path!r}))\n" for path in REQUESTED))
 
@@ -174,13 +173,11 @@ def test_the_first_request_to_a_route_imports_what_answers_it() -> None:
 
 
 def ours(names: Sequence[str]) -> set[str]:
-    """Return the names of modules of the product."""
     return {f"hosting.{name}" for name in names}
 
 
 @pytest.mark.slow
 def test_the_app_of_the_template_has_no_store_and_no_package_that_it_does_not_use() -> None:
-    """Nor the commands, and the work of its timers."""
     absent = (*(f"hosting.{name}" for name in (*STORES, *OF_TIMERS)), *OF_OTHERS)
 
     assert [name for name in modules_of(TEMPLATE) if name.startswith(absent)] == []

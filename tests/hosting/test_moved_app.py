@@ -49,14 +49,12 @@ def hosted(folder: Path, line: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under their import."""
     with hosted(tmp_path_factory.mktemp("theirs") / "app", THEIRS) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under ours."""
     with hosted(tmp_path_factory.mktemp("ours") / "app", OURS) as client:
         yield client
 
@@ -69,7 +67,6 @@ def started(client: httpx.Client, name: str, text: str) -> str:
 
 
 def until(client: httpx.Client, url: str, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return the status once it is as wanted."""
     guard = time.monotonic() + 4 * GUARD_SECONDS
     while time.monotonic() < guard:
         found = dict(client.get(url).json())
@@ -79,12 +76,10 @@ def until(client: httpx.Client, url: str, is_there: Callable[[dict[str, Any]], b
 
 
 def ended(client: httpx.Client, name: str, text: str) -> dict[str, Any]:
-    """Return how an orchestration ended."""
     return until(client, started(client, name, text), lambda found: found["runtimeStatus"] in ("Completed", "Failed"))
 
 
 def approved(client: httpx.Client) -> dict[str, Any]:
-    """Refuse once, then agree; return the end."""
     url = started(client, "approval", "tea")
     instance = url.rpartition("/")[2]
     for attempt, review in enumerate(({"approved": False, "feedback": "longer"}, {"approved": True}), 1):
@@ -109,7 +104,6 @@ def until_ended(client: httpx.Client, url: str) -> list[str]:
 
 
 def called(client: httpx.Client, tool: str) -> str:
-    """Return the text of an MCP tool's result."""
     headers = {"accept": "application/json, text/event-stream"}
     params = {"name": tool, "arguments": {"query": "say fern"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -133,7 +127,6 @@ ASKED = "pendingHumanInputRequests"
 
 
 def has_ended(found: dict[str, Any]) -> bool:
-    """Return whether an instance has."""
     return found["runtimeStatus"] in ("Completed", "Failed")
 
 
@@ -215,7 +208,6 @@ EXPECTED = {
 
 @pytest.mark.parametrize("what", DOES)
 def test_a_moved_app_does_what_it_did(theirs: httpx.Client, ours: httpx.Client, what: str) -> None:
-    """The same under either import, and what the sample is for."""
     before, now = DOES[what](theirs), DOES[what](ours)
 
     assert now == before

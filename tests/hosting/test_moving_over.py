@@ -106,14 +106,12 @@ def hosted(folder: Path, line: str, more: str = "") -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under our import."""
     with hosted(tmp_path_factory.mktemp("ours") / "app", OUR_IMPORT, ", health_lists_agents=True") as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under their import."""
     with hosted(tmp_path_factory.mktemp("theirs") / "app", THEIR_IMPORT) as client:
         yield client
 
@@ -169,5 +167,4 @@ SAME = {"response", "message", "status", "message_count", "agents", "agent_count
 
 
 def form(answer: httpx.Response) -> str:
-    """Return json or text."""
     return "json" if "json" in answer.headers.get("content-type", "") else "text"

@@ -63,6 +63,5 @@ def test_an_agents_own_option_stands_before_the_apps() -> None:
     ],
 )
 def test_options_that_no_agent_can_have_are_refused(options: dict[str, Any], sentence: str) -> None:
-    """By a sentence that names the agent."""
     with pytest.raises(ConfigurationError, match=sentence):
         AgentOptions(**options).check("Joker")

@@ -42,7 +42,6 @@ def headers_of(*claims: tuple[str, str], provider: str = "aad", **more: str) -> 
 
 
 async def signed_in(headers: dict[str, str], environ: dict[str, str] = ON) -> Principal | None:
-    """Who `easy_auth` says that sent these headers."""
     try:
         return await resolve(easy_auth(environ), PrincipalRequest(headers, "POST /agents/one/run"))
     except UnauthorizedError:
@@ -79,18 +78,7 @@ def test_signs_of_the_encoding_make_nobody_the_same() -> None:
 
 @pytest.mark.behaviour("hosting.owners")
 def test_name_and_roles_do_not_change_the_owner() -> None:
-    """Somebody who marries keeps their threads."""
     assert Principal("i", "1", "Ada", ("admin",)).owner == Principal("i", "1").owner
-
-
-@pytest.mark.behaviour("hosting.owners")
-@pytest.mark.parametrize("wrong", ["", "a\nb", "a\x00", "\ud800", "a" * 513, None, 7])
-def test_an_issuer_or_id_that_is_no_readable_text_is_refused(wrong: Any) -> None:
-    """So that it can be logged, and is somebody."""
-    with pytest.raises(ValueError, match="issuer"):
-        Principal(wrong, "1")
-    with pytest.raises(ValueError, match="id"):
-        Principal("i", wrong)
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
@@ -101,17 +89,6 @@ async def test_a_user_of_entra_is_the_object_id_of_its_tenant() -> None:
     assert await signed_in(headers) == Principal(
         f"https://login.microsoftonline.com/{TENANT}/v2.0", "oid-1", "Ada, Countess", ("reader", "admin")
     )
-
-
-@pytest.mark.behaviour("hosting.easy-auth")
-async def test_the_short_names_of_claims_are_the_same_person() -> None:
-    """App Service maps them, and does not always."""
-    long = await signed_in(headers_of(*ENTRA))
-    short = await signed_in(headers_of(("oid", "oid-1"), ("tid", TENANT.upper()), ("sub", "sub-1")))
-
-    assert long is not None
-    assert short is not None
-    assert (short.issuer, short.id) == (long.issuer, long.id)
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
@@ -219,7 +196,6 @@ async def test_headers_that_cannot_be_the_platforms_sign_nobody_in(changed: dict
 @settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from([HEADER, f"{HEADER}-id", f"{HEADER}-idp", f"{HEADER}-name"]), st.text()))
 async def test_no_headers_raise(headers: dict[str, str]) -> None:
-    """Whatever stands in them."""
     assert await signed_in(headers) is None
 
 
@@ -245,7 +221,6 @@ def test_a_host_without_the_platforms_authentication_is_warned_once(capsys: pyte
 
 @pytest.mark.behaviour("hosting.easy-auth")
 async def test_a_refusal_does_not_say_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
-    """Not in the log either."""
     caplog.set_level(logging.DEBUG)
 
     assert await signed_in({**GOOD, HEADER: base64.b64encode(b'{"claims": "geheim"}').decode()}) is None

@@ -92,18 +92,6 @@ def test_tools_without_a_key_are_refused_in_production(tmp_path: Path, monkeypat
     assert refused.value.detail == f"extensions.mcp.system.webhookAuthorizationLevel in host.json {ANONYMOUS}"
 
 
-@pytest.mark.behaviour("azure.refuses-laptop-parts")
-@pytest.mark.parametrize("environ", [DEVELOPMENT, {**PRODUCTION, "AGENT_ANONYMOUS": "allow"}])
-def test_without_a_key_it_starts_in_development_or_when_it_is_said_to_be_meant(
-    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Behind a gateway that authenticates callers itself, say."""
-    tool = open_tool(environ, tmp_path, monkeypatch)
-    app = AgentFunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS, environ=environ)
-
-    assert (tool.auth_level, app.auth_level) == (func.AuthLevel.FUNCTION, func.AuthLevel.ANONYMOUS)
-
-
 @pytest.mark.behaviour("azure.refuses-older-documents")
 @pytest.mark.parametrize(
     "provider", [{}, {"type": "AzureStorage"}, {"type": "azurestorage", "useInstanceTableEtag": False}]

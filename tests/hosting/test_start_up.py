@@ -82,7 +82,6 @@ def indexed(folder: Path, environ: Mapping[str, str]) -> tuple[int, list[str]]:
 def test_a_refusal_of_the_template_is_one_line_with_its_page(
     tmp_path: Path, environ: dict[str, str], line: str
 ) -> None:
-    """By the settings that it has, as its template has it."""
     folder = make_app(tmp_path, TEMPLATE)
     for file in ("agents", "hosting", "state"):
         (folder / file).symlink_to(ROOT / file)
@@ -122,7 +121,6 @@ def test_a_refusal_of_the_template_is_one_line_with_its_page(
 def test_whatever_stops_an_app_is_one_line_with_its_place_and_page(
     tmp_path: Path, files: dict[str, str], line: str
 ) -> None:
-    """In our code, in the user's, and for want of a package."""
     folder = make_app(tmp_path, None)
     for name, source in files.items():
         (folder / name).write_text(source, encoding="utf-8")
@@ -142,7 +140,6 @@ def test_an_error_of_the_apps_own_code_names_the_page_of_deployments_where_it_is
 
 @pytest.mark.slow
 def test_what_is_refused_after_the_import_is_printed_too(tmp_path: Path) -> None:
-    """The worker asks for the functions then."""
     code, printed = indexed(make_app(tmp_path, TAKEN), LOCAL)
 
     assert (code, len(printed)) == (1, 1)

@@ -40,17 +40,14 @@ def log(environ: dict[str, str], folder: Path, hub: str = "hub") -> Any:
 
 
 def archive(environ: dict[str, str], folder: Path) -> Archive:
-    """Return its archive."""
     return choose_archive(read_settings(environ), folder, environ)
 
 
 def objects_of_archive(environ: dict[str, str], folder: Path) -> Any:
-    """Return what its archive keeps entries in."""
     return archive(environ, folder)._objects
 
 
 def attachments(environ: dict[str, str], folder: Path) -> Any:
-    """Return its store of attachments."""
     return choose_attachments(read_settings(environ), folder, environ)
 
 
@@ -120,7 +117,6 @@ def test_what_one_instance_alone_would_have_is_refused_on_azure(
 def test_an_account_or_a_server_that_nothing_names_is_refused(
     choose: Callable[..., Any], environ: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
-    """At start-up, not at the first request."""
     with pytest.raises(ConfigurationError, match=sentence):
         choose(environ, tmp_path)
 
@@ -181,7 +177,6 @@ async def test_a_log_is_below_the_apps_folder_and_two_hubs_in_it_share_nothing(
 async def test_the_other_files_stand_beside_the_log_unless_they_are_named(
     environ: dict[str, str], file: str, tmp_path: Path
 ) -> None:
-    """Each is made by the first of what it keeps."""
     volumes, objects = archive(environ, tmp_path), attachments(environ, tmp_path)
     paths = [tmp_path / file.format(name) for name in ("archive", "attachments")]
     assert not any(path.exists() for path in paths)
@@ -197,7 +192,6 @@ async def test_the_other_files_stand_beside_the_log_unless_they_are_named(
 @pytest.mark.behaviour("hosting.settings-refused")
 @pytest.mark.parametrize("chosen", ["blob", "sqlite:", "redis://", "Tables"])
 def test_a_place_that_is_none_is_refused_with_those_that_are(chosen: str, tmp_path: Path) -> None:
-    """'blob' is none of them: archives have it."""
     with pytest.raises(ConfigurationError, match=r"Setting AGENT_LOG is .*'tables' \(the app's storage account"):
         log({"AGENT_LOG": chosen}, tmp_path)
 
@@ -216,7 +210,6 @@ def test_on_a_developers_machine_a_server_that_is_not_there_is_refused(tmp_path:
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
-    """By its path and the setting that names another."""
     (tmp_path / DEFAULT_PATH).parent.mkdir()
     (tmp_path / DEFAULT_PATH).write_bytes(b"not a database" * 100)
 

@@ -23,13 +23,11 @@ CALL = r'pay\u202eyap({"to\u2066": "' + SHOWN + '"})'
 
 @pytest.fixture(scope="module")
 def host() -> DirectHost:
-    """The app, indexed once."""
     return DirectHost(app)
 
 
 @pytest.fixture
 async def http(host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of it."""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example/api") as client:
         yield client
 
@@ -48,16 +46,7 @@ async def test_a_reply_in_text_writes_them_out(http: httpx.AsyncClient) -> None:
     assert answer.text.startswith("\\u001b[8m\n")
 
 
-async def test_a_workflows_question_in_text_writes_them_out(http: httpx.AsyncClient) -> None:
-    """As a tool's call."""
-    answer = await http.post("/workflows/Asking/run", content=ASKED, headers={"content-type": "text/plain"})
-
-    assert hides_nothing(answer.text)
-    assert SHOWN in answer.text
-
-
 async def test_a_tool_of_mcp_writes_them_out(host: DirectHost) -> None:
-    """In the text that the client shows."""
     result = await host.call_tool("Payer", {"query": ASKED})
     text = result["content"][0]["text"]
 
@@ -67,7 +56,6 @@ async def test_a_tool_of_mcp_writes_them_out(host: DirectHost) -> None:
 
 
 async def test_a_task_of_a2a_writes_them_out(http: httpx.AsyncClient) -> None:
-    """In the text of its message; its data is for programs."""
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message(ASKED)}}
     task = (await http.post("/a2a/Payer", json=body, headers=HEADERS)).json()["result"]["task"]
     text, data = task["status"]["message"]["parts"]
@@ -75,18 +63,6 @@ async def test_a_task_of_a2a_writes_them_out(http: httpx.AsyncClient) -> None:
     assert hides_nothing(text["text"])
     assert CALL in text["text"]
     assert data["data"]["approvals"][0]["arguments"] == {"to\u2066": ASKED}
-
-
-async def test_an_interrupt_of_ag_ui_writes_them_out(http: httpx.AsyncClient) -> None:
-    """In its message, and in the arguments, which are the same JSON."""
-    body = {"threadId": "ag", "runId": "r-1", "messages": [{"id": "m", "role": "user", "content": ASKED}]}
-    answer = await http.post("/ag-ui/Payer", json=body)
-    events = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
-    arguments = "".join(event["delta"] for event in events if event["type"] == "TOOL_CALL_ARGS")
-
-    assert events[-1]["outcome"]["interrupts"][0]["message"] == r"May pay\u202eyap be called?"
-    assert hides_nothing(arguments)
-    assert json.loads(arguments) == {"to\u2066": ASKED}
 
 
 async def test_an_approval_request_of_responses_writes_them_out(http: httpx.AsyncClient) -> None:
@@ -99,7 +75,6 @@ async def test_an_approval_request_of_responses_writes_them_out(http: httpx.Asyn
 
 
 async def test_the_log_writes_out_the_name_of_a_tool(http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
-    """A name is one line there."""
     with caplog.at_level("INFO", "hosting"):
         asked = (await http.post("/agents/Payer/run", json={"message": ASKED})).json()
         (approval,) = asked["pending_approvals"]

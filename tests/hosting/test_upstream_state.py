@@ -38,7 +38,6 @@ async def started() -> AsyncIterator[Started]:
 
 @pytest.mark.parametrize("fields", [{}, {"busy": "interrupt"}, {"response_format": {"type": "json_object"}}])
 async def test_a_run_is_refused_by_name_and_the_agent_is_not_asked(started: Started, fields: dict[str, Any]) -> None:
-    """With the version in the sentence, and what to do."""
     host, http = started
 
     answer = await ask(http, "hi", thread_id="t", **fields)
@@ -49,7 +48,6 @@ async def test_a_run_is_refused_by_name_and_the_agent_is_not_asked(started: Star
 
 
 async def test_a_run_that_nobody_waits_for_ends_by_that_name(started: Started) -> None:
-    """Where its status is read."""
     host, http = started
 
     accepted = await ask(http, "hi", thread_id="t", wait_for_response=False)
@@ -72,7 +70,6 @@ READS = {
 async def test_what_reads_the_conversation_is_refused_by_name(
     started: Started, method: str, path: str, body: Any
 ) -> None:
-    """And writes nothing."""
     host, http = started
 
     answer = await http.request(method, f"{THREAD}{path}", json=body)
@@ -106,7 +103,6 @@ async def test_no_operation_of_its_entity_changes_it(started: Started, operation
 
 
 async def test_its_owner_may_still_delete_it(started: Started) -> None:
-    """By asking for it: the thread is then as good as new."""
     host, http = started
 
     deleted = await http.delete(THREAD)

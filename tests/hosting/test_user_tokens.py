@@ -127,7 +127,6 @@ async def watched(
 
 @pytest.mark.behaviour("user-tokens.of-the-caller")
 async def test_a_tool_acts_with_the_rights_of_whoever_sent_the_message(watched: Watched) -> None:
-    """Also twice, with one exchange; another user's is another."""
     ada, bob = watched.provider.token(ADA), watched.provider.token(BOB)
 
     said = [await watched.run("call mail 1, once 2, either 3", watched.headers(ada)) for _ in range(2)]
@@ -236,7 +235,6 @@ def with_id_token(provider: IdentityProvider, **claims: Any) -> Callable[[dict[s
 
 @pytest.mark.behaviour("user-tokens.none-for-others")
 async def test_an_answer_of_the_provider_that_is_not_whole_gives_no_token(watched: Watched) -> None:
-    """And none of it is in a log or an error."""
     headers = watched.headers(watched.provider.token())
     for case, spoilt in SPOILT.items():
         watched.provider.spoil = spoilt(watched.provider)
@@ -259,17 +257,14 @@ class Careless:
         self._fails_at_once = fails_at_once
 
     def lasts_until(self, token: str, principal: Principal, now: float) -> float:
-        """Raise an error with the token."""
         if self._fails_at_once:
             raise RuntimeError(token)
         return now + 1_000
 
     def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
-        """Raise an error with the token."""
         raise RuntimeError(token)
 
     def of_app(self, scope: str) -> UserToken:
-        """Raise."""
         raise AssertionError
 
 
@@ -281,7 +276,6 @@ class WithLocals(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record with its tracebacks."""
         self.lines.append(record.getMessage())
         if record.exc_info and record.exc_info[0] is not None:
             whole = traceback.TracebackException(*record.exc_info, capture_locals=True)
@@ -400,7 +394,6 @@ async def test_an_audience_that_is_none_is_refused(audience: str) -> None:
 
 
 def test_options_that_cannot_be_meant_are_refused() -> None:
-    """By a sentence that says what to give."""
     good = EntraTokens(APP, TENANT, sign_in_url=SIGN_IN, authority="https://login.example", assertion=lambda: PROOF)
     wrong: list[dict[str, Any]] = [{"client_id": "app"}, {"tenant": "common"}, {"authority": "http://login.example"}]
     for options in wrong:

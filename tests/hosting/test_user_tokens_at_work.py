@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from hosting import user_tokens
 from hosting.authorizations import Authorization, challenge_of
 from hosting.entra import EntraTokens
 from hosting.principal import Principal, PrincipalRequest, easy_auth
@@ -64,7 +63,6 @@ class Desk:
 
 @pytest.fixture
 def desk(provider: IdentityProvider) -> Desk:
-    """One process."""
     return Desk(provider)
 
 
@@ -91,7 +89,6 @@ async def test_a_run_without_a_token_goes_on_when_its_user_comes_back(desk: Desk
 
 @pytest.mark.behaviour("user-tokens.pause")
 async def test_the_apps_own_identity_serves_where_the_tool_says_so(desk: Desk) -> None:
-    """Only where the user's token is not there."""
     alone, with_user = await desk.run("call either 1", has_token=False), await desk.run("call either 2")
 
     assert alone["response"].endswith(f"told: 1 by {APP} <UserToken of the app>")
@@ -183,7 +180,6 @@ class Door:
         return await self.send(RUN, {"message": message, "thread_id": "t"}, token)
 
     async def comes_back(self, waiting: dict[str, Any], token: str | None = None) -> dict[str, Any]:
-        """Answer the sign-in that a run waits for."""
         [asked] = waiting["pending_approvals"]
         return await self.send(f"{THREADS}/t/approvals/{asked['id']}", {"approved": True}, token)
 
@@ -221,7 +217,6 @@ async def test_a_run_waits_for_the_sign_in_that_the_provider_wants(provider: Ide
 
 @pytest.mark.behaviour("user-tokens.sign-in-again")
 async def test_claims_of_a_provider_that_are_none_are_left_out(provider: IdentityProvider) -> None:
-    """The run waits all the same, and nothing of them is shown."""
     door = Door(provider)
     for case, claims in HOSTILE.items():
         provider.spoil = wants_more(claims(provider.token()))
@@ -254,7 +249,6 @@ async def test_clocks_that_differ_give_a_token_or_ask_for_a_sign_in(
 
 @pytest.mark.behaviour("user-tokens.sign-in-again")
 async def test_each_device_of_a_user_has_an_exchange_of_its_own(provider: IdentityProvider) -> None:
-    """One that signs out takes nothing from the other."""
     door = Door(provider)
     phone, laptop = provider.token(jti="phone"), provider.token(jti="laptop")
     for token in (phone, laptop, phone):
@@ -345,50 +339,3 @@ async def test_another_process_has_no_token_for_it_and_waits_for_its_user(
 
     assert (asked["authorization"]["url"], there.served[:-1], here.served) == (SIGN_IN, [], [])
     assert (of_bob["http"], done["response"]) == (404, f"told: 1 by {ADA}")
-
-
-class Never:
-    """An exchange that is not asked; each token lasts 1,000 s."""
-
-    sign_in = ("Here", SIGN_IN)
-
-    def lasts_until(self, token: str, principal: Principal, now: float) -> float:
-        """Return its end."""
-        return now + 1_000
-
-    def of_user(self, *_: Any) -> Any:
-        """Fail."""
-        raise AssertionError
-
-    of_app = of_user
-
-
-@pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
-async def test_tokens_that_are_kept_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In number and in time; another principal's run gets none of them, and one gets it once."""
-    monkeypatch.setattr(user_tokens, "MOST_KEPT", 3)
-    clock, ada, bob = Clock(1_000.0), Principal("https://login.example", ADA), Principal("https://login.example", BOB)
-    tokens = OnBehalfOf(lambda request: ada, Never(), "x-token", clock)
-    await tokens(PrincipalRequest({"x-token": "a.b.c"}, "POST /run"))
-    for number in range(5):
-        tokens.keep(f"run-{number}")
-    await tokens(PrincipalRequest({}, "POST /run"))
-
-    kept = [tokens.sent_by(ada, f"run-{number}") is not None for number in range(5)]
-    of_bob = tokens.sent_by(bob, "run-4")
-    begun = tokens.begin("run-4", ada)
-    its_own = begun.at_hand()
-    begun.end()
-    again = tokens.begin("run-4", ada)
-    goes_on = again.at_hand()
-    again.end()
-    tokens.forget("run-4")
-    clock.now += 1_001
-    ended = tokens.sent_by(ada, "run-3")
-    tokens.keep("run-5")
-
-    assert kept == [False, False, True, True, True]
-    assert (of_bob, ended, list(tokens._kept)) == (None, None, [])
-    assert its_own is not None
-    assert its_own is goes_on
-    assert (begun.at_hand(), tokens.sent_by(bob, "run-4")) == (None, None)

@@ -49,7 +49,6 @@ ISSUER = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
 @pytest.fixture
 async def meeting(provider: IdentityProvider) -> Meeting:
-    """The place where both runs meet."""
     return Meeting(provider)
 
 
@@ -197,7 +196,6 @@ class TokenForServer(FunctionMiddleware):
         self._meeting = meeting
 
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Hand it to the server's `header_provider`."""
         await self._meeting.meet(current().run_id)
         token = await current().user_token(GRAPH)
         context.kwargs["of_user"] = token.value
@@ -244,7 +242,6 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self) -> None:
-        """Send one request, and return when it is done."""
         if self._task is None:
             self._task = asyncio.create_task(self._work())
         done = asyncio.get_running_loop().create_future()
@@ -318,21 +315,17 @@ class Exchange:
         self._name = name
 
     def lasts_until(self, token: str, principal: Principal, now: float) -> float:
-        """Return an end that is far away."""
         return now + 1_000
 
     def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
-        """Return a token."""
         return UserToken(f"{self._name} for the user", time.time() + 1_000)
 
     def of_app(self, scope: str) -> UserToken:
-        """Return a token."""
         return UserToken(f"{self._name} for the app", time.time() + 1_000)
 
 
 @tool
 async def ask(n: str) -> str:
-    """Say what the token is."""
     try:
         return (await current().user_token(GRAPH, or_app=True)).value
     except UserTokenError as error:

@@ -49,7 +49,6 @@ def test_what_is_not_seen_is_written_out_and_the_rest_stays(text: str, shown: st
 
 
 def test_json_stays_the_same_value_and_a_name_stays_one_line() -> None:
-    """Keys too."""
     value = {"to\u202e": ["\u2066a", {"\u200d": "\n"}]}
 
     assert json.loads(visible_json(value)) == value

@@ -19,7 +19,6 @@ APP = "from hosting.app import AgentFunctionApp\n\napp = AgentFunctionApp()\n"
 
 
 def warned(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The settings that were named, in order."""
     return re.findall(r"^Set the app setting (\S+) to ", capsys.readouterr().err, re.MULTILINE)
 
 
@@ -72,7 +71,6 @@ def test_the_line_says_what_does_not_work_and_the_app_starts(capsys: pytest.Capt
 def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
     name: str, nearest: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A warning for each; nothing for those that are spelt right."""
     report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"}, SETTINGS)
 
     assert capsys.readouterr().err == (

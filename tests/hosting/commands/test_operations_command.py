@@ -34,7 +34,6 @@ AGO = 1000.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An app that knows its callers."""
     return app_of_known_callers(tmp_path_factory.mktemp("operated"))
 
 
@@ -49,7 +48,6 @@ def http(folder: Path) -> Iterator[httpx.Client]:
 
 
 def command(http: httpx.Client, *options: str, user: str = "root") -> int:
-    """Run the command and return its exit code."""
     return main(["--url", str(http.base_url), "--header", f"X-User: {user}", "--watch", "0", *options])
 
 
@@ -151,7 +149,6 @@ class Looks(BaseHTTPRequestHandler):
     pages: ClassVar[list[Any]] = []
 
     def do_GET(self) -> None:
-        """Answer, as the last one does from then on."""
         found = self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]
         if found is None:
             return
@@ -235,7 +232,6 @@ def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
 
 @pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
 def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its value, and what to give."""
     with pytest.raises(SystemExit):
         main([f"--watch={watched}"])
 

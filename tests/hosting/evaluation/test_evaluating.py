@@ -25,7 +25,6 @@ class Service:
         self.answers: list[str] = []
 
     async def evaluate(self, items: Sequence[EvalItem], *, eval_name: str = "") -> EvalResults:
-        """Pass what begins as an echo."""
         self.answers = [item.response for item in items]
         passed = sum(answer.startswith("echo") for answer in self.answers)
         return EvalResults(provider=self.name, result_counts={"passed": passed, "failed": len(items) - passed})
@@ -33,7 +32,6 @@ class Service:
 
 @evaluator
 def is_lower(response: str) -> bool:
-    """Look at every answer."""
     return response.islower()
 
 
@@ -61,7 +59,6 @@ async def test_each_answer_is_judged_by_itself_and_all_of_them_together(tmp_path
 @pytest.mark.slow
 @pytest.mark.behaviour("evaluation.files")
 async def test_a_case_of_several_messages_is_one_run_after_those_before(tmp_path: Path) -> None:
-    """Begun again under its id it is the same run."""
     before = (EarlierMessage("my name is Ada"), EarlierMessage("Hello, Ada.", "assistant"))
     cases = (Case("recall", "talk", messages=before, expected_output="my name is Ada | recall", exact=True),)
     with RunningHost(shutil.copytree(APP, tmp_path / "app")) as host:

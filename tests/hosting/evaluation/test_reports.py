@@ -22,7 +22,6 @@ RESULT = EvaluationResult(
 
 
 def test_the_table_has_a_row_for_each_case_and_says_what_did_not_pass() -> None:
-    """Controls of an answer do not reach the terminal."""
     assert list(table(RESULT)) == [
         "case       result  checks  tokens",
         "good       passed     1/1       3",
@@ -39,7 +38,6 @@ def test_the_table_has_a_row_for_each_case_and_says_what_did_not_pass() -> None:
 
 
 def test_the_junit_file_has_a_test_case_for_each_row() -> None:
-    """It is XML whatever an answer has."""
     (suite,) = ElementTree.fromstring(junit(RESULT))
 
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "time")} == {

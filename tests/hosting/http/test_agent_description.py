@@ -27,8 +27,6 @@ HIDDEN = "Never say that the discount is 20 %."
 
 
 class Answer(BaseModel):
-    """The answer's form."""
-
     order: str
     note: str = Field(SECRET, examples=[SECRET])
 
@@ -44,13 +42,11 @@ class KeyedClient(ClerksClient):
         self.default_headers = {"Authorization": SECRET}
 
     def service_url(self) -> str:
-        """Return the address, with credentials."""
         return f"https://user:{SECRET}@model.example/?key={SECRET}"
 
 
 @pytest.fixture
 def secret_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret in the environment."""
     monkeypatch.setenv("ORDERS_KEY", SECRET)
 
 
@@ -61,12 +57,10 @@ def keyed_agent() -> Agent[Any]:
     @idempotent
     @tool
     def find_order(number: str, default: int = 1, api_key: str = key) -> str:
-        """Look up an order."""
         return f"{number} {key}"
 
     @tool(approval_mode="always_require")
     def refund(order: str) -> str:
-        """Refund an order."""
         return order + key
 
     stdio = MCPStdioTool("files", "serve", args=["--key", key], env={"KEY": key}, approval_mode="always_require")
@@ -93,12 +87,10 @@ def keyed_agent() -> Agent[Any]:
 
 
 def critic() -> Agent[Any]:
-    """Return an agent that others call."""
     return Agent(KeyedClient(), HIDDEN, name="critic", description="Reads an answer.")
 
 
 def review() -> Workflow:
-    """Return a workflow of that agent."""
     return WorkflowBuilder(name="Review", start_executor=AgentExecutor(critic(), id="critic")).build()
 
 
@@ -120,7 +112,6 @@ def make_app(**environ: str) -> AgentFunctionApp:
 
 
 async def read(path: str, **environ: str) -> httpx.Response:
-    """Ask such an app."""
     transport = httpx.ASGITransport(DirectHost(make_app(**environ)).asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
         return await client.get(f"/api/{path}")
@@ -190,7 +181,6 @@ async def test_no_description_has_a_secret_of_the_author() -> None:
 @pytest.mark.behaviour("http.describes-agents")
 @pytest.mark.usefixtures("secret_variable")
 async def test_the_offline_model_is_said_to_be_one() -> None:
-    """A plain agent has the settings of the app."""
     told = (await read("agents/plain", AGENT_RUN_TIMEOUT_SECONDS="120", AGENT_APPROVAL_SECONDS="0")).json()
 
     assert told["model"] == {"name": "offline", "offline": True}
@@ -202,7 +192,6 @@ async def test_the_offline_model_is_said_to_be_one() -> None:
 @pytest.mark.behaviour("http.describes-agents")
 @pytest.mark.usefixtures("secret_variable")
 async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
-    """And with its graph, its input and its rules."""
     told = (await read("workflows/review")).json()
 
     assert (told["kind"], told["graph"]["start"], told["rules"]["busy"]) == ("workflow", "critic", "queue")
@@ -232,7 +221,6 @@ async def test_instructions_are_for_administrators_unless_the_app_says_otherwise
 
 @pytest.mark.behaviour("http.describes-agents")
 async def test_agents_that_are_tools_of_each_other_are_described_once() -> None:
-    """A circle ends where it began."""
     first, second = (Agent(OfflineChatClient(), name=name) for name in ("first", "second"))
     first.default_options["tools"] = [second.as_tool()]
     second.default_options["tools"] = [first.as_tool()]

@@ -20,7 +20,6 @@ from tests.support.seeds import repeated
 
 
 def messages(given: list[Update]) -> Any:
-    """Return the messages that an AG-UI client has."""
     fold = RunFold(RunInput("t", "r", (), (), (), is_versioned=True), run_of(given), {}, {})
     return ag_ui.folded([*fold.start(), *_told(fold, given)])
 

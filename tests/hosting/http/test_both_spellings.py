@@ -18,7 +18,6 @@ IDS = {"session_id": "t", "sessionId": "t"}
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app with Joker."""
     async with served(app_of(scripted_agent("Joker"))) as (_, http):
         yield http
 
@@ -53,7 +52,6 @@ async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: 
 
 
 async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClient) -> None:
-    """They are no larger for it: upstream's package has neither."""
     stream = await ask(http, "hi", thread_id="t", stream=True)
     listed = await http.get("/api/agents/Joker/threads/t/runs")
 

@@ -104,7 +104,6 @@ def test_a_text_has_the_annotations_of_its_own_marks_and_pages_alone() -> None:
 
 
 def test_a_citation_of_another_service_s_file_keeps_its_id() -> None:
-    """It has no mark of ours, and stands behind what it supports."""
     region = {"type": "text_span", "start_index": 0, "end_index": 4}
     file = {"type": "citation", "title": "a.pdf", "file_id": "assistant-1", "annotated_regions": [region]}
 

@@ -44,13 +44,11 @@ FACT_ID = in_path("fact_id", "The fact.")
 
 
 def make_app(*names: str, environ: dict[str, str] | None = None, **options: Any) -> AgentFunctionApp:
-    """Return an app of agents of these names."""
     agents = [scripted_agent(name) for name in names]
     return AgentFunctionApp(agents=agents, environ={"AGENT_LOG": "memory", **(environ or {})}, **options)
 
 
 async def ask(host: DirectHost, prefix: str = "/api", **headers: str) -> dict[str, Any]:
-    """Ask an app for its document."""
     transport = httpx.ASGITransport(host.asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
         answer = await client.get(f"{prefix}/openapi.json", headers=headers)
@@ -64,7 +62,6 @@ def document_of(*names: str, environ: dict[str, str] | None = None, **options: A
 
 
 def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the operations by `VERB path`."""
     return {
         f"{method.upper()} {path}": operation
         for path, item in document["paths"].items()
@@ -97,7 +94,6 @@ def triggers(host: DirectHost) -> dict[str, str]:
     ],
 )
 def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]) -> None:
-    """Verb, path and function."""
     app = make_app("Joker", "Poet", **options)
     if "principal" in options:
         app.add_agent(rememberer())
@@ -224,7 +220,6 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
 
 @pytest.mark.behaviour("openapi.exact")
 async def test_the_server_is_the_one_that_the_caller_reached() -> None:
-    """Origin and route prefix, by the forwarded headers."""
     host = DirectHost(make_app("Joker"), prefix="/v2/ai")
 
     forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "example.org"}
@@ -327,7 +322,6 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
 
 
 def codes_of(response: dict[str, Any]) -> list[str]:
-    """Return the codes that a response may carry."""
     problem = response.get("content", {}).get("application/problem+json")
     return list(problem["schema"]["allOf"][1]["properties"]["code"]["enum"]) if problem else []
 
@@ -335,7 +329,6 @@ def codes_of(response: dict[str, Any]) -> list[str]:
 @pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize("options", [{"enable_http_endpoints": False}, EVERYTHING])
 def test_the_schemas_are_those_to_which_its_operations_refer(options: dict[str, Any]) -> None:
-    """None is of a route that another app has."""
     document = document_of("Joker", **options)
     schemas, used = document["components"]["schemas"], set[str]()
     left = [document["paths"]]
@@ -360,7 +353,6 @@ def test_a_shared_thread_of_a_workflow_is_described_where_there_are_no_agents() 
 
 
 def parts_of(value: Any) -> list[dict[str, Any]]:
-    """Return every object in a JSON value."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     found = [part for each in inner for part in parts_of(each)]
     return [value, *found] if isinstance(value, dict) else found

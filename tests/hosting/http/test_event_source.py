@@ -48,7 +48,6 @@ def folder(origin: str, tmp_path: Path) -> Path:
 
 
 async def ask(page: Page, host: RunningHost, message: str, key: str = KEYS["host"]) -> None:  # type: ignore[assignment]
-    """Fill the form and send it."""
     fields = {"app": host.origin, "agent": "timed", "key": key, "message": message}
     filled = " ".join(f"form.{name}.value = {json.dumps(value)};" for name, value in fields.items())
     await page.evaluate(f"{filled} form.requestSubmit();")
@@ -64,8 +63,6 @@ async def until_status(page: Page, beginning: str) -> str:
 
 @needs_browser
 class TestPage:
-    """What a user sees."""
-
     @pytest.mark.behaviour("streams.browser")
     async def test_the_page_shows_an_answer_as_it_is_made(self, origin: str, folder: Path) -> None:
         """From another origin, with a key in the query; deltas come before the end."""
@@ -79,7 +76,6 @@ class TestPage:
         assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
 
     async def test_a_wrong_key_is_reported(self, origin: str, folder: Path) -> None:
-        """Nothing is started."""
         with RunningHost(folder, "--port", "0", "--auth") as host:
             async with opened(f"{origin}/event-source.html") as page:
                 await ask(page, host, "speak 1 1", key="wrong")

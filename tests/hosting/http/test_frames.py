@@ -12,7 +12,6 @@ from hosting.core.thread.events import (
     Claimed,
     Delta,
     Event,
-    ModelResult,
     Released,
     ToolResult,
 )
@@ -31,14 +30,12 @@ ACCEPTED = Frame("4", "accepted", {"status": "accepted", **IDS, "at": AT})
 
 
 def claimed(attempt: int = 1) -> Claimed:
-    """Return the event of a holder that begins."""
     return Claimed(
         at=NOW, run_id="r1", attempt=attempt, token="t", holder="caller", lease_seconds=20.0, deadline=NOW + 300
     )
 
 
 def delta(offset: int, text: str) -> Delta:
-    """Return a delta as it is logged."""
     return Delta(at=NOW, run_id="r1", offset=offset, text=text)
 
 
@@ -55,7 +52,6 @@ def fields_of(*events: Event) -> list[Any]:
 
 @pytest.mark.behaviour("streams.ids")
 def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_one() -> None:
-    """Those that were logged meanwhile moved it on."""
     deltas = [DeltaText("r1", 0, "a", after=5), DeltaText("r1", 1, "b", after=5), DeltaText("r1", 2, "c", after=6)]
 
     frames = frames_of(LoggedEvent(5, claimed()), *deltas, LoggedEvent(8, completed()))
@@ -95,18 +91,6 @@ def test_every_claim_but_the_first_is_a_restart() -> None:
     ]
 
 
-def test_a_tool_s_call_has_the_arguments_that_the_model_sent_and_its_result_the_tool_s_name() -> None:
-    """A text that holds an object becomes the object."""
-    call = {"type": "function_call", "call_id": "call", "arguments": '{"n": 1}'}
-    model = ModelResult(at=NOW, run_id="r1", number=1, digest="d", response={"messages": [{"contents": [call]}]})
-    result = ToolResult(at=NOW, run_id="r1", key="1.call", text="done")
-
-    assert fields_of(model, tool_started(), result) == [
-        {"id": "1.call", "tool": "pay", "arguments": {"n": 1}, "at": AT},
-        {"id": "1.call", "tool": "pay", "result": "done", "at": AT},
-    ]
-
-
 @pytest.mark.parametrize(
     ("members", "says"),
     [
@@ -126,25 +110,6 @@ def test_a_tool_that_failed_or_was_interrupted_has_an_error_for_a_result(members
     assert fields_of(tool_started(), result)[1] == {"id": "1.call", "tool": "pay", "error": says, **code, "at": AT}
 
 
-@pytest.mark.behaviour("approvals.asked")
-def test_approvals_come_before_the_end_that_requests_them() -> None:
-    """They are in no log by themselves, so they have no id."""
-    frames = frames_of(LoggedEvent(5, completed("r1", "a1")))[1:]
-
-    assert [(frame.id, frame.event) for frame in frames] == [(None, "approval_requested"), ("5", "completed")]
-    assert frames[0].fields == {
-        "id": "a1",
-        "run_id": "r1",
-        "kind": "approve",
-        "tool": "pay",
-        "arguments": {},
-        "requested_at": AT,
-        "expires_at": None,
-        "at": AT,
-    }
-    assert (frames[1].fields["status"], frames[1].fields["at"]) == ("success", AT)
-
-
 @pytest.mark.behaviour("streams.unavailable")
 @pytest.mark.parametrize(
     ("error", "event"),
@@ -155,7 +120,6 @@ def test_approvals_come_before_the_end_that_requests_them() -> None:
     ],
 )
 def test_a_stream_that_cannot_go_on_says_why(error: HostingError, event: str) -> None:
-    """Without an id; a deleted thread took its runs with it."""
     frame = broken(error, Run(ADDRESS, accepted(), 4, 4), NOW)
 
     assert (frame.id, frame.event) == (None, event)
@@ -172,7 +136,6 @@ def at_work(number: int, *calls: tuple[str, str]) -> UnderWay:
 
 
 def executors(*news: News) -> list[tuple[str, str]]:
-    """Return the frames of executors."""
     frames = frames_of(*news)
     return [(frame.event, frame.fields["executor"]) for frame in frames if frame.event.startswith("executor_")]
 

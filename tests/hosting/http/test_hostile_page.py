@@ -183,7 +183,6 @@ def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
 
 
 async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewhere: str) -> None:
-    """Not frame it, not read, not write; no run was begun."""
     async with profile() as context:
         page = await context.new_page()
         await page.goto(elsewhere)

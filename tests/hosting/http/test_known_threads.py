@@ -14,7 +14,6 @@ TEXT = {"accept": "text/plain"}
 
 
 def named(thread_id: str) -> dict[str, str]:
-    """Return the headers that name a thread."""
     return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
 
 
@@ -34,7 +33,6 @@ def named(thread_id: str) -> dict[str, str]:
     ],
 )
 async def test_an_answer_about_a_thread_names_it(direct: Api, method: str, path: str) -> None:
-    """Found, changed, deleted or refused."""
     await direct.ask("hi", thread_id="named")
 
     answer = await direct.http.request(method, f"{THREADS}/named{path}")
@@ -49,7 +47,6 @@ async def test_an_answer_about_a_thread_names_it(direct: Api, method: str, path:
 async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
     direct: Api, headers: dict[str, str]
 ) -> None:
-    """The key is used for another request on it."""
     keyed: dict[str, Any] = {"headers": {**headers, "idempotency-key": f"named-{id(headers)}"}}
     await direct.http.post(RUN, json={"message": "hi", "thread_id": "named"}, **keyed)
 
@@ -61,7 +58,6 @@ async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
 
 @pytest.mark.behaviour("http.names-the-thread")
 async def test_a_name_that_no_thread_has_is_repeated_in_no_header(direct: Api) -> None:
-    """Only what a package may have stored is a thread."""
     answer = await direct.http.get(f"{THREADS}/n%0Ao")
 
     assert (answer.status_code, "x-ms-thread-id" in answer.headers, "thread_id" in answer.json()) == (404, False, False)

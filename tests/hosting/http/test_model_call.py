@@ -68,32 +68,27 @@ class Script(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _Script):
 
 
 def scripted(*answers: Sequence[Content | str]) -> Script:
-    """Return a client with these answers."""
     client = Script()
     client.answers, client.sent = list(answers), []
     return client
 
 
 def call(name: str, number: str = "1", **arguments: Any) -> Content:
-    """A tool call."""
     return Content.from_function_call(f"{name}-{number}", name, arguments=arguments)
 
 
 @tool
 def look(n: str) -> str:
-    """Look it up."""
     return f"saw {n}"
 
 
 @tool
 def fail() -> str:
-    """Raise."""
     raise ValueError(SECRET)
 
 
 @tool(approval_mode="always_require")
 def refund(n: str) -> str:
-    """Refund it."""
     return f"refunded {n}"
 
 
@@ -112,7 +107,6 @@ class Served:
         return answer.headers["x-ms-run-id"]
 
     async def step(self, run_id: str, call_id: str) -> dict[str, Any]:
-        """Read a model call."""
         answer = await self.http.get(f"{self.runs}/{run_id}/step", params={"id": call_id})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
@@ -125,7 +119,6 @@ class Served:
 
 @asynccontextmanager
 async def served(*agents: Agent[Any], workflow: Callable[[], Workflow] | None = None) -> AsyncIterator[Served]:
-    """Yield an app of an agent, or of a workflow."""
     app = AgentFunctionApp(agents=agents, workflows=[workflow] if workflow else [], environ={"AGENT_LOG": "memory"})
     path = f"workflows/{workflow().name}" if workflow else f"agents/{agents[0].name}"
     transport = httpx.ASGITransport(DirectHost(app).asgi)
@@ -170,23 +163,7 @@ async def test_a_model_call_has_what_the_model_got_and_what_it_answered(accept: 
     assert SECRET not in str(steps)
 
 
-async def test_the_messages_before_the_run_are_read_by_their_own_link() -> None:
-    """They are in no call of it."""
-    client = scripted(["First."], [call("look", n="1")], ["Second."])
-    async with served(Agent(client, name="Reader", tools=[look])) as app:
-        first = await app.say("One.")
-        second = await app.say("Two.")
-        opened = [await app.step(run_id, "1") for run_id in (first, second)]
-        earlier = [(await app.http.get(step["sent"]["earlier_url"])).json()["entries"] for step in opened]
-
-    assert [entry["run_id"] for entry in earlier[1]] == [first, first]
-    assert earlier[0] == []
-    assert got(client.sent[1])[:2] == [("user", ["One."]), ("assistant", ["First."])]
-    assert told(opened[1]["sent"]["messages"]) == [("user", ["Two."])]
-
-
 async def test_a_call_after_an_approval_has_the_results_of_the_calls_that_were_decided_on() -> None:
-    """The model gets those and no decisions."""
     client = scripted([call("refund", n="1"), call("look", n="1")], [call("look", "2", n="2")], ["Done."])
     async with served(Agent(client, name="Reader", tools=[look, refund])) as app:
         asked = await app.say("Refund it.")
@@ -204,17 +181,13 @@ async def test_a_call_after_an_approval_has_the_results_of_the_calls_that_were_d
 
 
 class Adds(ContextProvider):
-    """Adds a message to each run."""
-
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add it."""
         context.extend_messages(self.source_id, [Message("user", ["The day is Monday."])])
 
 
 async def test_what_a_context_provider_added_is_said_to_be_missing() -> None:
-    """The rest is there."""
     client = scripted([call("look", n="1")], ["Done."])
     agent = Agent(client, name="Reader", tools=[look], context_providers=[Adds("adds")])
     async with served(agent) as app:
@@ -247,7 +220,6 @@ async def test_an_agent_that_is_a_tool_was_sent_the_argument_of_its_call() -> No
 
 
 async def test_of_an_agent_in_a_workflow_the_input_is_said_to_be_missing() -> None:
-    """What its tools gave is there."""
     client = scripted([call("look", n="1")], ["Found."])
 
     def flow() -> Workflow:
@@ -268,7 +240,6 @@ async def test_a_large_content_is_cut_and_its_size_said() -> None:
 
     @tool
     def draw() -> list[Content]:
-        """Draw it."""
         return [Content.from_text("Here."), Content.from_uri(f"data:image/png;base64,{PIXEL}", media_type="image/png")]
 
     client = scripted([call("draw"), call("look", n="x" * LONGEST_TEXT)], ["y" * (LONGEST_TEXT + 1)])
@@ -292,7 +263,6 @@ async def test_a_run_under_way_has_its_calls_so_far() -> None:
 
     @tool
     async def wait() -> str:
-        """Wait."""
         begun.set()
         await goes_on.wait()
         return "waited"

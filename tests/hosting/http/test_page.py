@@ -38,7 +38,6 @@ PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage"
 
 
 def get(path: str, **headers: str) -> Reply:
-    """Ask for a path below `ui/`."""
     return Page(FOLDERS).reply(
         f"/api/ui/{path}", path, {name.replace("_", "-"): value for name, value in headers.items()}
     )
@@ -51,7 +50,6 @@ def text(reply: Reply) -> str:
 
 
 def linked() -> list[str]:
-    """Return every URL in the first file."""
     return re.findall(r'(?:href|src)="([^"#]+)"', text(get("")))
 
 
@@ -68,7 +66,6 @@ def imported_by_calls() -> set[str]:
 
 @pytest.mark.behaviour("page.files")
 def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind_any_prefix() -> None:
-    """The host serves both by one function."""
     reply = Page(FOLDERS).reply("/some/where/api/UI", "", {})
 
     assert (reply.status, reply.headers["location"]) == (308, "UI/")
@@ -78,7 +75,6 @@ def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind
 
 @pytest.mark.behaviour("page.files")
 def test_what_the_first_file_names_is_there_and_kept_for_good() -> None:
-    """The name changes with the contents of any of them."""
     kept = {url: get(url).headers["cache-control"] for url in [*linked(), *later()]}
 
     assert {Path(url).name for url in kept} >= {path.name for path in SCRIPTS} | {"page.css"}
@@ -136,7 +132,6 @@ def fields_of(response: httpx.Response) -> dict[str, str]:
 
 @pytest.mark.behaviour("page.files")
 def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
-    """By its ETag."""
     first = get("")
     again = get("", if_none_match=first.headers["etag"])
 
@@ -145,7 +140,6 @@ def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
 
 @pytest.mark.behaviour("page.files")
 def test_another_version_changes_the_names_of_all_files(tmp_path: Path) -> None:
-    """A browser that has the old ones asks for the new ones."""
     for path in FILES:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "times.js").write_text("// another")
@@ -198,7 +192,6 @@ def test_no_file_reads_text_as_code_or_names_another_server() -> None:
 
 @pytest.mark.behaviour("page.counts")
 def test_a_count_is_said_with_its_noun_by_one_function() -> None:
-    """Which knows that one of something is no plural."""
     assert {path.name: by_hand for path in SCRIPTS if (by_hand := COUNT_BY_HAND.findall(path.read_text("utf-8")))} == {}
 
 
@@ -209,7 +202,6 @@ def test_a_count_is_said_with_its_noun_by_one_function() -> None:
     ids=["first", "later"],
 )
 def test_all_of_it_is_small_and_sent_compressed(wanted: Callable[[], list[str]], most_bytes: int) -> None:
-    """To those who take that."""
     urls = wanted()
     packed = [get(url, accept_encoding="gzip, br").body for url in urls]
 
@@ -245,7 +237,6 @@ def test_no_text_of_a_script_goes_over_two_lines() -> None:
 
 @pytest.mark.behaviour("page.files")
 def test_the_page_is_deployed_with_the_app() -> None:
-    """All of its files."""
     assert {ROOT / path for path in deployed(tracked_files()) if ROOT / path.parent in FOLDERS} == set(FILES)
 
 
@@ -262,7 +253,6 @@ def test_the_page_is_deployed_with_the_app() -> None:
 def test_the_page_is_there_in_development_and_in_production_if_the_app_says_so(
     environ: dict[str, str], enable_page: bool | None, has_page: bool
 ) -> None:
-    """The local host is told where it is, and only then."""
     app = AgentFunctionApp(enable_page=enable_page, environ=environ)
 
     assert (FUNCTION in {function.get_function_name() for function in app.get_functions()}) is has_page

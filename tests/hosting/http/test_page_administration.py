@@ -17,6 +17,7 @@ from hosting.names import Address
 from hosting.principal import Principal
 from tests.hosting.http.browsed_page import (
     HOSTILE,
+    IN_A_BROWSER,
     REFUSED,
     browsed,
     ended,
@@ -27,6 +28,7 @@ from tests.support.receiver import Receiver, receiving
 from tests.support.running_host import RunningHost
 from tests.support.threads import accepted
 
+pytestmark = IN_A_BROWSER
 ADA = Principal(ISSUER, "ada").owner
 AGO = 1000.0
 NAMES = {"Agent", "Joker", "Thread", "Owner", "Run", "Since"}
@@ -35,13 +37,11 @@ NAMES = {"Agent", "Joker", "Thread", "Owner", "Run", "Since"}
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def receiver() -> AsyncIterator[Receiver]:
-    """Who takes the webhooks."""
     async with receiving() as opened:
         yield opened
 
 
 async def notified(host: RunningHost, thread: str, webhook: str) -> str:
-    """Have the writer's run end, and return its id."""
     body = {"message": "hello", "thread_id": thread, "webhook": webhook}
     async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         return str((await client.post("/api/agents/writer/run", json=body)).raise_for_status().json()["run_id"])
@@ -92,32 +92,6 @@ async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_se
     assert "secret" not in text
 
 
-async def without(route: Route, name: str) -> None:
-    """Answer as the app does, with one null in it."""
-    answer = await route.fetch()
-    told = await answer.json()
-    listed = {**told, **({name: None} if name in told else {})}
-    listed["agents"] = [{**agent, **({name: None} if name in agent else {})} for agent in told["agents"]]
-    await route.fulfill(json=listed)
-
-
-@pytest.mark.behaviour("page.webhooks")
-async def test_who_is_no_administrator_sees_a_threads_deliveries_and_sends_none_again(
-    host: RunningHost, receiver: Receiver
-) -> None:
-    """And is told why there is no list of all threads; nobody asks for it."""
-    await notified(host, "seen", receiver.url)
-    await receiver.next()
-    async with browsed(host.origin) as browser:
-        page = await browser.context.new_page()
-        await page.route("**/api/agents", lambda route: without(route, "operations_url"))
-        await page.goto(f"{host.origin}/api/ui/#/writer/seen?webhooks")
-        await expect(page.locator(".cards > li h2")).to_have_text("Delivered: run.completed")
-        await expect(page.locator(".cards > li button")).to_have_count(0)
-        await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
-        await page.get_by_text("Open a thread first").wait_for()
-
-
 def hostile(state: str, **last: Any) -> dict[str, Any]:
     """Return a delivery whose every text is hostile, or long."""
     then, long = "2026-01-01T00:00:00.000000+00:00", f"{HOSTILE}{'x' * 200}"
@@ -128,7 +102,6 @@ def hostile(state: str, **last: Any) -> dict[str, Any]:
 
 @pytest.mark.behaviour("page.webhooks")
 async def test_deliveries_are_for_everybody_and_run_nothing(host: RunningHost) -> None:
-    """What is being sent and that there are more is said."""
     page_of_all = {
         "deliveries": [hostile("waiting", problem=HOSTILE), hostile("dead", status=410), hostile("delivered")],
         "next_cursor": "more",
@@ -154,7 +127,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def operated(folder: Path) -> Iterator[RunningHost]:
-    """One local host for all of them."""
     with RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators"}) as host:
         yield host
 
@@ -235,7 +207,6 @@ def silent(seen: str) -> dict[str, Any]:
 async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
     operated: RunningHost,
 ) -> None:
-    """For half a minute. What was not looked at is said."""
     looks, asked = [silent("a"), silent("b"), silent("b")], list[str]()
 
     async def tell(route: Route) -> None:

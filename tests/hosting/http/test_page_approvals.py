@@ -68,7 +68,6 @@ async def test_the_box_opens_and_the_card_goes_when_the_approval_is_answered_els
 
 @pytest.mark.behaviour("page.approvals")
 async def test_a_call_is_refused_by_one_press_with_the_reason_that_is_written(host: RunningHost) -> None:
-    """Without one too."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/clerk")
         for number, reason in ((2, ""), (4, "too much")):
@@ -89,7 +88,6 @@ async def test_a_call_is_refused_by_one_press_with_the_reason_that_is_written(ho
 async def test_the_arguments_of_a_call_are_a_form_and_the_call_is_made_with_what_it_has(
     host: RunningHost,
 ) -> None:
-    """The record has both."""
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/clerk/edited")
         await ask(page, REFUND)
@@ -110,7 +108,6 @@ async def test_the_arguments_of_a_call_are_a_form_and_the_call_is_made_with_what
 
 
 async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[str, Any]:
-    """Send a message as another program does."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         body = {"message": message, "thread_id": thread, "stream": True}
         answer = await client.post(f"/api/agents/{agent}/run", json=body)

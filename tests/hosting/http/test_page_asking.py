@@ -23,7 +23,6 @@ pytestmark = IN_A_BROWSER
 
 
 def client_of(host: RunningHost) -> httpx.AsyncClient:
-    """Return a client of the app's routes."""
     return httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS)
 
 
@@ -227,15 +226,6 @@ async def test_a_card_approves_later_calls_too(
     assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
 
 
-@pytest.mark.behaviour("page.standing")
-async def test_a_card_of_an_agent_that_takes_none_has_two_answers(asking: RunningHost) -> None:
-    await run(asking, "Plain", "plain", "call refund 5")
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/Plain/plain")
-        await expect(page.locator(".card.ask").get_by_role("button", name="Approve", exact=True)).to_be_visible()
-        await expect(page.get_by_role("button", name="Always")).to_have_count(0)
-
-
 @pytest.mark.behaviour("page.sign-in")
 @pytest.mark.parametrize(
     ("place", "button", "then"), [("thread", "I have signed in", "pushed by ada"), ("inbox", "Refuse", "Refused")]
@@ -353,7 +343,6 @@ async def test_a_run_says_how_far_it_is_and_is_paused_and_resumed(asking: Runnin
 
 @pytest.mark.behaviour("page.reasoning")
 async def test_thoughts_stand_folded_above_the_answer(asking: RunningHost) -> None:
-    """As they come and after a reload, each one a paragraph."""
     async with browsed(asking.origin) as browser:
         page = await browser.open("#/shows")
         await ask(page, "look")

@@ -62,7 +62,6 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the comman
 
 
 def app_in(folder: Path, *, wires: str = WIRES, is_tool: bool = True, principal: str = "None") -> Path:
-    """Return the folder with the app in it."""
     source = APP.replace("WIRES", wires).replace("IS_TOOL", str(is_tool)).replace("PRINCIPAL", principal)
     return make_app(folder, source, host=HOST)
 
@@ -107,7 +106,6 @@ async def answers_of(calls: Mapping[str, tuple[str, str]], **environ: str) -> di
 
 
 def text_of(way: str, body: str) -> str:
-    """Return the answer in what a command printed."""
     events = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
     match way:
         case "Run":
@@ -155,7 +153,6 @@ async def test_an_agent_is_called_by_each_command_and_program_as_it_stands(wired
 
 @needs_curl
 async def test_a_workflow_is_called_with_an_input_of_its_type(wired: RunningHost) -> None:
-    """Where the protocol takes a text alone, as JSON."""
     answer = '{"item": "...", "total": 3}'
     async with opened(wired.origin, "#/Orders") as page:
         calls = await calls_of(page)
@@ -170,7 +167,6 @@ async def test_a_workflow_is_called_with_an_input_of_its_type(wired: RunningHost
 
 @needs_curl
 async def test_behind_keys_each_names_the_variable_and_says_where_the_key_is(tmp_path: Path) -> None:
-    """MCP's server has a key of its own; no key is shown."""
     folder = app_in(tmp_path)
     (folder / ".devhost").mkdir()
     (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS))
@@ -190,7 +186,6 @@ async def test_behind_keys_each_names_the_variable_and_says_where_the_key_is(tmp
 
 @needs_curl
 async def test_where_users_sign_in_each_sends_a_token(tmp_path: Path) -> None:
-    """From a variable."""
     with RunningHost(app_in(tmp_path, principal="signed_in")) as host:
         async with opened(host.origin, "#/Guide", token="of-ada") as page:
             calls = await calls_of(page)
@@ -233,7 +228,6 @@ async def test_only_protocols_that_the_app_serves_are_shown(tmp_path: Path) -> N
 async def test_the_chat_of_the_ai_sdk_runs_as_it_stands(
     tmp_path: Path, pytestconfig: pytest.Config, place: str, token: str, answer: str
 ) -> None:
-    """In JavaScript, with the client from npm."""
     packages = with_packages(AI_SDK, Path(pytestconfig.cache.mkdir("ai-sdk-node"))).parent
     folder = app_in(tmp_path, wires="['ai-sdk']", is_tool=False, principal="signed_in" if token else "None")
     with RunningHost(folder) as host:

@@ -43,7 +43,6 @@ def copied(folder: Path) -> Path:
 
 @pytest.mark.behaviour("hosting.examples")
 async def test_the_page_proposes_the_agent_s_example_in_the_conversation_and_for_a_terminal(host: RunningHost) -> None:
-    """A click puts it into the box."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/assistant")
         await page.get_by_role("button", name="What is the weather in Paris?").click()
@@ -118,22 +117,6 @@ async def test_an_answer_that_is_no_whole_one_says_so_under_it_also_after_a_relo
     assert step == "Model answers incomplete: length"
 
 
-@pytest.mark.behaviour("page.verbs")
-async def test_who_scrolled_up_comes_back_to_the_newest_message_by_a_button(host: RunningHost) -> None:
-    """Which is there only then."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "\n\n".join(f"paragraph {number}" for number in range(40)))
-        await ended(page)
-        newest = page.get_by_label("To the newest message")
-        await expect(newest).to_be_hidden()
-        await page.mouse.move(700, 300)
-        await page.mouse.wheel(0, -1500)
-        await newest.click()
-        await expect(page.get_by_role("button", name="Timeline")).to_be_in_viewport()
-        await expect(newest).to_be_hidden()
-
-
 @pytest.mark.behaviour("page.busy")
 @pytest.mark.parametrize(
     ("choice", "how", "kept"),
@@ -190,7 +173,6 @@ async def test_the_run_that_is_stopped_is_the_one_at_work_and_not_the_one_that_w
 
 @pytest.mark.behaviour("page.verbs")
 async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(host: RunningHost) -> None:
-    """Each asks first; Escape keeps what is there."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         await ask(page, "first")
@@ -233,27 +215,8 @@ async def test_a_run_that_fails_or_is_refused_says_so_by_its_problem(host: Runni
     assert left == "go on"
 
 
-@pytest.mark.behaviour("page.counts")
-async def test_one_of_something_is_no_plural(host: RunningHost) -> None:
-    """Above a conversation, and in a timeline."""
-
-    async def with_one_message(route: Route) -> None:
-        told = await (await route.fetch()).json()
-        await route.fulfill(json={**told, "message_count": 1, "usage": {"total_token_count": 1}})
-
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/counted")
-        await page.route("**/threads/counted", with_one_message)
-        await ask(page, "one")
-        await ended(page)
-        await expect(page.locator("#subtitle")).to_have_text("writer · 1 message · 1 token · counted")
-        await page.get_by_role("button", name="Timeline").click()
-        await expect(page.locator(".timeline > .note")).to_have_text(re.compile(r" · 1 attempt$"))
-
-
 @pytest.mark.behaviour("page.live")
 async def test_a_run_is_seen_from_a_second_tab_after_a_reload_and_from_another_program_s(host: RunningHost) -> None:
-    """While it runs, from its first word; each turn once."""
     async with browsed(host.origin, REFUSED) as browser:
         first, second = await browser.open("#/writer/shared"), await browser.open("#/writer/shared")
         await ask(first, SPEECH)
@@ -388,7 +351,6 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
 
 @pytest.mark.behaviour("page.for-everybody")
 async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_everywhere(host: RunningHost) -> None:
-    """As it is finished; the focus stays in the box."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         await page.get_by_text("Ask writer").wait_for()

@@ -57,7 +57,6 @@ def copied(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """A host whose tools do not end."""
     with RunningHost(copied(tmp_path_factory.mktemp("cut_off")), environ=LONG) as host:
         yield host
 

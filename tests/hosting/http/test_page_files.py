@@ -77,34 +77,28 @@ def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 
 
 def client_of(host: RunningHost, user: str = "ada") -> httpx.AsyncClient:
-    """Return a client of the app's routes."""
     return httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS, headers={"x-user": user})
 
 
 def place(page: Page, title: str = "Files of this thread") -> Locator:
-    """Return the section of one place."""
     return page.get_by_role("region", name=title)
 
 
 def row(page: Page, name: str) -> Locator:
-    """Return what the page shows of a file."""
     return page.locator(".file").filter(has=page.get_by_role("heading", name=name, exact=True))
 
 
 async def add(page: Page, *files: FilePayload | Path, title: str = "Files of this thread") -> None:
-    """Choose files in the browser's own window."""
     async with page.expect_file_chooser() as chooser:
         await place(page, title).get_by_role("button", name="Add files").click()
     await (await chooser.value).set_files([*files])  # type: ignore[arg-type]
 
 
 def text_file(name: str, text: str = "Oolong costs four crowns.") -> FilePayload:
-    """Return a file of words."""
     return {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
 
 
 def large_file(folder: Path, size: int) -> Path:
-    """Return a file of that many bytes."""
     path = folder / "large.bin"
     path.write_bytes(os.urandom(size))
     return path
@@ -152,25 +146,6 @@ async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> N
         await expect(place(page).get_by_role("button", name="Add files")).to_be_focused()
 
     assert await stored(library, "whole") == []
-
-
-@pytest.mark.behaviour("page.files-view")
-async def test_a_passage_of_a_deleted_file_is_still_shown_and_the_file_is_not(library: RunningHost) -> None:
-    """The thread has the words that the model read."""
-    async with browsed(library.origin, REFUSED) as browser, client_of(library) as http:
-        files = "agents/Librarian/threads/deleted/files"
-        file = (await http.post(files, params={"name": "gone.txt"}, content=b"Sencha costs three.")).json()
-        page = await browser.open("#/Librarian/deleted?files")
-        await expect(row(page, "gone.txt")).to_contain_text("Ready")
-        await page.get_by_role("button", name="Files", exact=True).click()
-        await ask(page, "search sencha")
-        await ended(page)
-        (await http.delete(f"{files}/{file['file_id']}")).raise_for_status()
-        await page.get_by_role("button", name="gone.txt").click()
-        dialog = page.get_by_role("dialog")
-        await expect(dialog.locator(".passage")).to_have_text("Sencha costs three.")
-        await dialog.get_by_role("button", name="Download file").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("The file is not there any more.")
 
 
 @pytest.mark.behaviour("page.files-view")
@@ -249,7 +224,6 @@ async def test_a_large_file_comes_in_parts_and_a_part_that_was_lost_comes_again(
 
 @pytest.mark.behaviour("page.uploads")
 async def test_after_a_reload_the_same_file_goes_on_behind_what_has_come(library: RunningHost, tmp_path: Path) -> None:
-    """Chosen again; another tab knows nothing of it."""
     path = large_file(tmp_path, 2 * PART_BYTES + 500)
     parts: list[int] = []
     is_held = asyncio.Event()
@@ -360,7 +334,6 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
 
 @pytest.mark.behaviour("page.files-view")
 async def test_a_place_says_what_is_left_of_its_quota_and_that_its_thread_is_gone(library: RunningHost) -> None:
-    """The figures change with each file."""
     async with browsed(library.origin, REFUSED) as browser, client_of(library) as http:
         page = await browser.open("#/Librarian/full?files")
         agents = place(page, "Files of Librarian").locator("p", has_text="used")

@@ -31,12 +31,10 @@ def noted(page: Page) -> list[Any]:
 
 
 def forks(page: Page, says: str = "Fork") -> Locator:
-    """Return the buttons that make a fork."""
     return page.get_by_role("button", name=says, exact=True)
 
 
 def box(page: Page) -> Locator:
-    """Return what a message is written into."""
     return page.get_by_label("Message", exact=True)
 
 
@@ -69,7 +67,6 @@ async def test_a_fork_goes_on_from_an_answer_and_leads_back_to_its_origin(host: 
     """Whether the answer came just now, or was read with its position; the origin stays as it was."""
 
     async def of_others(route: Route) -> None:
-        """Have the page read other threads only."""
         if origin not in route.request.url:
             await route.continue_()
 
@@ -194,8 +191,6 @@ async def test_what_was_written_and_not_sent_is_replaced_only_if_its_writer_agre
 
 @pytest.mark.behaviour("page.forks")
 async def test_a_fork_is_made_once_however_often_it_is_asked_for(host: RunningHost) -> None:
-    """By a double click, and again after an answer was lost."""
-
     async def lost(route: Route) -> None:
         await route.fetch()
         await route.abort()
@@ -246,7 +241,6 @@ async def test_a_fork_that_is_refused_says_so_by_its_problem(host: RunningHost) 
 
 @pytest.mark.behaviour("page.forks")
 async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_approval(host: RunningHost) -> None:
-    """After a reload too."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         await ask(page, "slowly " * 40)

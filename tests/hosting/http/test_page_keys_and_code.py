@@ -170,18 +170,6 @@ async def test_a_block_of_code_is_copied_as_it_is(host: RunningHost) -> None:
     assert heard == ["Look:", PYTHON, "That is all."]
 
 
-@pytest.mark.behaviour("page.code")
-async def test_what_cannot_be_copied_says_what_to_do(host: RunningHost) -> None:
-    """As over http from another machine, where a browser lets no page copy."""
-    async with browsed(host.origin) as browser:
-        await browser.context.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-        page = await browser.open("#/writer")
-        await ask(page, "```\none\n```")
-        await ended(page)
-        await page.get_by_role("button", name="Copy code").click()
-        await expect(page.get_by_role("button", name="Select the text and copy it")).to_be_visible()
-
-
 async def coloured(page: Page, text: str, language: str) -> list[str]:
     """Return the parts of a code that have a colour, each with what it is."""
     await page.locator(".empty, .markdown").first.wait_for()
@@ -259,7 +247,6 @@ async def pasted(command: str) -> str:
 async def test_the_command_of_an_empty_thread_works_when_it_is_selected_and_when_it_is_copied(
     host: RunningHost,
 ) -> None:
-    """Its line breaks are a part of it."""
     async with browsed(host.origin) as browser:
         await browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = await browser.open("#/assistant")

@@ -153,7 +153,6 @@ async def test_dates_are_in_the_zone_of_the_schedule_and_zones_are_chosen(host: 
 
 
 async def test_an_expression_has_words_where_they_are_certain(host: RunningHost) -> None:
-    """Others stand as they are."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer?schedules")
         await page.get_by_role("button", name="New schedule").click()
@@ -196,7 +195,6 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
 
 
 async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(asking: RunningHost) -> None:
-    """What is none is refused at its field."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Orders?schedules")
         await page.get_by_role("button", name="New schedule").click()

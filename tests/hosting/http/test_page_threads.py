@@ -29,14 +29,12 @@ REFUND = 'Call refund with {"order": "```A-17", "amount": 120}'
 
 
 async def begin(host: RunningHost, thread: str, message: str, agent: str = "writer") -> None:
-    """Have a turn of the agent's."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         body = {"message": message, "thread_id": thread}
         (await client.post(f"/api/agents/{agent}/run", json=body)).raise_for_status()
 
 
 def row(page: Page, thread: str) -> Locator:
-    """Return the link to a thread in the list."""
     return page.locator(f'#threads a[title="{thread}"]')
 
 
@@ -194,7 +192,6 @@ async def test_a_thread_is_saved_as_markdown(host: RunningHost, tmp_path: Path) 
 
 @pytest.mark.behaviour("page.downloads")
 async def test_a_thread_is_saved_as_json_with_all_that_the_app_keeps(host: RunningHost, tmp_path: Path) -> None:
-    """As its export has it."""
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/writer/kept")
         await ask(page, "one")
@@ -208,7 +205,6 @@ async def test_a_thread_is_saved_as_json_with_all_that_the_app_keeps(host: Runni
 
 @pytest.mark.behaviour("page.downloads")
 async def test_a_download_that_cannot_be_read_says_so_and_saves_nothing(host: RunningHost) -> None:
-    """By its problem."""
     away = {"code": "log_unavailable", "detail": "The thread's log cannot be reached. Try again."}
     async with browsed(host.origin, REFUSED, LOST) as browser:
         page = await browser.open("#/writer/unread")

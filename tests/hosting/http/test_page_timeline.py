@@ -200,63 +200,6 @@ async def test_a_call_that_cannot_be_read_says_why_and_is_read_again(host: Runni
         )
 
 
-def described(name: str, *tools: dict[str, Any]) -> dict[str, Any]:
-    """Return an agent as the app describes it, with its name as its instructions."""
-    parts: dict[str, Any] = {
-        "options": {},
-        "mcp_servers": [],
-        "context_providers": [],
-        "response_format": None,
-        "model": None,
-    }
-    return {**parts, "name": name, "instructions": name, "instructions_hidden": False, "tools": list(tools)}
-
-
-def as_tool(agent: dict[str, Any]) -> dict[str, Any]:
-    """Return the tool that an agent is."""
-    rules = {"approval": "never", "idempotent": False, "destructive": False, "parameters": {}, "description": ""}
-    return {**rules, "name": f"ask_{agent['name']}", "agent": agent}
-
-
-INNER = described("outer", as_tool(described("inner", as_tool(described("innermost")))))
-FLOW = {"kind": "workflow", "instructions_hidden": False, "agents": [described("left"), described("right")]}
-
-
-@pytest.mark.behaviour("page.model-call")
-@pytest.mark.parametrize(
-    ("agent", "call_id", "name"),
-    [
-        (INNER, "1.a/1.b/3", "innermost"),
-        (FLOW, "2.1/step/right/1", "right"),
-        (FLOW, "2.1/step/nobody/1", None),
-    ],
-)
-async def test_the_agent_of_a_call_may_be_a_tool_or_in_a_workflow(
-    host: RunningHost, agent: dict[str, Any], call_id: str, name: str | None
-) -> None:
-    """Its own instructions are shown, if the app still has it."""
-    at = {"at": "2026-01-01T12:00:00Z", "ended_at": "2026-01-01T12:00:01Z"}
-    tools = [("1.a", "ask_inner"), ("1.a", "ask_inner"), ("1.a/1.b", "ask_innermost")]
-    steps = [{"kind": "tool_call", **at, "id": id, "tool": tool, "arguments": {}, "result": ""} for id, tool in tools]
-    call = {"kind": "model_call", **at, "id": call_id, "tools": [], "usage": {}}
-    run = {"run_id": "r" * 32, "status": "success", "created_at": at["at"], "ended_at": at["ended_at"], "usage": {}}
-    step = {"id": call_id, "sent": {"kept": "whole", "messages": [], "earlier_url": None}, "received": []}
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "hello")
-        await ended(page)
-        await page.route("**/timeline", lambda route: route.fulfill(json={**run, "steps": [*steps, call]}))
-        await page.route("**/step?*", lambda route: route.fulfill(json=step))
-        await page.route("**/agents/writer", lambda route: route.fulfill(json=agent))
-        shown = await opened(page)
-        await expect(shown).to_contain_text("Nothing is kept.")
-        await shown.locator(".more > summary").press("Enter")
-        if name is None:
-            await expect(shown).to_contain_text("The app does not have this agent now.")
-        else:
-            await expect(shown.locator(".about pre").first).to_have_text(name)
-
-
 @pytest.mark.behaviour("page.hostile")
 async def test_no_text_of_a_model_call_becomes_more_than_text(host: RunningHost) -> None:
     """Neither what was sent nor what came back, wherever it stands, nor what the agent is now."""
@@ -289,7 +232,6 @@ async def test_no_text_of_a_model_call_becomes_more_than_text(host: RunningHost)
 
 @pytest.mark.behaviour("page.long")
 async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(host: RunningHost) -> None:
-    """The others are read when somebody scrolls there."""
     async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer", timeout=20) as client:
         for _ in range(MANY_RUNS):
             await client.post("/run", json={"message": "fail", "thread_id": "many"})

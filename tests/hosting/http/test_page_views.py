@@ -96,7 +96,6 @@ async def test_a_new_thread_is_offered_where_the_budget_of_one_is_used_up(
 
 
 async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[str, Any]:
-    """Send a message as another program does."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         body = {"message": message, "thread_id": thread, "stream": True}
         answer = await client.post(f"/api/agents/{agent}/run", json=body)
@@ -104,7 +103,6 @@ async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[
 
 
 async def stop(host: RunningHost, agent: str, thread: str, message: str) -> None:
-    """Send a message, and stop its run."""
     async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/{agent}", timeout=20) as client:
         body = {"message": message, "thread_id": thread, "wait_for_response": False, "stream": True}
         run = (await client.post("/run", json=body)).json()["run_id"]
@@ -336,7 +334,6 @@ async def test_the_header_opens_what_an_agent_is(host: RunningHost) -> None:
 
 @pytest.mark.behaviour("page.agent")
 async def test_the_header_says_that_the_offline_model_answers(host: RunningHost) -> None:
-    """And of no agent with another model."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/clerk")
         await expect(page.locator("#model")).to_have_text("offline model")

@@ -91,7 +91,6 @@ DRAWN = """async ([schema, value, refusal]) => {
 
 
 def drawn(page: Page, executor: str) -> Locator:
-    """Return the newest drawing of an executor."""
     return page.locator(f".graph g[data-id={executor}]").last
 
 
@@ -127,7 +126,6 @@ def executors(page: Page, number: int = 1) -> Locator:
 
 @pytest.mark.behaviour("page.graph")
 async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_stopped(asking: RunningHost) -> None:
-    """In a tab that comes later, too."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Text/waiting")
         await ask(page, "wait")
@@ -148,7 +146,6 @@ async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_st
 
 @pytest.mark.behaviour("page.graph")
 async def test_executors_that_ended_and_that_failed_are_told_apart(asking: RunningHost) -> None:
-    """While the run goes on, after a reload, and in the timeline."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Text/told")
         await ask(page, "abc")
@@ -353,7 +350,6 @@ async def test_a_workflow_that_takes_a_value_is_given_it_by_a_form(asking: Runni
 @pytest.mark.behaviour("page.forms")
 @pytest.mark.behaviour("page.hostile")
 async def test_a_form_stands_in_nobodys_way_and_runs_nothing(asking: RunningHost) -> None:
-    """Names, hints, choices and defaults are text."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Desk/seen")
         await ask(page, HOSTILE)

@@ -13,9 +13,9 @@ import pytest
 
 from hosting.assembly import WIRES
 from hosting.functions import answering
-from hosting.http.pings import PING, PING_SECONDS, with_pings
+from hosting.http.pings import PING, with_pings
 from hosting.http.replies import Streamed
-from tests.support.a2a import HEADERS, message, payloads
+from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
@@ -24,7 +24,6 @@ from tests.support.live_asgi import LiveTransport
 from tests.support.made_app import app_of
 from tests.support.speaker import Speaker
 
-PROMISED_SECONDS = 4.0
 SOON = 0.01
 EVENTS = {"accept": "text/event-stream"}
 
@@ -40,7 +39,6 @@ class Frames:
         self.is_closed = False
 
     async def all(self) -> AsyncGenerator[bytes, None]:
-        """Yield them."""
         try:
             for frame in self._frames:
                 await self.allowed.wait()
@@ -53,15 +51,7 @@ class Frames:
 
 
 @pytest.mark.behaviour("streams.pings")
-def test_no_stream_is_silent_for_as_long_as_the_shortest_official_client_waits() -> None:
-    """That is httpx's default, which a2a's client has; a second is for the way."""
-    assert PING_SECONDS < PROMISED_SECONDS
-    assert httpx.AsyncClient().timeout.read == PROMISED_SECONDS + 1
-
-
-@pytest.mark.behaviour("streams.pings")
 async def test_a_silence_is_filled_with_pings_and_no_frame_is_lost() -> None:
-    """Whatever the frames wait for."""
     frames, sent = Frames(b"one", b"two"), list[bytes]()
     async for piece in with_pings(frames.all(), SOON):
         sent.append(piece)
@@ -86,7 +76,6 @@ async def test_what_breaks_the_frames_breaks_what_is_sent() -> None:
 
 @pytest.mark.behaviour("streams.slow-readers")
 async def test_a_reader_that_takes_nothing_is_ahead_of_what_is_made_and_one_that_leaves_ends_it() -> None:
-    """One frame at a time is made, also for a reader who is slow."""
     frames = Frames(b"one", b"two", b"three")
     frames.allowed.set()
     pieces = with_pings(frames.all(), 10 * GUARD_SECONDS)
@@ -150,7 +139,6 @@ async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Silent]:
 
 
 async def until(pieces: AsyncIterator[str], wanted_text: str) -> str:
-    """Return what comes up to the text."""
     got = ""
     async for piece in pieces:
         got += piece
@@ -160,7 +148,6 @@ async def until(pieces: AsyncIterator[str], wanted_text: str) -> str:
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:
-    """Return a JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
@@ -183,7 +170,6 @@ FOLLOWING = {
 async def test_a_stream_that_begins_a_run_says_that_it_lives_while_the_agent_is_silent(
     silent: Silent, door: str
 ) -> None:
-    """And the rest of the answer comes behind that."""
     path, headers, body = BEGINNING[door]
     async with silent.stream("POST", path, headers, body) as pieces:
         await asyncio.wait_for(until(pieces, '"one '), GUARD_SECONDS)
@@ -197,7 +183,6 @@ async def test_a_stream_that_begins_a_run_says_that_it_lives_while_the_agent_is_
 @pytest.mark.behaviour("streams.pings")
 @pytest.mark.parametrize("door", FOLLOWING)
 async def test_a_stream_that_follows_a_run_says_that_it_lives(silent: Silent, door: str) -> None:
-    """Also by the Durable Streams protocol."""
     run = await silent.run_id()
     method, path, task = FOLLOWING[door]
     body = None if task is None else rpc("SubscribeToTask", id=task.format(run=run))
@@ -207,19 +192,3 @@ async def test_a_stream_that_follows_a_run_says_that_it_lives(silent: Silent, do
         rest = "".join([piece async for piece in pieces])
 
     assert "two" in rest
-
-
-@pytest.mark.behaviour("streams.pings")
-@pytest.mark.behaviour("a2a.subscribe")
-async def test_a_stream_that_waits_for_a_person_says_that_it_lives(silent: Silent) -> None:
-    """For a week, if need be."""
-    begun = await silent.http.post(
-        "a2a/Clerk", json=rpc("SendStreamingMessage", message=message("call refund 7", contextId="w"))
-    )
-    task = payloads(begun.text)[0]["task"]["id"]
-    async with silent.stream("POST", "a2a/Clerk", None, rpc("SubscribeToTask", id=task)) as pieces:
-        await asyncio.wait_for(until(pieces, 2 * PING.decode()), GUARD_SECONDS)
-        await silent.http.post("a2a/Clerk", json=rpc("SendMessage", message=message("yes", taskId=task)))
-        rest = "".join([piece async for piece in pieces])
-
-    assert "told: refunded 7" in rest

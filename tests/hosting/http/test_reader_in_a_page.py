@@ -48,7 +48,6 @@ async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_ag
 
 @pytest.mark.behaviour("streams.starting-again")
 async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500() -> None:
-    """It shows the whole answer, each word once."""
     script = f"""new Promise(done => {{
         follow({json.dumps(EVENTS + "?")}, 0, 60)
         setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
@@ -59,19 +58,3 @@ async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500() -> No
 
     assert shown == "one two three"
     assert server.followed_behind == ["0", "2", "2"]
-
-
-@pytest.mark.behaviour("streams.starting-again")
-async def test_an_event_source_stops_at_that_500_for_good() -> None:
-    """It comes back once by itself, and is closed: what the page says of it is why a reader is shown there."""
-    script = f"""new Promise(done => {{
-        const events = new EventSource({json.dumps(EVENTS)}), seen = []
-        for (const name of ["accepted", "delta", "completed"]) events.addEventListener(name, () => seen.push(name))
-        events.onerror = () => events.readyState === EventSource.CLOSED && done(seen)
-    }})"""
-
-    with BrokenStream(DOCS) as server:
-        seen = await evaluated(server, script)
-
-    assert seen == ["accepted", "delta"]
-    assert server.followed_behind == ["", "2"]

@@ -88,7 +88,6 @@ async def test_what_is_left_is_the_same_whatever_document_was_read(world: World,
 
 
 async def test_a_run_that_is_not_there_is_not_gone_back_to(world: World) -> None:
-    """It is named as one."""
     await spoken(world)
 
     with pytest.raises(RunNotNewestError, match="no longer exists"):

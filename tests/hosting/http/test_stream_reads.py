@@ -33,7 +33,6 @@ async def read(
 
 
 async def streamed(following: ScriptedFollowing) -> str:
-    """Return the stream of batches."""
     answer = await Streams(following, lambda: NOW).read(run_after(), NO_CLIENT, StreamQuery(0, "sse"), "")
     assert isinstance(answer, Streamed)
     return b"".join([piece async for piece in answer.frames]).decode()
@@ -41,7 +40,6 @@ async def streamed(following: ScriptedFollowing) -> str:
 
 @pytest.mark.behaviour("streams.offsets")
 async def test_an_answer_to_an_approval_behind_the_end_moves_no_offset() -> None:
-    """Neither the tail's nor that of a read from now on."""
     run = run_after(LOGGED, END, ANSWERED)
 
     tail = Streams(ScriptedFollowing(), lambda: NOW).tail(run)
@@ -61,7 +59,6 @@ async def test_an_answer_to_an_approval_behind_the_end_moves_no_offset() -> None
 async def test_a_poll_waits_for_news_or_the_first_silence(
     news: list[list[Update]], status: int, events: list[str] | None
 ) -> None:
-    """What is before its offset is no news."""
     got, messages, headers = await read(ScriptedFollowing(*news), run_after(), 5, live="long-poll")
 
     assert (got, messages and [message["event"] for message in messages]) == (status, events)

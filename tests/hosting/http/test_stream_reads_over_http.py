@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.support.carriers import GUARD_SECONDS, Api
-from tests.support.event_stream import Frame, parse, words
+from tests.support.event_stream import Frame, parse
 
 POLL_SECONDS = 20
 
@@ -28,7 +28,6 @@ async def open_run(direct: Api, seconds: float) -> str:
 
 
 async def read(direct: Api, url: str, offset: str, **query: str) -> httpx.Response:
-    """Read behind an offset."""
     return await asyncio.wait_for(direct.http.get(url, params={"offset": offset, **query}), GUARD_SECONDS)
 
 
@@ -42,27 +41,11 @@ async def behind_the_start(direct: Api, url: str) -> str:
 
 
 def frames(messages: list[dict[str, Any]]) -> list[Frame]:
-    """Return messages as the frames that they are."""
     return [Frame(message["id"], message["event"], message["data"]) for message in messages]
 
 
 @pytest.mark.behaviour("streams.offsets")
-async def test_a_catch_up_read_has_every_frame_of_the_stream_as_a_message(direct: Api) -> None:
-    """The run has ended, so its stream is closed."""
-    url = await ended_run(direct)
-
-    answer = await read(direct, url, "-1")
-
-    assert frames(answer.json()) == parse((await direct.http.get(url)).text)
-    assert words(frames(answer.json())) == "one two"
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["stream-closed"] == "true"
-    assert answer.headers["stream-up-to-date"] == "true"
-
-
-@pytest.mark.behaviour("streams.offsets")
 async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(direct: Api) -> None:
-    """Offsets sort as text; the last one has nothing behind it."""
     url = await ended_run(direct)
     whole = await read(direct, url, "-1")
     end = whole.headers["stream-next-offset"]
@@ -75,19 +58,6 @@ async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(direct: Api
     assert [rest.json() for rest in rests] == [whole.json()[number:] for number in range(1, len(offsets) + 1)]
     assert {rest.headers["stream-next-offset"] for rest in rests} == {end}
     assert {rest.headers["stream-closed"] for rest in rests} == {"true"}
-
-
-@pytest.mark.behaviour("streams.offsets")
-async def test_now_gives_the_end_and_no_event(direct: Api) -> None:
-    """It cannot be kept for later, so it has no tag."""
-    url = await ended_run(direct)
-
-    answer = await read(direct, url, "now")
-
-    assert answer.text == "[]"
-    assert answer.headers["stream-next-offset"] == (await read(direct, url, "-1")).headers["stream-next-offset"]
-    assert answer.headers["stream-closed"] == "true"
-    assert "etag" not in answer.headers
 
 
 @pytest.mark.behaviour("streams.offset-refused")
@@ -110,7 +80,6 @@ async def test_now_gives_the_end_and_no_event(direct: Api) -> None:
     ],
 )
 async def test_what_is_no_read_is_refused(direct: Api, query: str) -> None:
-    """By the sentence that names the parameter."""
     url = await ended_run(direct)
 
     refused = await direct.http.get(f"{url}?{query}")
@@ -140,7 +109,6 @@ async def test_a_poll_has_what_there_is_at_once_and_waits_for_what_comes(direct:
 @pytest.mark.slow
 @pytest.mark.behaviour("streams.long-poll")
 async def test_a_poll_that_nothing_comes_for_is_answered_204(direct: Api) -> None:
-    """It says where the reader stands."""
     url = await open_run(direct, POLL_SECONDS)
     offset = await asyncio.wait_for(behind_the_start(direct, url), GUARD_SECONDS)
 
@@ -178,7 +146,6 @@ async def test_a_stream_of_batches_has_the_offset_behind_each_and_closes(direct:
 
 @pytest.mark.behaviour("streams.tail")
 async def test_head_gives_the_end_of_a_run_without_its_events(direct: Api) -> None:
-    """As a read does."""
     url = await ended_run(direct)
 
     tail = await direct.http.head(url)
@@ -188,18 +155,6 @@ async def test_head_gives_the_end_of_a_run_without_its_events(direct: Api) -> No
     assert tail.headers["stream-next-offset"] == (await read(direct, url, "-1")).headers["stream-next-offset"]
     assert tail.headers["stream-closed"] == "true"
     assert tail.headers["cache-control"] == "no-store"
-
-
-@pytest.mark.behaviour("streams.tail")
-async def test_head_of_a_run_that_goes_on_does_not_say_closed(direct: Api) -> None:
-    """And of none at all is 404."""
-    url = await open_run(direct, 0.1)
-
-    tail = await direct.http.head(url)
-    none = await direct.http.head(url.replace("/events", "x/events"))
-
-    assert "stream-closed" not in tail.headers
-    assert (none.status_code, none.content) == (404, b"")
 
 
 @pytest.mark.behaviour("streams.etag")
@@ -221,7 +176,6 @@ async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended(dire
 
 @pytest.mark.behaviour("streams.cursor-grows")
 async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(direct: Api) -> None:
-    """Also when it is ahead of its time."""
     url = await open_run(direct, 0.1)
 
     first = await read(direct, url, "-1", live="long-poll")
@@ -232,6 +186,5 @@ async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(direct: Api) -
 
 
 def parse_control(text: str) -> list[tuple[str, Any]]:
-    """Return the events of a stream of batches."""
     blocks = [block.split("\n") for block in text.split("\n\n")[:-1]]
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data:"))) for name, data in blocks]

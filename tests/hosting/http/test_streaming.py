@@ -69,7 +69,6 @@ async def test_the_last_event_id_goes_before_the_query(direct: Api) -> None:
 @pytest.mark.behaviour("streams.cursor")
 @pytest.mark.parametrize("cursor", ["-1", "1.", ".5", "1.2.3", "1,2", "x", "9" * 10, f"1.{'9' * 10}", "\u0663"])
 async def test_a_cursor_that_is_none_is_refused(direct: Api, cursor: str) -> None:
-    """By the sentence that names it."""
     await streamed(direct, "say hello", thread_id="bad")
     run = (await direct.http.get("/api/agents/Joker/threads/bad/runs")).json()["runs"][0]["run_id"]
 
@@ -77,30 +76,6 @@ async def test_a_cursor_that_is_none_is_refused(direct: Api, cursor: str) -> Non
 
     assert refused.status_code == 400
     assert refused.json()["code"] == "invalid_field"
-
-
-@pytest.mark.behaviour("streams.attach")
-async def test_a_run_that_was_not_waited_for_is_followed(direct: Api) -> None:
-    """`stream` in the body has the deltas logged for readers that come later; EventSource sends GET only."""
-    accepted = await direct.ask("say later words", stream=True, wait_for_response=False)
-    assert accepted.status_code == 202
-
-    followed = await asyncio.wait_for(direct.http.get(accepted.headers["location"] + "/events"), GUARD_SECONDS)
-
-    frames = parse(followed.text)
-    assert words(frames) == "later words"
-    assert frames[-1].event == "completed"
-
-
-async def test_a_run_that_nobody_wants_streamed_has_no_deltas_before_its_end(direct: Api) -> None:
-    """It costs nothing more than before; its events have frames all the same."""
-    accepted = await direct.ask("say later words", wait_for_response=False)
-
-    frames = parse(
-        (await asyncio.wait_for(direct.http.get(accepted.headers["location"] + "/events"), GUARD_SECONDS)).text
-    )
-
-    assert [frame.event for frame in frames] == ["accepted", "started", "completed"]
 
 
 @pytest.mark.behaviour("streams.failed")
@@ -127,3 +102,14 @@ async def test_a_run_whose_thread_is_deleted_ends_its_stream_as_cancelled(direct
     assert (last.id, last.event, last.fields["code"]) == (None, "cancelled", "thread_deleted")
     assert last.fields["run_id"] == accepted.json()["run_id"]
     assert (await direct.http.get(url)).status_code == 410
+
+
+@pytest.mark.behaviour("streams.attach")
+async def test_a_run_that_was_not_waited_for_is_followed(direct: Api) -> None:
+    """`stream` in the body has the deltas logged for readers that come later; EventSource sends GET only."""
+    accepted = await direct.ask("say later words", stream=True, wait_for_response=False)
+
+    followed = await asyncio.wait_for(direct.http.get(accepted.headers["location"] + "/events"), GUARD_SECONDS)
+
+    frames = parse(followed.text)
+    assert (accepted.status_code, words(frames), frames[-1].event) == (202, "later words", "completed")

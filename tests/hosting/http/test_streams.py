@@ -15,17 +15,14 @@ from tests.support.threads import NOW
 
 
 def stream(following: ScriptedFollowing, after: int = 0) -> Streamed:
-    """Return the stream of the run."""
     return Streams(following, lambda: NOW).reply(run_after(), NO_CLIENT, "http://a/api/agents/Helper/threads/t1", after)
 
 
 async def pieces(frames: AsyncGenerator[bytes, None]) -> list[bytes]:
-    """Return what is sent, piece by piece."""
     return [piece async for piece in frames]
 
 
 async def shown(following: ScriptedFollowing, after: int = 0) -> list[tuple[str | None, str]]:
-    """Return the ids and names of all frames."""
     sent = b"".join(await pieces(stream(following, after).frames))
     return [(frame.id, frame.event) for frame in parse(sent.decode())]
 
@@ -43,12 +40,10 @@ async def test_what_comes_together_is_sent_together() -> None:
 
 @pytest.mark.behaviour("streams.resume")
 async def test_a_stream_behind_a_position_has_the_rest() -> None:
-    """And no ping instead of what is not sent again."""
     assert await shown(ScriptedFollowing(BEGUN, [DELTA], [END]), after=5) == [("5.1", "delta"), ("7", "completed")]
 
 
 async def test_a_defect_ends_a_stream_without_its_cause(caplog: pytest.LogCaptureFixture) -> None:
-    """That is in the log."""
     with caplog.at_level(logging.ERROR):
         sent = await pieces(stream(ScriptedFollowing(BEGUN, breaks=KeyError("secret"))).frames)
 
@@ -59,7 +54,6 @@ async def test_a_defect_ends_a_stream_without_its_cause(caplog: pytest.LogCaptur
 
 @pytest.mark.behaviour("streams.slow-readers")
 async def test_a_reader_that_goes_away_lets_go_of_the_run() -> None:
-    """At once, and not when its generator is collected."""
     following = ScriptedFollowing(BEGUN, [DELTA], [END])
     frames = stream(following).frames
 
@@ -67,14 +61,3 @@ async def test_a_reader_that_goes_away_lets_go_of_the_run() -> None:
     await frames.aclose()
 
     assert following.let_go == 1
-
-
-async def test_a_stream_names_its_run_and_where_it_is_read_again() -> None:
-    """And keeps nginx from holding it back."""
-    assert stream(ScriptedFollowing()).headers == {
-        "x-ms-thread-id": "t1",
-        "x-ms-session-id": "t1",
-        "x-ms-run-id": "r1",
-        "x-accel-buffering": "no",
-        "content-location": "http://a/api/agents/Helper/threads/t1/runs/r1/events",
-    }

@@ -124,7 +124,6 @@ async def test_ag_ui_has_reasoning_events(wires: Wires) -> None:
 @pytest.mark.behaviour("reasoning.shown")
 @pytest.mark.parametrize("wires", ["keep", "drop"], indirect=True)
 async def test_thoughts_that_are_not_shown_are_on_no_wire(wires: Wires) -> None:
-    """Streamed and not."""
     answers = [
         await wires.http.post(path, json={**body, **more})
         for path, body in (

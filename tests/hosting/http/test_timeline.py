@@ -31,27 +31,23 @@ CALL = {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{
 
 
 def accepted(at: float = 1.0) -> Accepted:
-    """The run's first event."""
     return Accepted(
         at=at, run_id="r", agent="a", thread_id="t", request=RunRequest(message="hi"), fingerprint="f", streamed=True
     )
 
 
 def claimed(at: float, attempt: int = 1, failed: str | None = None) -> Claimed:
-    """An attempt of the entity's."""
     return Claimed(
         at=at, run_id="r", attempt=attempt, token=str(at), holder="entity", lease_seconds=20, deadline=99, failed=failed
     )
 
 
 def model_result(at: float, number: int = 1, within: str = "") -> ModelResult:
-    """The model asks for a call."""
     response = {"messages": [{"contents": [CALL]}], "usage_details": {"input_token_count": 10, "total_token_count": 12}}
     return ModelResult(at=at, run_id="r", number=number, within=within, digest="", response=response)
 
 
 def completed(at: float) -> Completed:
-    """The run's end."""
     return Completed(at=at, run_id="r", entry=ANSWER, message_count=2)
 
 
@@ -200,7 +196,6 @@ def test_an_agent_that_is_a_tool_has_its_own_calls() -> None:
 
 @pytest.mark.behaviour("http.timeline")
 def test_what_goes_on_has_no_end_yet_and_a_failure_says_why() -> None:
-    """A tool at work, and the attempt around it."""
     open_steps = steps(
         accepted(), claimed(2.0), model_result(3.0), ToolStarted(at=4.0, run_id="r", key="1.a", name="find", digest="")
     )
@@ -224,7 +219,6 @@ CUT_OFF = "cut_off: The attempt ended while the tool was running. It may have do
 
 
 def begins(at: float) -> ToolStarted:
-    """The call that the model asked for begins."""
     return ToolStarted(at=at, run_id="r", key="1.a", name="find", digest="")
 
 

@@ -59,7 +59,6 @@ async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
 
 @pytest.mark.behaviour("options.own-tools")
 async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tools(wires: Wires) -> None:
-    """Without tools of the caller it is ignored, and named."""
     fields = {"tool_choice": "required", "parallel_tool_calls": False}
     made = await wires.respond(tools=FLAT, **fields)
     completion = await wires.complete(tools=NESTED, **fields)
@@ -79,7 +78,6 @@ async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tool
 
 @pytest.mark.behaviour("options.own-tools")
 async def test_the_official_client_leaves_some_functions_and_one_call_at_a_time(wires: Wires) -> None:
-    """Over both protocols."""
     flat, nested = some("required", "when")
     made = await wires.openai.responses.create(
         model="Joker", input="hello", tools=FLAT, tool_choice=flat, parallel_tool_calls=False
@@ -132,7 +130,6 @@ async def test_a_choice_of_what_is_not_the_callers_is_refused(
 
 @pytest.mark.behaviour("options.own-tools")
 async def test_without_tools_of_the_caller_none_is_to_be_called(wires: Wires) -> None:
-    """Neither by its name nor by the word."""
     answers = [await wires.respond(tool_choice=choice) for choice in (named("look")[0], "required")]
 
     assert [answer.json()["error"]["code"] for answer in answers] == ["unsupported_parameter"] * 2

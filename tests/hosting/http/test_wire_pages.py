@@ -64,7 +64,6 @@ PARAMETERS: dict[str, Any] = {
 
 
 def row(page: str, name: str) -> str:
-    """Return the row that names an operation."""
     found = [line for line in page.splitlines() if line.startswith("|") and f"`{name}`" in line.split(" | ")[0]]
     assert found, f"no row has {name}"
     return found[0]
@@ -73,7 +72,6 @@ def row(page: str, name: str) -> str:
 @pytest.mark.behaviour("responses.refused")
 @pytest.mark.parametrize("resource", OPERATIONS, ids=lambda resource: resource.__name__)
 def test_each_method_of_openais_client_has_its_row(resource: Any) -> None:
-    """Whether it is served or not."""
     methods = {name for name, _ in inspect.getmembers(resource) if not name.startswith(("_", "with_"))}
 
     assert methods - OF_THE_CLIENT == set(OPERATIONS[resource])
@@ -83,7 +81,6 @@ def test_each_method_of_openais_client_has_its_row(resource: Any) -> None:
 @pytest.mark.behaviour("responses.refused")
 @pytest.mark.parametrize("operation", PARAMETERS)
 def test_each_parameter_of_openais_client_is_in_the_row_of_its_operation(operation: str) -> None:
-    """An operation that is refused takes none."""
     line = row(RESPONSES, operation)
     named = [name for name in PARAMETERS[operation].__annotations__ if f"`{name}" not in line]
 
@@ -92,7 +89,6 @@ def test_each_parameter_of_openais_client_is_in_the_row_of_its_operation(operati
 
 @pytest.mark.behaviour("ag-ui.refused")
 def test_each_field_and_event_of_ag_uis_types_is_on_the_page() -> None:
-    """Those that are not sent are told by the kinds of them."""
     core = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
     fields = {field.alias or name for name, field in core.RunAgentInput.model_fields.items()}
     unsent = ("REASONING_ENCRYPTED", "ACTIVITY", "STEP", "STATE", "SUBAGENT", "RAW", "CUSTOM")
@@ -106,7 +102,6 @@ def test_each_field_and_event_of_ag_uis_types_is_on_the_page() -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("a2a.refused")
 def test_each_method_and_field_of_a2as_types_is_on_the_page() -> None:
-    """Those that are ignored too."""
     types = pytest.importorskip("a2a.types", reason="a2a-sdk is not installed")
     (service,) = types.a2a_pb2.DESCRIPTOR.services_by_name.values()
     fields = {

@@ -28,7 +28,6 @@ from tests.support.strictly import events_of as response_events
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:
-    """Return a JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
@@ -69,7 +68,6 @@ class Held:
 
 @pytest.fixture
 async def held() -> AsyncIterator[Held]:
-    """The app with all wires."""
     one = Held()
     async with one.http:
         yield one
@@ -84,7 +82,6 @@ async def held() -> AsyncIterator[Held]:
 @pytest.mark.behaviour("mcp-endpoint.progress")
 @pytest.mark.parametrize("wire", WIRES)
 async def test_words_arrive_while_the_agent_speaks(held: Held, wire: str) -> None:
-    """The first of them long before the last is said."""
     path, body = ASKED[wire]
     async with held.http.stream("POST", path, json=body) as answer:
         pieces = answer.aiter_text()
@@ -140,7 +137,6 @@ def followed(run: str) -> list[tuple[str, str, Any]]:
 
 
 async def until(pieces: AsyncIterator[str], wanted_text: str) -> str:
-    """Return what comes up to the text."""
     got = ""
     async for piece in pieces:
         got += piece
@@ -159,12 +155,10 @@ async def read(http: httpx.AsyncClient, seen: asyncio.Event, method: str, path: 
 
 
 def response_name(run: str) -> str:
-    """Return the id of a run's response."""
     return f"resp_{run}~joker~t"
 
 
 def response_text(text: str) -> str:
-    """Return the words of a response's events."""
     return "".join(one.delta for one in response_events(text) if one.type == "response.output_text.delta")
 
 
@@ -176,5 +170,4 @@ def text_of_call(text: str) -> str:
 
 
 def task_text(text: str) -> str:
-    """Return the words of a task's stream."""
     return "".join(taken(payloads(text))["texts"].values())

@@ -13,37 +13,31 @@ from tests.support.made_app import app_of, ask, served
 
 @tool
 def add_numbers(a: int, b: int) -> int:
-    """Add two numbers."""
     return a + b
 
 
 @tool
 def find_order(number: Annotated[str, "Such as A-17"], state: Literal["open", "sent"] = "open") -> str:
-    """Look up an order by its number."""
     return f"{number}: {state}"
 
 
 @tool
 def set_light(room: str, color: Literal["red", "green"], level: float) -> str:
-    """Switch a lamp."""
     return f"{room} is {color} at {level:g}"
 
 
 @tool
 def print_journal() -> str:
-    """Print the journal."""
     return "an empty one"
 
 
 @tool
 def close_shop() -> str:
-    """Close the shop."""
     raise ValueError("it is night")
 
 
 @tool(approval_mode="always_require")
 def delete_order(number: str) -> str:
-    """Delete an order."""
     return f"{number} is gone"
 
 

@@ -38,7 +38,6 @@ FITTING: dict[str, Any] = {
 
 @pytest.mark.parametrize("schema", FITTING.values(), ids=list(FITTING))
 def test_what_people_mostly_write_is_met(schema: dict[str, Any]) -> None:
-    """As a bare schema and in OpenAI's form, always the same."""
     answer = in_format("hi", schema)
 
     assert answer == in_format("hi", {"type": "json_schema", "json_schema": {"schema": schema}})
@@ -47,31 +46,15 @@ def test_what_people_mostly_write_is_met(schema: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$ref": "#/nowhere"}, {"enum": [None]}, {"items": [True]}, True])
 def test_what_leads_nowhere_ends(schema: Any) -> None:
-    """With a value, whether or not it fits: the host checks it."""
     assert json.loads(in_format("hi", {"type": "json_schema", "json_schema": {"schema": schema}})) in (None, "hi")
 
 
-def test_any_object_holds_the_words() -> None:
-    """There is no schema to go by."""
-    assert in_format("hi", {"type": "json_object"}) == '{"answer": "hi"}'
-
-
 def test_a_class_of_pydantic_is_a_format_too() -> None:
-    """As agent-framework takes one."""
-
     class City(BaseModel):
         name: str
         degrees: float | None
 
     assert City.model_validate_json(in_format("hi", City)) == City(name="hi", degrees=0.0)
-
-
-@pytest.mark.parametrize(
-    ("words", "chosen"), [("A Complaint about an order", "complaint"), ("An order", "order"), ("hi", "spam")]
-)
-def test_of_allowed_values_the_one_that_is_said_first_is_chosen(words: str, chosen: str) -> None:
-    """In any letter case; where none is said, the schema's first."""
-    assert json.loads(in_format(words, {"enum": ["spam", "order", "complaint"]})) == chosen
 
 
 def object_of(properties: int, part: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,6 @@ def test_an_app_in_the_process_of_its_tests_shares_it_and_leaves_it_as_it_was(py
 
 @pytest.mark.behaviour("testing.kills")
 def test_a_sound_app_passes_its_tests_at_each_kill(pytester: pytest.Pytester) -> None:
-    """Five tests, and one more for each of the ten kills."""
     ended = ran(pytester, "checks_of_kills.py")
 
     ended.assert_outcomes(passed=5 + 8 + 1 + 1)
@@ -150,7 +149,6 @@ def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest
 
 @pytest.mark.behaviour("testing.time")
 def test_the_moved_time_of_the_page_passes_for_an_agent_whose_tool_asks(pytester: pytest.Pytester) -> None:
-    """The shipper's tool has a default after two hours."""
     _, _, moves = code(page("docs/guides/testing.md"), "python")
     for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
         shutil.copy(APP / source, pytester.path / name)
