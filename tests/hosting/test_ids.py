@@ -1,4 +1,6 @@
-"""The one alphabet of ids, and how long they may be."""
+"""The one alphabet of ids, how long they may be, and addresses of threads: one text for each."""
+
+from __future__ import annotations
 
 import os
 import subprocess
@@ -17,6 +19,8 @@ from hosting.names import (
     entity_name,
     id_pattern,
     is_id,
+    key_prefix,
+    keyed_thread_id,
     max_thread_id_length,
     new_id,
 )
@@ -62,19 +66,6 @@ def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, st
     assert [Address.of_entity("joker", one.entity[1]) for one in addresses] == addresses
 
 
-@pytest.mark.behaviour("owners.by-construction")
-@pytest.mark.parametrize("agent", ["a", "a" * 28, "a" * 44])
-def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> None:
-    """What the owner takes is said by the refusal's number; a generated id always fits."""
-    owner = Principal("i", "p").owner
-    longest = max_thread_id_length(agent, owner)
-
-    assert len(f"@{entity_name(agent)}@{Address.of(agent, 't' * longest, owner).entity[1]}") <= MAX_ENTITY_ID_LENGTH
-    assert check_thread_id(new_id(), agent, owner)
-    with pytest.raises(InvalidThreadIdError, match=f"Use 1 to {longest} of"):
-        check_thread_id("t" * (longest + 1), agent, owner)
-
-
 FORKING = """
 import os
 from hosting.names import new_id
@@ -90,3 +81,36 @@ def test_a_forked_process_draws_ids_of_its_own() -> None:
     printed = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
 
     assert len(set(printed.stdout.split())) == len(printed.stdout.split()) == 200
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_an_agent_is_found_in_whichever_letter_case() -> None:
+    """Entity names are compared without it."""
+    assert Address.of("Weather", "t1").key == Address.of("weather", "t1").key == "weather.app~t1"
+
+
+@pytest.mark.behaviour("hosting.names-with-blanks")
+def test_an_agent_with_a_blank_has_a_key_of_its_own_that_leads_back() -> None:
+    """Without the blank, which not every store has to take in a key."""
+    addresses = [Address.of(agent, "t1") for agent in ("Weather Agent", "weather_agent", "weather-agent")]
+
+    assert addresses[0].key == "weather!agent.app~t1"
+    assert addresses[0].key.startswith(key_prefix("weather agent", "app"))
+    assert [Address.of_key(address.key) for address in addresses] == addresses
+
+
+@pytest.mark.behaviour("log.addresses")
+@pytest.mark.parametrize("owner", ["", "App", "a~b", "a" * 65])
+def test_an_owner_that_could_be_mistaken_is_refused(owner: str) -> None:
+    with pytest.raises(ValueError, match="owner"):
+        Address.of("a", "t1", owner)
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_a_key_without_a_thread_names_the_same_thread_again() -> None:
+    ids = [
+        keyed_thread_id(*parts) for parts in (("A", "app", "k"), ("a", "app", "k"), ("a", "o", "k"), ("a", "app", "j"))
+    ]
+
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3

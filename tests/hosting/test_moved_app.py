@@ -43,7 +43,11 @@ def hosted(folder: Path, line: str) -> Iterator[httpx.Client]:
     shutil.copytree(APP, folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     shutil.copy(MOVED_APP / "function_app.py", folder)
     (folder / "moved.py").write_text(line, encoding="utf-8")
-    with RunningHost(folder) as host, httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client:
+    environ = {"AGENT_CALLER_ROLES": "user,system,assistant", "AGENT_MESSAGE_TYPES": "any"}  # callers as before
+    with (
+        RunningHost(folder, environ=environ) as host,
+        httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client,
+    ):
         yield client
 
 
@@ -212,3 +216,56 @@ def test_a_moved_app_does_what_it_did(theirs: httpx.Client, ours: httpx.Client, 
 
     assert now == before
     assert (now["output"] if isinstance(now, dict) and "output" in now else now) == EXPECTED[what]
+
+
+RUN = "/api/agents/WeatherAgent/run"
+TEXT = {"content-type": "text/plain"}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "text": {"content": "hello", "headers": TEXT},
+    "text on a thread": {"url": f"{RUN}?thread_id=k", "content": "hello", "headers": TEXT},
+    "json with a session": {"json": {"message": "hi", "session_id": "s"}},
+    "json with a thread": {"json": {"message": "hi", "thread_id": "t"}},
+    "text that asks for json": {"content": "hi", "headers": {**TEXT, "accept": "application/json"}},
+    "no waiting, by header": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "false"}},
+    "no waiting, by field": {"json": {"message": "hi", "wait_for_response": False}},
+    "no waiting, as text": {"content": "hi", "headers": {**TEXT, "x-ms-wait-for-response": "false"}},
+    "no waiting, by a letter": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "N"}},
+    "no waiting, off": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "off"}},
+    "no tools, by a word": {"json": {"message": "hi", "enable_tool_calls": "false"}},
+    "the system speaks": {"json": {"message": "see", "role": "system"}},
+    "a message that is a number": {"json": {"message": 42}},
+    "no message": {"json": {}},
+    "a blank message": {"content": " ", "headers": TEXT},
+    "health": {"method": "GET", "url": "/api/health"},
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))
+def test_a_request_is_answered_as_it_was_under_their_import(
+    ours: httpx.Client, theirs: httpx.Client, request_: dict[str, Any]
+) -> None:
+    """Status and form; every header and member that a client could have read, with the values that are not ids.
+
+    Left out is what differs on purpose: `Accept` decides the form, and `waitForResponse` is understood.
+    """
+    sent = {"method": "POST", "url": RUN, **request_}
+
+    before, now = theirs.request(**sent), ours.request(**sent)
+
+    assert (now.status_code, form(now)) == (before.status_code, form(before))
+    if now.status_code < 400:
+        assert {name for name in before.headers if name.startswith("x-ms-")} <= set(now.headers)
+    if form(before) == "json":
+        assert set(before.json()) <= set(now.json())
+        assert {name: now.json()[name] for name in SAME & before.json().keys()} == {
+            name: value for name, value in before.json().items() if name in SAME
+        }
+    elif before.status_code == 200:
+        assert now.text == before.text
+
+
+SAME = {"response", "message", "status", "message_count", "agents", "agent_count"}
+
+
+def form(answer: httpx.Response) -> str:
+    return "json" if "json" in answer.headers.get("content-type", "") else "text"

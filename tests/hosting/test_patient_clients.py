@@ -82,21 +82,6 @@ async def test_an_mcp_client_has_the_ids_before_it_gives_up_and_then_the_answer(
     assert answer["response"].startswith(f"{LONG} | recall")
 
 
-async def test_a2as_client_streams_a_run_longer_than_it_bears_silence(
-    host: RunningHost, hasty: httpx.AsyncClient
-) -> None:
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import Role, SendMessageRequest, TaskState
-
-    client = await ClientFactory(ClientConfig(httpx_client=hasty)).create_from_url(f"{host.origin}/api/a2a/Joker")
-    sent = SendMessageRequest(message=new_text_message(LONG, role=Role.ROLE_USER))
-    responses = [response async for response in client.send_message(sent)]
-
-    assert responses[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
-
-
 async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_reads_one_that_went_on(
     host: RunningHost,
 ) -> None:

@@ -129,16 +129,6 @@ def test_whatever_stops_an_app_is_one_line_with_its_place_and_page(
 
 
 @pytest.mark.slow
-def test_an_error_of_the_apps_own_code_names_the_page_of_deployments_where_it_is_deployed(tmp_path: Path) -> None:
-    """On a laptop the author sees the error at once, and a page about an empty list of functions does not help."""
-    folder = make_app(tmp_path, None)
-    (folder / "function_app.py").write_text("import hosting.start_up\n\nraise SystemExit\n", encoding="utf-8")
-    line = "function_app.py, line 3: SystemExit. See docs/guides/deploying.md."
-
-    assert indexed(folder, {**LOCAL, "AZURE_FUNCTIONS_ENVIRONMENT": "Production"}) == (1, [BEGIN + line])
-
-
-@pytest.mark.slow
 def test_what_is_refused_after_the_import_is_printed_too(tmp_path: Path) -> None:
     code, printed = indexed(make_app(tmp_path, TAKEN), LOCAL)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.hosting.unseen_app.function_app import TOOL, app
-from tests.support.a2a import HEADERS, message
+from tests.hosting.unseen_app.function_app import app
 from tests.support.direct import DirectHost
 
 pytestmark = pytest.mark.behaviour("approvals.visible")
@@ -53,25 +50,6 @@ async def test_a_tool_of_mcp_writes_them_out(host: DirectHost) -> None:
     assert hides_nothing(text)
     assert CALL in text
     assert hides_nothing(result["structuredContent"]["response"])
-
-
-async def test_a_task_of_a2a_writes_them_out(http: httpx.AsyncClient) -> None:
-    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message(ASKED)}}
-    task = (await http.post("/a2a/Payer", json=body, headers=HEADERS)).json()["result"]["task"]
-    text, data = task["status"]["message"]["parts"]
-
-    assert hides_nothing(text["text"])
-    assert CALL in text["text"]
-    assert data["data"]["approvals"][0]["arguments"] == {"to\u2066": ASKED}
-
-
-async def test_an_approval_request_of_responses_writes_them_out(http: httpx.AsyncClient) -> None:
-    """In the arguments, which are the same JSON."""
-    answer = (await http.post("/openai/v1/responses", json={"model": "Payer", "input": ASKED})).json()
-    (asked,) = [item for item in answer["output"] if item["type"] == "mcp_approval_request"]
-
-    assert hides_nothing(asked["arguments"])
-    assert (json.loads(asked["arguments"]), asked["name"]) == ({"to\u2066": ASKED}, TOOL)
 
 
 async def test_the_log_writes_out_the_name_of_a_tool(http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from hosting.entra import EntraTokens, entra
 from hosting.errors import ConfigurationError
-from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.principal import Principal, PrincipalRequest, easy_auth
 from hosting.tools import current
 from hosting.user_tokens import UserToken, UserTokenError, on_behalf_of, token_for
 from tests.support.canary import holds
@@ -336,24 +336,6 @@ async def test_an_exchange_that_raises_the_token_shows_it_to_nobody(
     assert answer.json()["response"].endswith(f"not sent: {'absent' if fails_at_once else 'unavailable'}")
     assert any("RuntimeError" in line for line in lines)
     assert provider.canary not in "".join((answer.text, *lines))
-
-
-@pytest.mark.behaviour("user-tokens.unseen")
-async def test_a_defect_of_the_resolver_shows_no_token(provider: IdentityProvider, lines: list[str]) -> None:
-    """Its request is in the locals of the frames, and answers 500."""
-
-    def broken(request: PrincipalRequest) -> Principal | None:
-        raise RuntimeError("a defect")
-
-    resolver: PrincipalResolver = on_behalf_of(broken, Careless(fails_at_once=False), header="authorization")
-    app = OwnedApp(resolver, agent=mailer(provider, []))
-
-    answer = await app.ask(None, "POST", RUN, headers=bearer(provider.token()), json={"message": "hello"})
-
-    assert answer.status_code == 500
-    ours = [line for line in lines if "a defect" in line or "/hosting/" in line]
-    assert ours
-    assert [line for part in ours for line in part.splitlines() if provider.canary in line] == []
 
 
 @pytest.mark.behaviour("user-tokens.unseen")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -13,9 +12,8 @@ import pytest
 
 from hosting.authorizations import Authorization, challenge_of
 from hosting.entra import EntraTokens
-from hosting.principal import Principal, PrincipalRequest, easy_auth
-from hosting.user_tokens import OnBehalfOf, UserToken, UserTokenError
-from tests.support.clock import Clock
+from hosting.principal import Principal, easy_auth
+from hosting.user_tokens import OnBehalfOf
 from tests.support.identity_provider import ADA, APP, BOB, GRAPH, PROOF, TENANT, IdentityProvider
 from tests.support.mailer import SIGN_IN, by_platform, mailer, of_platform
 from tests.support.owned_app import RUN, THREADS, OwnedApp
@@ -88,14 +86,6 @@ async def test_a_run_without_a_token_goes_on_when_its_user_comes_back(desk: Desk
 
 
 @pytest.mark.behaviour("user-tokens.pause")
-async def test_the_apps_own_identity_serves_where_the_tool_says_so(desk: Desk) -> None:
-    alone, with_user = await desk.run("call either 1", has_token=False), await desk.run("call either 2")
-
-    assert alone["response"].endswith(f"told: 1 by {APP} <UserToken of the app>")
-    assert with_user["response"].endswith(f"told: 2 by {ADA} <UserToken of the user>")
-
-
-@pytest.mark.behaviour("user-tokens.pause")
 async def test_on_a_shared_thread_the_token_is_of_whoever_sent_the_message(desk: Desk) -> None:
     """Never the owner's, who was there a moment ago; without one the other's call waits for the other."""
     await desk.run("call mail 1")
@@ -114,49 +104,6 @@ async def test_on_a_shared_thread_the_token_is_of_whoever_sent_the_message(desk:
     assert of_bob["response"].endswith(f"told: 2 by {BOB}")
     assert (by_owner["http"], done["response"]) == (403, f"told: 3 by {BOB}")
     assert desk.served == [ADA, BOB, BOB]
-
-
-@pytest.mark.behaviour("user-tokens.of-the-caller")
-async def test_an_exchanged_token_is_kept_for_one_sign_in_until_shortly_before_its_end() -> None:
-    """Two at once are one exchange; another token of the same user is another; no failure is kept."""
-    made: list[str] = []
-    clock = Clock(1_000.0)
-
-    class Exchange:
-        sign_in = ("Here", SIGN_IN)
-        fails = False
-
-        def lasts_until(self, token: str, principal: Principal, now: float) -> float | None:
-            return now + 10_000
-
-        def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
-            made.append(scope)
-            if self.fails:
-                raise UserTokenError("unavailable", "Not now.")
-            return UserToken(f"{len(made)}", clock() + 1_000)
-
-        def of_app(self, scope: str) -> UserToken:
-            raise AssertionError
-
-    ada, exchange = Principal("https://login.example", ADA), Exchange()
-    tokens = OnBehalfOf(lambda request: ada, exchange, "x-token", clock)
-
-    async def token(sent: str, scope: str = "a") -> str:
-        await tokens(PrincipalRequest({"x-token": f"a.b.{sent}"}, "POST /run"))
-        found = tokens.sent_by(ada)
-        assert found is not None
-        return (await tokens.of_user(found, scope)).value
-
-    assert [*await asyncio.gather(token("1"), token("1"), token("1"))] == ["1", "1", "1"]
-    assert await token("1", "b") == "2"
-    assert await token("2") == "3"
-    assert await token("1") == "1"
-    clock.now += 701
-    exchange.fails = True
-    with pytest.raises(UserTokenError):
-        await token("1")
-    exchange.fails = False
-    assert await token("1") == "5"
 
 
 class Door:
@@ -245,21 +192,6 @@ async def test_clocks_that_differ_give_a_token_or_ask_for_a_sign_in(
     told = (await door.run("call once 1", token))["response"]
 
     assert told.endswith(f"1 by {ADA}" if outcome == "by" else f"not sent: {outcome}")
-
-
-@pytest.mark.behaviour("user-tokens.sign-in-again")
-async def test_each_device_of_a_user_has_an_exchange_of_its_own(provider: IdentityProvider) -> None:
-    door = Door(provider)
-    phone, laptop = provider.token(jti="phone"), provider.token(jti="laptop")
-    for token in (phone, laptop, phone):
-        await door.run("call once 1", token)
-    asked = [form["assertion"] for form in provider.asked]
-    provider.spoil = lambda answer: {"error": "invalid_grant", "error_description": "AADSTS50173: revoked"}
-
-    still = await door.run("call once 2", laptop)
-
-    assert asked == [phone, laptop]
-    assert still["response"].endswith(f"2 by {ADA}")
 
 
 @pytest.mark.behaviour("user-tokens.sign-in-again")

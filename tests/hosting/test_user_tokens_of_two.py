@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from typing import Any, Never
 
@@ -12,13 +11,9 @@ import azure.functions as func
 import pytest
 from agent_framework import (
     Agent,
-    BackgroundAgentsProvider,
     ChatResponse,
     Content,
     Executor,
-    FunctionInvocationContext,
-    FunctionMiddleware,
-    MCPStreamableHTTPTool,
     Message,
     WorkflowBuilder,
     WorkflowContext,
@@ -27,22 +22,18 @@ from agent_framework import (
     tool,
     workflow,
 )
-from agent_framework.observability import OBSERVABILITY_SETTINGS
-from agent_framework.orchestrations import ConcurrentBuilder, HandoffBuilder, SequentialBuilder
+from agent_framework.orchestrations import ConcurrentBuilder
 
 from hosting.app import AgentFunctionApp
-from hosting.principal import Principal, easy_auth
+from hosting.principal import Principal
 from hosting.tools import current
-from hosting.user_tokens import UserToken, UserTokenError, on_behalf_of
+from hosting.user_tokens import UserTokenError
 from tests.support.clerk import ClerksClient
-from tests.support.delegating import asking, follow_steps, start, wait
 from tests.support.direct import DirectHost
-from tests.support.exported_spans import Exported
 from tests.support.identity_provider import ADA, GRAPH, TENANT, IdentityProvider
-from tests.support.mailer import SIGN_IN, by_platform, mailer, of_platform
+from tests.support.mailer import by_platform, mailer, of_platform
 from tests.support.owned_app import RUN, OwnedApp
-from tests.support.tool_server import ToolServer
-from tests.support.two_users import USERS, Meeting, both_ask
+from tests.support.two_users import Meeting, both_ask
 
 ISSUER = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
@@ -113,16 +104,6 @@ def functional(meeting: Meeting) -> Any:
     return flow
 
 
-def handed_off(meeting: Meeting) -> Any:
-    """Return a triage that hands each request to another agent."""
-    second = noting(meeting, "Second")
-    triage = caller_of("handoff_to_Second", name="Triage", require_per_service_call_history_persistence=True)
-    builder = HandoffBuilder(
-        name="Flow", participants=[triage, second], termination_condition=lambda said: said[-1].text == "done"
-    )
-    return builder.with_start_agent(triage).build()
-
-
 def nested(meeting: Meeting) -> Agent[Any]:
     """Return an agent with an agent as its tool, which has one too."""
     innermost = noting(meeting, "innermost")
@@ -137,15 +118,6 @@ FORMS: Mapping[str, tuple[str, Callable[[Meeting], Any], tuple[str, ...]]] = {
         ("executor", "task of the executor"),
     ),
     "functions": ("/api/workflows/Flow/run", functional, ("function", "step", "agent of a step")),
-    "sequential": (
-        RUN,
-        lambda meeting: (
-            SequentialBuilder(participants=[noting(meeting, name) for name in ("First", "Second")])
-            .build()
-            .as_agent("Clerk")
-        ),
-        ("First", "Second"),
-    ),
     "concurrent": (
         RUN,
         lambda meeting: (
@@ -155,7 +127,6 @@ FORMS: Mapping[str, tuple[str, Callable[[Meeting], Any], tuple[str, ...]]] = {
         ),
         ("First", "Second"),
     ),
-    "handoff": ("/api/workflows/Flow/run", lambda meeting: lambda: handed_off(meeting), ("Second",)),
     "agents within agents": (RUN, nested, ("innermost",)),
 }
 
@@ -174,62 +145,6 @@ async def test_each_of_two_runs_at_once_gets_its_own_users_token(
     await both_ask(app, provider, path, message="begin")
 
     assert meeting.noted == meeting.of(*places)
-
-
-@pytest.mark.behaviour("user-tokens.of-two-at-once")
-async def test_a_task_of_a_background_agent_gets_its_users_token(provider: IdentityProvider, meeting: Meeting) -> None:
-    """It is a run of its own, which the process of its parent runs."""
-    worker = noting(meeting, "Worker")
-    delegates = BackgroundAgentsProvider([worker])
-    planner = Agent(asking(follow_steps), name="Clerk", context_providers=[delegates])
-    app = OwnedApp(by_platform(provider), agent=planner)
-
-    await both_ask(app, provider, RUN, message=f"{start('work', 'Worker')}\n{wait(1)}")
-
-    assert meeting.noted == meeting.of("Worker")
-
-
-class TokenForServer(FunctionMiddleware):
-    """Asks for the user's token before each call of a server's tool, as the guide says."""
-
-    def __init__(self, meeting: Meeting) -> None:
-        self._meeting = meeting
-
-    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        await self._meeting.meet(current().run_id)
-        token = await current().user_token(GRAPH)
-        context.kwargs["of_user"] = token.value
-        await call_next()
-
-
-@pytest.mark.behaviour("user-tokens.of-two-at-once")
-async def test_an_mcp_server_gets_each_users_own_token(
-    provider: IdentityProvider, meeting: Meeting, spans: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over the connections of one MCP tool, by function middleware and `header_provider`; no span has one."""
-    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_instrumentation", True)
-    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_sensitive_data", True)
-    with ToolServer() as server:
-        cities = MCPStreamableHTTPTool(
-            "cities",
-            server.url,
-            header_provider=lambda given: {"authorization": f"Bearer {given['of_user']}"},
-        )
-        agent = Agent(ClerksClient(), name="Clerk", tools=[cities], middleware=[TokenForServer(meeting)])
-        app = OwnedApp(by_platform(provider), agent=agent)
-        answers = await both_ask(app, provider, RUN, message="call city_of name=me")
-        await asyncio.to_thread(app.app._loop.close)
-
-    users = {answer["run_id"]: user for answer, user in zip(answers, USERS, strict=True)}
-    sent = {
-        (users[str(key).partition("-")[0]], provider.user_of(header.removeprefix("Bearer ")))
-        for key, header in zip(server.keys, server.signed, strict=True)
-    }
-    assert ["me lives in Paris" in answer["response"] for answer in answers] == [True, True]
-    assert sent == {(user, user) for user in USERS}
-    exported = "".join(span.to_json() for span in spans.get_finished_spans())
-    assert "lives in Paris" in exported
-    assert provider.canary not in exported
 
 
 class Connection:
@@ -306,46 +221,9 @@ async def test_a_run_of_a_trigger_has_no_users_token(provider: IdentityProvider)
     assert (served, provider.asked) == ([], [])
 
 
-class Exchange:
-    """An exchange whose tokens have its name."""
-
-    sign_in = ("Here", SIGN_IN)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def lasts_until(self, token: str, principal: Principal, now: float) -> float:
-        return now + 1_000
-
-    def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
-        return UserToken(f"{self._name} for the user", time.time() + 1_000)
-
-    def of_app(self, scope: str) -> UserToken:
-        return UserToken(f"{self._name} for the app", time.time() + 1_000)
-
-
 @tool
 async def ask(n: str) -> str:
     try:
         return (await current().user_token(GRAPH, or_app=True)).value
     except UserTokenError as error:
         return error.reason
-
-
-@pytest.mark.behaviour("user-tokens.of-the-caller")
-async def test_each_app_of_a_process_exchanges_by_its_own_provider() -> None:
-    """Whichever was made last; an app without `on_behalf_of` has none, also for the app's own identity."""
-    resolver = easy_auth({"WEBSITE_AUTH_ENABLED": "True"})
-    resolvers = [on_behalf_of(resolver, Exchange("first")), on_behalf_of(resolver, Exchange("second")), resolver]
-    apps = [OwnedApp(each, agent=Agent(ClerksClient(), name="Clerk", tools=[ask])) for each in resolvers]
-    answers = [
-        await app.ask(None, "POST", RUN, headers=of_platform(token), json={"message": "call ask 1"})
-        for app in apps
-        for token in ("a.b.c", None)
-    ]
-
-    assert [answer.json()["response"].partition("told: ")[2] for answer in answers] == [
-        *("first for the user", "first for the app"),
-        *("second for the user", "second for the app"),
-        *("not_set_up", "not_set_up"),
-    ]

@@ -90,17 +90,6 @@ def test_a_refusal_says_what_to_give(
 
 
 @COMMANDS
-@pytest.mark.parametrize("end", ["", "/", "/api", "/api/"])
-def test_an_address_that_ends_where_the_routes_begin_is_taken(command: Command, end: str) -> None:
-    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
-    with answers.served() as url:
-        code = command(["--url", url + end])
-
-    assert code == 0
-    assert [path.partition("?")[0] for path in answers.asked] in (["/api/operations"], ["/api/agents/Joker/threads"])
-
-
-@COMMANDS
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [

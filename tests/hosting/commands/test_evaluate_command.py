@@ -84,26 +84,6 @@ def test_without_the_local_host_the_package_to_install_is_named(file: Path) -> N
 
 
 @pytest.mark.slow
-def test_repetitions_are_cases_of_their_own_on_the_agent_that_is_named(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = shutil.copytree(APP, file.parent / "app")
-
-    unnamed = main([str(file), "--app", str(folder)])
-    refusal = capsys.readouterr().err
-    named = main([str(file), "--app", str(folder), "--agent", "Joker", "--repetitions", "2", "--parallel", "2"])
-    lines = capsys.readouterr().out.splitlines()
-
-    assert (unnamed, named) == (1, 0)
-    assert refusal.startswith("The app has 2 agents: Joker, quiet. Name one by --agent.")
-    assert [line.split()[:3] for line in lines[1:]] == [
-        ["hi", "#1", "passed"],
-        ["hi", "#2", "passed"],
-        ["2", "of", "2"],
-    ]
-
-
-@pytest.mark.slow
 def test_a_started_app_that_is_killed_is_back_on_its_port_and_gone_at_the_end(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

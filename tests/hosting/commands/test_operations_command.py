@@ -90,36 +90,11 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
 
 
 @pytest.mark.slow
-def test_a_run_on_a_thread_that_the_engine_never_heard_of_is_repaired_where_its_owner_is_named(
-    folder: Path, http: httpx.Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its process died between the record and the signal: of all owners it is not seen, of its own it is."""
-    new, run_id = Address.of("Joker", "new", ADA), "n" * 32
-    event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
-    asyncio.run(left_behind(folder, new, AcceptRun(event, 32)))
-
-    of_all = command(http, "--repair")
-    seen_of_all = run_id in capsys.readouterr().out
-    codes = [command(http, "--owner", ADA), command(http, "--owner", ADA, "--repair")]
-    listed = capsys.readouterr().out
-    end = time.monotonic() + GUARD_SECONDS
-    while any(one["queued"] + one["running"] for one in http.get(f"/api/operations?owner={ADA}").json()["agents"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    answer = http.get(f"{THREADS}/new/runs/{run_id}?owner={ADA}").json()
-
-    assert (of_all, seen_of_all, codes) == (0, False, [1, 0])
-    assert f"Joker, run {run_id} of thread new, owner {ADA}" in listed
-    assert answer["response"] == f"echo: Hello from {run_id}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["redis", "tables"])
 def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What a process left of theirs that died before its signal is found, repaired and answered; nobody else's is."""
-    environ, bob, run_id = settings_of(kind, request), Principal(ISSUER, "bob").owner, "n" * 32
+    environ, bob, run_id = settings_of("redis", request), Principal(ISSUER, "bob").owner, "n" * 32
     folder = app_of_known_callers(tmp_path)
     event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
     for owner in (ADA, bob):

@@ -57,10 +57,12 @@ def keyed_agent() -> Agent[Any]:
     @idempotent
     @tool
     def find_order(number: str, default: int = 1, api_key: str = key) -> str:
+        """Look up an order by its number."""
         return f"{number} {key}"
 
     @tool(approval_mode="always_require")
     def refund(order: str) -> str:
+        """Refund it."""
         return order + key
 
     stdio = MCPStdioTool("files", "serve", args=["--key", key], env={"KEY": key}, approval_mode="always_require")
@@ -180,17 +182,6 @@ async def test_no_description_has_a_secret_of_the_author() -> None:
 
 @pytest.mark.behaviour("http.describes-agents")
 @pytest.mark.usefixtures("secret_variable")
-async def test_the_offline_model_is_said_to_be_one() -> None:
-    told = (await read("agents/plain", AGENT_RUN_TIMEOUT_SECONDS="120", AGENT_APPROVAL_SECONDS="0")).json()
-
-    assert told["model"] == {"name": "offline", "offline": True}
-    assert (told["rules"]["run_timeout_seconds"], told["rules"]["approval_seconds"]) == (120.0, None)
-    assert (told["rules"]["ttl_seconds"], told["rules"]["budget"], told["rules"]["limit"]) == (None, None, None)
-    assert (told["tools"], told["response_format"], told["budget_url"]) == ([], None, None)
-
-
-@pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
 async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
     told = (await read("workflows/review")).json()
 
@@ -217,18 +208,6 @@ async def test_instructions_are_for_administrators_unless_the_app_says_otherwise
     assert told["instructions_hidden"] is (shown is None)
     assert told["model"] == {"name": "large-1", "offline": False}
     assert (await app.ask(None, "GET", "/api/agents/Orders")).status_code == 401
-
-
-@pytest.mark.behaviour("http.describes-agents")
-async def test_agents_that_are_tools_of_each_other_are_described_once() -> None:
-    first, second = (Agent(OfflineChatClient(), name=name) for name in ("first", "second"))
-    first.default_options["tools"] = [second.as_tool()]
-    second.default_options["tools"] = [first.as_tool()]
-    transport = httpx.ASGITransport(DirectHost(AgentFunctionApp(agents=[first], environ={"AGENT_LOG": "memory"})).asgi)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
-        inner = (await client.get("/api/agents/first")).json()["tools"][0]["agent"]
-
-    assert (inner["name"], inner["tools"][0]["name"], "agent" in inner["tools"][0]) == ("second", "first", False)
 
 
 @pytest.mark.slow

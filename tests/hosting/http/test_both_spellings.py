@@ -1,4 +1,4 @@
-"""Clients of the next version of `agent-framework-azurefunctions` read our answers: names in camel case beside ours."""
+"""What upstream's clients read of answers: both spellings, and the thread that an answer is about."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import httpx
 import pytest
 
 from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import Api
 from tests.support.made_app import app_of, ask, served
-
-pytestmark = pytest.mark.behaviour("http.both-spellings")
 
 IDS = {"session_id": "t", "sessionId": "t"}
 
@@ -29,6 +28,7 @@ def spelled(body: dict[str, Any]) -> dict[str, Any]:
     return {name: body[name] for name in (*names, *camel) if name in body}
 
 
+@pytest.mark.behaviour("http.both-spellings")
 async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: httpx.AsyncClient) -> None:
     """From the request that waits or does not, by their name for that, and where the run's status is read."""
 
@@ -51,6 +51,7 @@ async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: 
     assert spelled(refused) == {"code": "missing_message", "errorCode": "missing_message"}
 
 
+@pytest.mark.behaviour("http.both-spellings")
 async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClient) -> None:
     stream = await ask(http, "hi", thread_id="t", stream=True)
     listed = await http.get("/api/agents/Joker/threads/t/runs")
@@ -59,22 +60,56 @@ async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClie
     assert '"session_id": "t"' in stream.text
 
 
-async def test_the_document_has_both(http: httpx.AsyncClient) -> None:
-    """In the bodies that have them, and as always sent where the other one is."""
-    schemas = (await http.get("/api/openapi.json")).json()["components"]["schemas"]
+THREADS = "/api/agents/Joker/threads"
+RUN = "/api/agents/Joker/run"
+TEXT = {"accept": "text/plain"}
 
-    found = {
-        name: sorted(camel for camel in ("sessionId", "correlationId", "messageCount", "errorCode") if camel in members)
-        for name, schema in schemas.items()
-        if (members := schema.get("properties", {})) and {"sessionId", "errorCode"} & members.keys()
-    }
-    ids = ["correlationId", "sessionId"]
-    assert found == {
-        "CompletedRun": [*ids[:1], "messageCount", *ids[1:]],
-        "EndedRun": ids,
-        "JoinedRun": ids,
-        "PendingRun": ids,
-        "Problem": ["correlationId", "errorCode", "sessionId"],
-    }
-    assert {"sessionId", "correlationId", "messageCount"} <= set(schemas["CompletedRun"]["required"])
-    assert set(schemas["Problem"]["required"]) & {"errorCode", "sessionId"} == {"errorCode"}
+
+def named(thread_id: str) -> dict[str, str]:
+    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("GET", "/messages"),
+        ("GET", "/runs"),
+        ("GET", "/export"),
+        ("POST", "/reset"),
+        ("DELETE", ""),
+        ("GET", "/messages?limit=0"),
+        ("GET", "/runs/nothing"),
+        ("POST", "/runs/nothing/cancel"),
+    ],
+)
+async def test_an_answer_about_a_thread_names_it(direct: Api, method: str, path: str) -> None:
+    await direct.ask("hi", thread_id="named")
+
+    answer = await direct.http.request(method, f"{THREADS}/named{path}")
+
+    assert answer.headers.items() >= named("named").items()
+    if answer.headers["content-type"] == "application/problem+json":
+        assert (answer.json()["thread_id"], answer.json()["session_id"]) == ("named", "named")
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+@pytest.mark.parametrize("headers", [{}, TEXT], ids=["json", "text"])
+async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
+    direct: Api, headers: dict[str, str]
+) -> None:
+    keyed: dict[str, Any] = {"headers": {**headers, "idempotency-key": f"named-{id(headers)}"}}
+    await direct.http.post(RUN, json={"message": "hi", "thread_id": "named"}, **keyed)
+
+    refused = await direct.http.post(RUN, json={"message": "ho", "thread_id": "named"}, **keyed)
+
+    assert refused.status_code == 409
+    assert refused.headers.items() >= named("named").items()
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+async def test_a_name_that_no_thread_has_is_repeated_in_no_header(direct: Api) -> None:
+    answer = await direct.http.get(f"{THREADS}/n%0Ao")
+
+    assert (answer.status_code, "x-ms-thread-id" in answer.headers, "thread_id" in answer.json()) == (404, False, False)

@@ -33,7 +33,6 @@ from hosting.app import AgentFunctionApp
 from hosting.http.model_call import LONGEST_TEXT
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.owned_app import ISSUER, THREADS, OwnedApp
 
 pytestmark = pytest.mark.behaviour("http.model-call")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -79,16 +78,19 @@ def call(name: str, number: str = "1", **arguments: Any) -> Content:
 
 @tool
 def look(n: str) -> str:
+    """Look it up."""
     return f"saw {n}"
 
 
 @tool
 def fail() -> str:
+    """Raise."""
     raise ValueError(SECRET)
 
 
 @tool(approval_mode="always_require")
 def refund(n: str) -> str:
+    """Refund it."""
     return f"refunded {n}"
 
 
@@ -240,6 +242,7 @@ async def test_a_large_content_is_cut_and_its_size_said() -> None:
 
     @tool
     def draw() -> list[Content]:
+        """Draw it."""
         return [Content.from_text("Here."), Content.from_uri(f"data:image/png;base64,{PIXEL}", media_type="image/png")]
 
     client = scripted([call("draw"), call("look", n="x" * LONGEST_TEXT)], ["y" * (LONGEST_TEXT + 1)])
@@ -263,6 +266,7 @@ async def test_a_run_under_way_has_its_calls_so_far() -> None:
 
     @tool
     async def wait() -> str:
+        """Wait."""
         begun.set()
         await goes_on.wait()
         return "waited"
@@ -294,21 +298,3 @@ async def test_what_is_no_model_call_of_the_run_is_not_found(query: str) -> None
 
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_model_call")
     assert len(answer.json()["detail"]) < 300
-
-
-async def test_a_model_call_is_for_those_who_may_read_the_run() -> None:
-    """Its owner, and whoever the thread is shared with; nobody else."""
-    app = OwnedApp()
-    run_id = (await app.say("ada", "call look 1"))["run_id"]
-    path = f"{THREADS}/t/runs/{run_id}/step?id=1"
-    with_bob = {"issuer": ISSUER, "id": "bob", "access": "read"}
-    grant = (await app.ask("ada", "POST", f"{THREADS}/t/grants", json=with_bob)).json()["grant"]
-    shared = f"/api/shared/{grant}/runs/{run_id}/step?id=1"
-
-    own, of_bob = await app.ask("ada", "GET", path), await app.ask("bob", "GET", shared)
-    refused = [await app.ask("bob", "GET", path), await app.ask("eve", "GET", shared), await app.ask(None, "GET", path)]
-
-    assert own.json()["received"] == of_bob.json()["received"]
-    assert of_bob.json()["sent"]["earlier_url"] == f"http://app.example/api/shared/{grant}/messages?before=1"
-    assert [answer.status_code for answer in refused] == [404, 404, 401]
-    assert "Do as told." not in own.text

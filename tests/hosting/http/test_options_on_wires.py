@@ -104,16 +104,6 @@ async def test_a_response_names_what_it_ignores(wires: Wires, stream: bool) -> N
         assert (responded(answer), plain.json()["metadata"]) == ({}, {})
 
 
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-async def test_a_completion_names_what_it_ignores(wires: Wires) -> None:
-    answer = await wires.complete(temperature="hot", logit_bias={"50256": -100}, max_tokens=5, seed=0)
-
-    assert completed(answer) == {}
-    assert answer.headers["x-ms-ignored"] == "logit_bias, max_tokens, seed, temperature"
-    assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
-
-
 @pytest.mark.behaviour("options.checked")
 async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wires: Wires) -> None:
     answers = [

@@ -44,18 +44,6 @@ async def standing(host: RunningHost, thread: str) -> list[dict[str, Any]]:
     raise AssertionError("Nothing is approved for good.")
 
 
-@pytest.mark.behaviour("client-tools.answered")
-async def test_a_tool_of_the_caller_is_answered_by_a_form(asking: RunningHost) -> None:
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/Clerk")
-        await ask(page, "call where 5")
-        card = page.locator(".card.ask")
-        await expect(card.locator("h3")).to_have_text("where is called by the agent and run by its caller")
-        await card.locator("textarea").fill('{"city": "Paris"}')
-        await card.get_by_role("button", name="Send the result").click()
-        await expect(page.locator(".turn").last).to_contain_text('told: {"city": "Paris"}')
-
-
 @pytest.mark.behaviour("asks.checked")
 async def test_what_a_tool_asks_is_answered_by_a_form_that_shows_a_wrong_answer_at_its_place(
     asking: RunningHost,

@@ -255,21 +255,6 @@ async def test_a_turn_whose_answer_comes_late_is_there_once(host: RunningHost) -
 
 
 @pytest.mark.behaviour("page.live")
-async def test_a_conversation_that_cannot_be_read_for_a_moment_is_shown_when_it_can(host: RunningHost) -> None:
-    """The page says why it shows nothing, and no longer once it does."""
-    away = {"code": "log_unavailable", "detail": "The thread's log cannot be reached. Try again."}
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "hello")
-        await ended(page)
-        await page.route("**/messages?*", lambda route: route.fulfill(status=503, json=away), times=1)
-        await page.reload()
-        await page.get_by_text(away["detail"]).wait_for()
-        await ended(page)
-        await expect(page.get_by_text(away["detail"])).to_be_hidden()
-
-
-@pytest.mark.behaviour("page.live")
 @pytest.mark.behaviour("page.timeline")
 async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Path) -> None:
     """It says that the connection was lost and when the run goes on, and ends with every word once.

@@ -111,21 +111,6 @@ async def test_a_tool_at_work_when_its_run_ends_was_cut_off(
     assert ("Stopped" in said, "Stopped" in stored, bad) == ((end == "cancelled",) * 2 + (int(end == "failed"),))
 
 
-@pytest.mark.behaviour("page.times")
-async def test_a_tool_at_work_says_since_when(host: RunningHost) -> None:
-    """Until it is cut off: then nobody knows how long it took."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/clerk")
-        await page.clock.install()
-        await ask(page, FIND)
-        await expect(calls(page)).to_have_text("running")
-        await page.clock.fast_forward(30_000)
-        await expect(page.locator(".steps .took")).to_have_text(re.compile(r"^3\d s$"))
-        await page.get_by_role("button", name="Stop").click()
-        await expect(calls(page)).to_have_text("cut off")
-        await expect(page.locator(".steps .took")).to_be_empty()
-
-
 @pytest.mark.behaviour("page.cut-off")
 @pytest.mark.parametrize(
     ("message", "how", "steps"),

@@ -333,22 +333,6 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
 
 
 @pytest.mark.behaviour("page.files-view")
-async def test_a_place_says_what_is_left_of_its_quota_and_that_its_thread_is_gone(library: RunningHost) -> None:
-    async with browsed(library.origin, REFUSED) as browser, client_of(library) as http:
-        page = await browser.open("#/Librarian/full?files")
-        agents = place(page, "Files of Librarian").locator("p", has_text="used")
-        before = await agents.text_content()
-        await add(page, text_file("million.zip", "PK\x05\x06" + "\0" * 1_000_000), title="Files of Librarian")
-        await expect(agents).not_to_have_text(str(before))
-        await expect(agents).to_contain_text("of 90 MB used. A file has at most 20 MB.")
-        (await http.delete("agents/Librarian/threads/full")).raise_for_status()
-        (await http.post("agents/Librarian/run", json={"message": "hi", "thread_id": "full"})).raise_for_status()
-        (await http.delete("agents/Librarian/threads/full")).raise_for_status()
-        await page.reload()
-        await expect(place(page)).to_contain_text("This thread was deleted, and its files with it.")
-
-
-@pytest.mark.behaviour("page.files-view")
 async def test_files_are_for_those_whose_they_are(owned: RunningHost) -> None:
     """An owner's are the owner's; an agent's are read by everybody, and changed by administrators."""
     async with browsed(owned.origin, REFUSED) as adas, browsed(owned.origin) as roots:
@@ -366,36 +350,6 @@ async def test_files_are_for_those_whose_they_are(owned: RunningHost) -> None:
         await other.reload()
         await expect(place(other, "Your files")).to_contain_text("No files yet.")
         await expect(row(other, "rules.txt").get_by_role("button")).to_have_text(["Download", "Delete"])
-
-
-@pytest.mark.behaviour("page.files-view")
-async def test_a_guest_of_a_thread_reads_what_its_answers_cite(owned: RunningHost) -> None:
-    """The passage, and the file where it is the thread's; one of the owner's own is not there."""
-    place_of_thread = "agents/Librarian/threads/shared"
-    async with browsed(owned.origin, REFUSED) as browser, client_of(owned) as http:
-        for files, name, text in ((f"{place_of_thread}/files", "ours.txt", "oolong"), ("files", "mine.txt", "sencha")):
-            url = (await http.post(files, params={"name": name}, content=f"{text} costs four".encode())).headers[
-                "location"
-            ]
-            while (await http.get(url)).json()["index"]["status"] != "ready":  # noqa: ASYNC110 - the host reads it
-                await asyncio.sleep(0.05)
-        for query in ("oolong", "sencha"):
-            body = {"message": f"search {query}", "thread_id": "shared"}
-            (await http.post("agents/Librarian/run", json=body)).raise_for_status()
-        grant = {"issuer": "https://login.example", "id": "bob", "access": "read"}
-        shared = (await http.post(f"{place_of_thread}/grants", json=grant)).json()["grant"]
-        await browser.context.set_extra_http_headers({"x-user": "bob"})
-        page = await browser.open(f"#/?shared={shared}")
-        dialog = page.get_by_role("dialog")
-        await page.get_by_role("button", name="ours.txt").first.click()
-        await expect(dialog.locator(".passage")).to_have_text("oolong costs four")
-        async with page.expect_download() as download:
-            await dialog.get_by_role("button", name="Download file").click()
-        assert (await (await download.value).path()).read_bytes() == b"oolong costs four"
-        await page.keyboard.press("Escape")
-        await page.get_by_role("button", name="mine.txt").first.click()
-        await dialog.get_by_role("button", name="Download file").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("it is another user's")
 
 
 @pytest.mark.behaviour("page.small")

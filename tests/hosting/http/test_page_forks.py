@@ -164,32 +164,6 @@ async def test_a_message_is_edited_with_its_pictures_and_files_or_not_at_all(hos
 
 
 @pytest.mark.behaviour("page.forks")
-async def test_what_was_written_and_not_sent_is_replaced_only_if_its_writer_agrees(host: RunningHost) -> None:
-    """By a message to be edited, before a fork is made for it, and by one to be written again."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/drafts")
-        await ask(page, "one")
-        await ended(page)
-        await ask(page, "fail")
-        await ended(page, "failed")
-        asked, kept = noted(page), []
-        for name in ("Edit", "Reuse message"):
-            await box(page).fill("a draft")
-            await page.get_by_role("button", name=name, exact=True).first.click()
-            await page.get_by_role("button", name="Cancel").press("Enter")
-            kept.append((await box(page).input_value(), len(asked)))
-        await page.get_by_role("button", name="Reuse message").click()
-        await page.get_by_role("button", name="Replace draft").click()
-        await expect(box(page)).to_have_value("fail")
-        await forks(page, "Edit").first.click()
-        await page.get_by_role("button", name="Replace draft").click()
-        await at_a_fork(page, "drafts")
-        await expect(box(page)).to_have_value("one")
-
-    assert kept == [("a draft", 0)] * 2
-
-
-@pytest.mark.behaviour("page.forks")
 async def test_a_fork_is_made_once_however_often_it_is_asked_for(host: RunningHost) -> None:
     async def lost(route: Route) -> None:
         await route.fetch()

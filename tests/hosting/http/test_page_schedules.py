@@ -127,31 +127,6 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
     ]
 
 
-async def test_dates_are_in_the_zone_of_the_schedule_and_zones_are_chosen(host: RunningHost) -> None:
-    """From the browser's own list; a long message has its first line as the title."""
-    message = f"Write the report\n\n{'word ' * 100}"
-    body = {"at": "2031-07-01T09:30", "time_zone": "America/New_York", "message": message}
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/schedules") as client:
-        place = (await client.post("", json=body)).headers["location"]
-        async with browsed(host.origin) as browser:
-            page = await browser.open("#/clerk?schedules")
-            card = page.locator(".cards > li").filter(has_text="New_York")
-            await expect(card.locator("h2")).to_have_text("Write the report")
-            rows = await card.locator("dd").all_text_contents()
-            await page.get_by_role("button", name="New schedule").click()
-            await for_everybody(page)
-            zone = page.get_by_label("Time zone")
-            offered = await zone.locator("option").evaluate_all("all => all.map((one) => one.value)")
-            browsers = await page.evaluate("Intl.supportedValuesOf('timeZone')")
-            own = await page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
-            await expect(zone).to_have_value(own)
-        (await client.delete(place)).raise_for_status()
-
-    assert rows[0] == "Once, on Tue, Jul 1, 2031, 09:30 AM in America/New_York"
-    assert rows[3].startswith("Tue, Jul 1, 2031, 09:30 AM · in ")
-    assert {*offered} >= {*browsers, "UTC", own}
-
-
 async def test_an_expression_has_words_where_they_are_certain(host: RunningHost) -> None:
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer?schedules")

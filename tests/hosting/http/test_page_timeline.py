@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import Any
 
 import httpx
 import pytest
@@ -55,46 +54,6 @@ async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_r
         ["Order", "A-17:", "shipped", "on", "Monday"],
     ]
     assert 0.1 < width < 0.9
-
-
-def a_retried_run() -> dict[str, Any]:
-    """Return the timeline of a run, as the app tells it, whose first attempt failed with its answer."""
-    at = {"at": "2026-01-01T12:00:00Z", "ended_at": "2026-01-01T12:00:01Z"}
-    used, cost = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}, "5.000001"
-    call = {"kind": "model_call", **at, "usage": used, "cost": cost, "model": "small"}
-    steps = [
-        {"kind": "accepted", **at},
-        {"kind": "attempt", **at, "attempt": 1, "code": "run_failed", "usage": used, "cost": cost},
-        {"kind": "attempt", **at, "attempt": 2},
-        {**call, "id": "1", "tools": ["find_order"]},
-        {**call, "id": "2", "tools": []},
-        {"kind": "ended", **at, "status": "success"},
-    ]
-    run = {"run_id": "r" * 32, "status": "success", "created_at": at["at"], "ended_at": at["ended_at"]}
-    return {**run, "usage": {"total_token_count": 120}, "cost": "15.000003", "notifies": False, "steps": steps}
-
-
-@pytest.mark.behaviour("page.timeline")
-async def test_each_attempt_of_a_run_says_what_it_used_and_cost(host: RunningHost) -> None:
-    """With its answers that were dropped, and all that it asked its model for."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/attempts")
-        await ask(page, "hello")
-        await ended(page)
-        await page.route("**/timeline", lambda route: route.fulfill(json=a_retried_run()))
-        await page.get_by_role("button", name="Timeline").click()
-        attempts = page.locator(".timeline .attempt")
-        await expect(attempts).to_have_count(2)
-        said = await attempts.locator(".what").all_text_contents()
-        for number in range(2):
-            await attempts.nth(number).locator("summary").click()
-        more = await attempts.locator(".step-body").all_text_contents()
-
-    assert said == ["Attempt 1 run_failed 40 tokens", "Attempt 2 80 tokens"]
-    assert more == [
-        "30 input tokens, 10 output tokens · cost 5.000001",
-        "60 input tokens, 20 output tokens · cost 10.000002",
-    ]
 
 
 async def opened(page: Page, number: int = 0, turn: int = 0) -> Locator:
@@ -163,41 +122,6 @@ async def test_what_is_open_stays_open_while_the_run_goes_on(host: RunningHost) 
         await expect(call.locator("pre").first).to_be_focused()
         assert len(asked) == 1
         assert await page.locator(".timeline .tool_call").count() == 1
-
-
-@pytest.mark.behaviour("page.model-call")
-async def test_a_call_that_cannot_be_read_says_why_and_is_read_again(host: RunningHost) -> None:
-    """The focus goes back to its row; what was cut, changed or not kept is said."""
-    text = {"type": "text", "text": "Hi"}
-    sent = {"kept": "changed", "messages": [{"role": "user", "contents": [text]}], "earlier_url": None}
-    cut = {"type": "tool_result", "call_id": "x", "text": "abc", "characters": 12_345}
-    picture, other = {"type": "data", "media_type": "image/png", "bytes": 70}, {"type": "other", "name": "hosted_file"}
-    call = {"id": "1", "sent": sent, "received": [{"role": "assistant", "contents": [cut, picture, other]}]}
-    problem = {"status": 503, "code": "log_unavailable", "detail": "The log cannot be read. Try again."}
-    answers = [(503, problem), (200, call)]
-
-    async def answer(route: Route) -> None:
-        status, body = answers.pop(0)
-        await route.fulfill(status=status, json=body)
-
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/unreadable-call")
-        await ask(page, "hello")
-        await ended(page)
-        await page.route("**/step?*", answer)
-        shown = await opened(page)
-        await expect(shown).to_contain_text("The log cannot be read. Try again.")
-        await shown.get_by_role("button", name="Try again").press("Enter")
-        await expect(page.locator(".model_call summary.line")).to_be_focused()
-        await expect(shown).to_contain_text("added others, which are not kept.")
-        await expect(values(shown)).to_have_text(
-            [
-                "UserHi",
-                "ResultabcThe first 3 of 12,345 characters.",
-                "Modelimage/png, 70 bytes",
-                "Modelhosted_file: not shown",
-            ]
-        )
 
 
 @pytest.mark.behaviour("page.hostile")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.openai_wires import Wires, completed, responded
+from tests.support.openai_wires import Wires
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}}
 FLAT: Any = [{"type": "function", "name": name, "parameters": SCHEMA} for name in ("where", "when")]
@@ -55,25 +55,6 @@ async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
     assert made.tool_choice.model_dump() == flat  # type: ignore[union-attr]
     assert nested_call.type == "function"
     assert (nested_call.function.name, json.loads(nested_call.function.arguments)) == ("when", {"n": "2"})
-
-
-@pytest.mark.behaviour("options.own-tools")
-async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tools(wires: Wires) -> None:
-    fields = {"tool_choice": "required", "parallel_tool_calls": False}
-    made = await wires.respond(tools=FLAT, **fields)
-    completion = await wires.complete(tools=NESTED, **fields)
-    none = await wires.respond(parallel_tool_calls=False)
-    usual = await wires.complete(parallel_tool_calls=True)
-
-    obeyed = {"tool_choice": "required", "allow_multiple_tool_calls": False}
-    assert [responded(made), completed(completion), responded(none)] == [obeyed, obeyed, {}]
-    assert (made.json()["parallel_tool_calls"], none.json()["parallel_tool_calls"]) == (False, True)
-    assert [answer.headers.get("x-ms-ignored") for answer in (made, completion, none, usual)] == [
-        None,
-        None,
-        "parallel_tool_calls",
-        None,
-    ]
 
 
 @pytest.mark.behaviour("options.own-tools")

@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from hosting.assembly import WIRES
+from hosting.functions import answering
+from hosting.http.pings import PING
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, text_of, wanted
 from tests.support.ai_sdk import chunks_of as ui_chunks
@@ -67,7 +69,9 @@ class Held:
 
 
 @pytest.fixture
-async def held() -> AsyncIterator[Held]:
+async def held(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Held]:
+    """The app with all wires, whose streams ping often."""
+    monkeypatch.setattr(answering, "PING_SECONDS", 0.01)
     one = Held()
     async with one.http:
         yield one
@@ -80,12 +84,14 @@ async def held() -> AsyncIterator[Held]:
 @pytest.mark.behaviour("ai-sdk.stream")
 @pytest.mark.behaviour("a2a.stream")
 @pytest.mark.behaviour("mcp-endpoint.progress")
+@pytest.mark.behaviour("streams.pings")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_words_arrive_while_the_agent_speaks(held: Held, wire: str) -> None:
+async def test_words_arrive_while_the_agent_speaks_and_signs_of_life_while_it_is_silent(held: Held, wire: str) -> None:
     path, body = ASKED[wire]
     async with held.http.stream("POST", path, json=body) as answer:
         pieces = answer.aiter_text()
         before = await asyncio.wait_for(until(pieces, '"one '), GUARD_SECONDS)
+        before += await asyncio.wait_for(until(pieces, 2 * PING.decode()), GUARD_SECONDS)
         held.released.set()
         after = "".join([piece async for piece in pieces])
 
