@@ -1,5 +1,6 @@
 """`AgentFunctionApp`: what it registers, and what it refuses at start-up by a sentence that says how to mend it."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import azure.functions as func
@@ -252,3 +253,16 @@ def test_no_message_shows_a_secret() -> None:
 
     assert "c2VjcmV0" not in refused.value.detail
     assert [part for part in SETTINGS if "c2VjcmV0" in repr(settings.of(part))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("turn.log-down")
+async def test_with_the_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
+    """A folder stands in the file's place."""
+    host = DirectHost(app_of(scripted_agent("one"), environ={"AGENT_LOG": f"sqlite:{tmp_path}"}))
+    async with client_of(host) as client:
+        answer = await client.post("/api/agents/one/run", json={"message": "hi"})
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "log_unavailable")
+    assert host.entities.states == {}
+    assert str(tmp_path) not in answer.text
