@@ -146,9 +146,11 @@ async def test_an_agent_is_called_by_each_command_and_program_as_it_stands(tmp_p
         async with opened(host.origin, "#/Guide", key="host-key", token="of-ada") as page:
             calls = await calls_of(page)
             await page.get_by_role("button", name="Call it from your code").click()
-            await expect(page.locator("dialog .note")).to_contain_text("KEY is a function key.")
+            await expect(page.locator("dialog .note", has_text="KEY is a function key.")).to_be_visible()
             await page.locator(".choices label", has_text="MCP client").click()
-            await expect(page.locator("dialog .note")).to_contain_text("MCP_KEY is the system key mcp_extension.")
+            await expect(
+                page.locator("dialog .note", has_text="MCP_KEY is the system key mcp_extension.")
+            ).to_be_visible()
         answers = await answers_of(calls, KEY="host-key", MCP_KEY="t", TOKEN="of-ada")
         headers = {"authorization": "Bearer of-ada", "x-functions-key": "host-key"}
         async with httpx.AsyncClient(headers=headers) as client:
