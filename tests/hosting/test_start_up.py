@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -170,54 +168,3 @@ def test_the_local_host_says_once_what_the_app_has_printed(tmp_path: Path) -> No
     assert failed.stderr.splitlines() == [
         f"Error: {folder / 'function_app.py'}, line 1: ValueError: no stock. Correct it."
     ]
-
-
-COLLECTING = """
-import gc
-
-gc.set_threshold(700, 10, 10)
-{}
-try:
-    import app
-except ValueError:
-    pass
-print(gc.get_threshold(), gc.isenabled(), gc.get_freeze_count() > 1000)
-"""
-APP = """
-import hosting.start_up
-import gc
-
-before = gc.get_stats()
-values = [[number] for number in range(100_000)]
-print(gc.get_stats() == before)
-{}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "source", "seen"),
-    [
-        ("", "", "(700, 10, 10) True True"),
-        ("gc.set_threshold(5000, 7, 3)", "raise ValueError", "(5000, 7, 3) True True"),
-        ("", "gc.set_threshold(90_000, 5, 5)\ngc.disable()", "(90000, 5, 5) False False"),
-    ],
-    ids=["plain", "fails-with-thresholds", "apps-own"],
-)
-def test_an_import_is_not_searched_for_garbage_and_afterwards_all_is_as_it_was(
-    tmp_path: Path, before: str, source: str, seen: str
-) -> None:
-    """Whoever has a say of their own about the collector, before the import or in it, keeps it."""
-    (tmp_path / "app.py").write_text(APP.format(source), encoding="utf-8")
-    path = os.pathsep.join((str(tmp_path), str(ROOT)))
-
-    ended = subprocess.run(
-        [sys.executable, "-c", COLLECTING.format(before)],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-
-    assert ended.stdout.splitlines() == ["True", seen]
