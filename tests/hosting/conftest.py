@@ -127,10 +127,19 @@ def spans(exported: Exported) -> Iterator[Exported]:
     exported.clear()
 
 
-@pytest.fixture
-def provider(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[IdentityProvider]:
-    """An identity provider, whose certificate is trusted."""
+@pytest.fixture(scope="session")
+def one_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IdentityProvider]:
+    """An identity provider for all tests: to make its keys, and to end it, takes longer than most of them."""
     provider = IdentityProvider(tmp_path_factory.mktemp("provider"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(provider.certificate))
     yield provider
     provider.stop()
+
+
+@pytest.fixture
+def provider(one_provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch) -> IdentityProvider:
+    """The same as if nobody had asked it yet; its certificate is trusted."""
+    for noted in (one_provider.asked, one_provider.elsewhere, one_provider.identities):
+        noted.clear()
+    one_provider.spoil, one_provider.seconds = dict, 3600
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_provider.certificate))
+    return one_provider

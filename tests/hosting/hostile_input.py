@@ -93,7 +93,7 @@ from state.models import RequestEntry
 from state.portable import portable_text
 
 LARGEST = 1_048_576
-ENOUGH = 65_536
+ENOUGH = 32_768
 """What takes no time to be told of at this size takes little more at the largest, if it grows with its square."""
 LARGEST_SCHEMA = 32_000
 LIMITS = Limits(LARGEST, LARGEST, ("user",), ModelInputs(("*/*", "hostedFile")))

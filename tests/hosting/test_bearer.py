@@ -20,8 +20,6 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hosting.bearer import BearerTokens, IssuerKeys, bearer_token
 from hosting.errors import ConfigurationError, IdentityUnavailableError, UnauthorizedError
@@ -89,31 +87,25 @@ class Issuer:
         return jwt.encode(given, key, algorithm, headers={} if kid is None else {"kid": kid})
 
     def resolver(self, **options: Any) -> PrincipalResolver:
-        """The resolver of this issuer's tokens."""
         return bearer_token(self.url, AUDIENCE, f"{self.url}/keys", **options)
 
 
 class Desk:
-    """A resolver at a clock of its own."""
-
     def __init__(self, issuer: Issuer) -> None:
         self.clock = Clock(1000.0)
         keys = IssuerKeys(f"{issuer.url}/keys", issuer.url, "RS256", self.clock)
         self.resolver = BearerTokens(keys, issuer.url, AUDIENCE, "RS256", 60, "sub", "name", "roles")
 
     async def reads(self, token: str) -> str | None:
-        """Whose token it is."""
         found = await signed_in(self.resolver, token)
         return found and found.id
 
 
 async def signed_in(resolver: PrincipalResolver, token: str, scheme: str = "Bearer ") -> Principal | None:
-    """Who it is by this token."""
     return await sent(resolver, {"authorization": f"{scheme}{token}"})
 
 
 async def sent(resolver: PrincipalResolver, headers: dict[str, str]) -> Principal | None:
-    """Who it is by these headers."""
     try:
         return await resolve(resolver, PrincipalRequest(headers, "GET /agents"))
     except UnauthorizedError:
@@ -150,23 +142,9 @@ async def test_a_token_says_who_it_is_with_name_and_roles(issuer: Issuer) -> Non
     )
 
     assert found == Principal(issuer.url, "ada", "Ada", ("admin",))
+    for roles in (None, {"admin": True}):  # of another shape they are none, and sign nobody out
+        assert await signed_in(resolver, issuer.token(roles=roles)) == Principal(issuer.url, "ada")
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
-
-
-async def test_other_claims_may_say_who_it_is(issuer: Issuer) -> None:
-    """As for Entra, whose `oid` is the same person in every app; a single role may be a text."""
-    resolver = issuer.resolver(id_claim="oid", name_claim="upn", roles_claim="scp")
-
-    assert await signed_in(resolver, issuer.token(oid="o-1", upn="ada@x", scp="read")) == Principal(
-        issuer.url, "o-1", "ada@x", ("read",)
-    )
-    assert await signed_in(resolver, issuer.token()) is None
-
-
-@pytest.mark.parametrize("roles", [None, 7, {"admin": True}, [["admin"]]])
-async def test_roles_of_another_shape_are_none(issuer: Issuer, roles: Any) -> None:
-    """And sign nobody out."""
-    assert await signed_in(issuer.resolver(), issuer.token(roles=roles)) == Principal(issuer.url, "ada")
 
 
 @pytest.mark.parametrize(
@@ -174,18 +152,11 @@ async def test_roles_of_another_shape_are_none(issuer: Issuer, roles: Any) -> No
     [("RS256", RSA_KEY), ("PS512", RSA_KEY), ("ES256", EC_KEY), ("EdDSA", ed25519.Ed25519PrivateKey.generate())],
 )
 async def test_each_kind_of_key_signs_for_its_algorithm(issuer: Issuer, algorithm: str, key: Any) -> None:
-    """And the set may hold keys of other kinds."""
     issuer.keys = [{"kty": "none"}, "no key", jwk_of(OTHER_RSA_KEY, "two", alg="RS384"), jwk_of(key)]
     if algorithm.startswith("PS"):
         issuer.keys.append(jwk_of(EC_KEY, "two"))
 
-    assert await signed_in(issuer.resolver(algorithm=algorithm), issuer.token(key, algorithm)) is not None
-
-
-@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", "BEARER "])
-async def test_the_scheme_is_read_in_any_letter_case(issuer: Issuer, scheme: str) -> None:
-    """As RFC 9110 has it."""
-    assert await signed_in(issuer.resolver(), issuer.token(), scheme) is not None
+    assert await signed_in(issuer.resolver(algorithm=algorithm), issuer.token(key, algorithm), "bearer  ") is not None
 
 
 NOW = int(time.time())
@@ -224,22 +195,10 @@ async def test_claims_that_do_not_hold_sign_nobody_in(issuer: Issuer, claims: di
     payload = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
     wrong = jwt.PyJWS().encode(payload, RSA_KEY, "RS256", headers={"kid": "one"})
 
-    assert await signed_in(issuer.resolver(), token) is not None
     assert await signed_in(issuer.resolver(), wrong) is None
 
 
-async def test_clocks_may_differ_by_the_leeway(issuer: Issuer) -> None:
-    """And no further."""
-    now = int(time.time())
-    ahead, behind = issuer.token(nbf=now + 30, iat=now + 30), issuer.token(exp=now - 30)
-
-    assert [await signed_in(issuer.resolver(), token) is not None for token in (ahead, behind)] == [True, True]
-    strict = issuer.resolver(leeway_seconds=0)
-    assert [await signed_in(strict, token) is not None for token in (ahead, behind)] == [False, False]
-
-
 def segment(content: object) -> str:
-    """One of the three parts of a token."""
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
@@ -309,17 +268,7 @@ async def test_what_somebody_else_made_signs_nobody_in(issuer: Issuer, caplog: p
     assert [part for part in parts if part in caplog.text] == []
 
 
-@given(st.text(alphabet='abcXYZ019-_.{}":,=+/ \u00e9', max_size=80), st.binary(max_size=60))
-async def test_no_token_raises(text: str, header: bytes) -> None:
-    """Whatever it is; a signature is never reached."""
-    resolver = bearer_token("https://issuer.test", AUDIENCE, "https://issuer.test/keys", algorithm="ES512")
-
-    for token in (text, f"{segment(header)}.{segment(b'{}')}.abcd"):
-        assert await signed_in(resolver, token) is None
-
-
 async def test_a_token_of_100_kb_is_refused_before_anything_is_read(issuer: Issuer) -> None:
-    """Even if the issuer signed it."""
     resolver = issuer.resolver()
 
     assert await signed_in(resolver, issuer.token(pad="x" * 75_000)) is None
@@ -362,10 +311,11 @@ async def test_one_token_is_sent_once(issuer: Issuer) -> None:
         jwk_of(EC_KEY),
         json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY)) | {"kid": "one", "key_ops": ["verify"]},
         {"kty": "oct", "kid": "one", "k": "c2VjcmV0", "alg": "RS256"},
+        jwk_of(rsa.generate_private_key(public_exponent=65537, key_size=1024)),
     ],
 )
 async def test_a_key_that_does_not_fit_is_not_used(issuer: Issuer, unfit: dict[str, Any]) -> None:
-    """Of another use, algorithm or kind, unreadable, or no longer secret."""
+    """Of another use, algorithm or kind, unreadable, too short, or no longer secret."""
     issuer.keys = [unfit, jwk_of(OTHER_RSA_KEY, "two")]
     resolver = issuer.resolver()
 
@@ -373,26 +323,7 @@ async def test_a_key_that_does_not_fit_is_not_used(issuer: Issuer, unfit: dict[s
     assert await signed_in(resolver, issuer.token(OTHER_RSA_KEY, kid="two")) is not None
 
 
-@pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
-async def test_a_key_that_is_too_short_is_not_used(issuer: Issuer) -> None:
-    """RSA of fewer than 2048 bits."""
-    short = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-    issuer.keys = [jwk_of(short), jwk_of(OTHER_RSA_KEY, "two")]
-
-    assert await signed_in(issuer.resolver(), issuer.token(short)) is None
-
-
-async def test_a_curve_other_than_the_algorithms_is_not_used(issuer: Issuer) -> None:
-    """ES256 is of P-256."""
-    larger = ec.generate_private_key(ec.SECP384R1())
-    issuer.keys = [jwk_of(larger), jwk_of(EC_KEY, "two")]
-
-    assert await signed_in(issuer.resolver(algorithm="ES256"), issuer.token(EC_KEY, "ES256", "one")) is None
-    assert await signed_in(issuer.resolver(algorithm="ES256"), issuer.token(EC_KEY, "ES256", "two")) is not None
-
-
 async def test_a_token_without_a_kid_is_of_the_only_key(issuer: Issuer) -> None:
-    """Where there are two it is of none."""
     alone = issuer.resolver()
     assert await signed_in(alone, issuer.token(kid=None)) is not None
 
@@ -400,16 +331,7 @@ async def test_a_token_without_a_kid_is_of_the_only_key(issuer: Issuer) -> None:
     assert await signed_in(issuer.resolver(), issuer.token(kid=None)) is None
 
 
-async def test_a_token_of_another_algorithm_has_nothing_fetched(issuer: Issuer) -> None:
-    """Nor has a text that is no token."""
-    for token in (issuer.token(algorithm="RS384"), f"{segment({'alg': 'none'})}.e30.", "a.b.c", "token"):
-        assert await signed_in(issuer.resolver(), token) is None
-
-    assert issuer.asked == []
-
-
 async def test_a_warm_token_makes_no_network_call(issuer: Issuer, desk: Desk) -> None:
-    """For an hour, for as many tokens as you like."""
     for _ in range(5):
         assert await desk.reads(issuer.token()) == "ada"
     desk.clock.now += HOUR - 1
@@ -445,7 +367,6 @@ async def test_unknown_keys_are_asked_for_once_in_30_seconds(issuer: Issuer, des
 
 
 async def test_who_comes_at_once_waits_for_the_same_fetch(issuer: Issuer, desk: Desk) -> None:
-    """Also if the first of them goes away meanwhile."""
     issuer.gate.clear()
     waiting = [asyncio.create_task(desk.reads(issuer.token())) for _ in range(20)]
     await eventually(issuer, 1)
@@ -455,21 +376,6 @@ async def test_who_comes_at_once_waits_for_the_same_fetch(issuer: Issuer, desk: 
 
     assert await asyncio.gather(*waiting[1:]) == ["ada"] * 19
     assert len(issuer.asked) == 1
-
-
-async def test_keys_of_an_hour_serve_while_they_are_fetched_again(issuer: Issuer, desk: Desk) -> None:
-    """The answer does not wait for the issuer, and one fetch is enough."""
-    assert await desk.reads(issuer.token()) == "ada"
-    desk.clock.now += HOUR
-    issuer.keys = [jwk_of(OTHER_RSA_KEY, "two")]
-    issuer.gate.clear()
-
-    assert [await desk.reads(issuer.token()) for _ in range(5)] == ["ada"] * 5
-    await eventually(issuer, 2)
-    issuer.gate.set()
-    assert await desk.reads(issuer.token(OTHER_RSA_KEY, kid="two")) == "ada"
-    assert await desk.reads(issuer.token()) is None
-    assert len(issuer.asked) == 2
 
 
 async def test_an_issuer_that_is_away_is_missed_after_a_day(issuer: Issuer, desk: Desk) -> None:
@@ -555,7 +461,6 @@ async def test_an_answer_that_is_no_key_set_is_an_outage(
 async def test_metadata_of_another_issuer_is_an_outage(
     issuer: Issuer, metadata: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And keys at another kind of address are not fetched."""
     issuer.metadata = metadata
     address = f"{issuer.url}/.well-known/openid-configuration"
 
@@ -566,7 +471,6 @@ async def test_metadata_of_another_issuer_is_an_outage(
 
 
 async def test_an_issuer_that_nobody_answers_for_is_an_outage(issuer: Issuer) -> None:
-    """Nothing listens at the address."""
     resolver = bearer_token(issuer.url, AUDIENCE, "http://127.0.0.1:1/keys")
 
     with pytest.raises(IdentityUnavailableError, match="cannot be fetched now"):
@@ -579,7 +483,7 @@ RIGHT: dict[str, Any] = {"issuer": "https://i.test", "audience": "me", "jwks": "
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        *(({"algorithm": name}, "algorithm of bearer_token is") for name in ("HS256", "HS512", "none", "", "rs256")),
+        *(({"algorithm": name}, "algorithm of bearer_token is") for name in ("HS256", "none", "rs256")),
         *(({"leeway_seconds": seconds}, "leeway_seconds of bearer_token is") for seconds in (-1, 301, float("nan"))),
         ({"issuer": ""}, "issuer of bearer_token is ''"),
         ({"audience": ""}, "audience of bearer_token is ''"),
@@ -605,12 +509,6 @@ def test_options_that_cannot_be_meant_are_refused_at_start_up(wrong: dict[str, A
         bearer_token(**{**RIGHT, **wrong})
 
     assert refused.value.detail.startswith(sentence)
-
-
-@pytest.mark.parametrize("jwks", ["http://localhost:8080/keys", "http://127.0.0.1/keys", "http://[::1]:1/keys"])
-def test_an_issuer_on_this_machine_needs_no_https(jwks: str) -> None:
-    """For development and tests."""
-    assert bearer_token(**{**RIGHT, "jwks": jwks}) is not None
 
 
 def test_a_missing_library_is_named_with_the_file_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,6 @@ async def test_the_list_of_agents_has_the_example_of_each() -> None:
 
 
 def test_the_start_proposes_the_example_of_the_first_agent() -> None:
-    """As a command line has it."""
     app = app_of(create_assistant(OfflineChatClient()), agent_with())
 
     assert app.introduction["request"] == ("http-assistant", "What is the weather in Paris?")
@@ -43,12 +42,3 @@ def test_the_start_proposes_the_example_of_the_first_agent() -> None:
 def test_an_example_that_a_shell_reads_otherwise_is_not_proposed_at_the_start(example: str) -> None:
     """In double quotes, on any system; nor one that curl takes for the name of a file."""
     assert app_of(agent_with(example=example)).introduction["request"] == ("http-Joker", EVERY_AGENT_CAN)
-
-
-@pytest.mark.parametrize("example", [None, 7, " ", ["What?"]])
-async def test_an_example_that_is_no_text_counts_as_none(example: Any) -> None:
-    """The property may be another program's."""
-    async with served(app_of(agent_with(example=example))) as (_, http):
-        (agent,) = (await http.get("/api/agents")).json()["agents"]
-
-    assert agent["example"] == EVERY_AGENT_CAN

@@ -94,7 +94,6 @@ async def test_a_webhook_that_answers_without_a_status_or_without_end_is_let_go_
 @pytest.mark.behaviour("webhooks.bounded")
 @pytest.mark.parametrize("answer", BODIES)
 async def test_the_body_of_a_webhooks_answer_is_not_read(answer: str) -> None:
-    """Its status is all."""
     async with server(BODIES[answer], is_held=True) as url:
         posted = await asyncio.wait_for(post(url, {}, b"{}", ("127.0.0.1",)), GUARD_SECONDS)
 
@@ -104,7 +103,6 @@ async def test_the_body_of_a_webhooks_answer_is_not_read(answer: str) -> None:
 @pytest.mark.behaviour("webhooks.bounded")
 @pytest.mark.parametrize("answer", [*HEADS, *BODIES])
 async def test_what_is_fetched_has_a_bound(answer: str) -> None:
-    """As an issuer's keys are."""
     async with server((HEADS | BODIES)[answer]) as url:
         with pytest.raises(UnreadableAnswerError):
             await fetched(url)
@@ -112,7 +110,6 @@ async def test_what_is_fetched_has_a_bound(answer: str) -> None:
 
 @pytest.mark.behaviour("webhooks.bounded")
 async def test_a_receiver_that_sends_now_and_then_has_its_time() -> None:
-    """Whoever waits says how much."""
     async with server([b"HTTP/1.1 102 Processing\r\n\r\n", OK], is_held=True) as url:
         posted = await asyncio.wait_for(post(url, {}, b"{}", ("127.0.0.1",), 0.05), GUARD_SECONDS)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.hosting.hostile_input import ENOUGH, PARSERS, UNREACHED, runs
+from tests.hosting.hostile_input import PARSERS, UNREACHED
 from tests.support.growth import MOST_GROWTH, growth
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,22 +43,6 @@ def test_twice_the_input_costs_no_more_than_three_times(name: str) -> None:
     assert {given: ratio for given, ratio in grown.items() if ratio > MOST_GROWTH} == {}
 
 
-@pytest.mark.behaviour("http.bounded-parsing")
-@pytest.mark.parametrize("name", REACHED)
-def test_a_pattern_by_itself_is_linear_too(name: str) -> None:
-    """No bound that stands before it today is what it relies on."""
-    module, _, attribute = name.rpartition(".")
-    pattern: re.Pattern[Any] = getattr(importlib.import_module(module), attribute)
-
-    def made(input_of: Callable[[int], str]) -> Callable[[int], str | bytes]:
-        return input_of if isinstance(pattern.pattern, str) else lambda size: input_of(size).encode()
-
-    inputs = runs("a", "0", "a/b").items()
-    grown = {given: growth(made(input_of), pattern.fullmatch, ENOUGH) for given, input_of in inputs}
-
-    assert {given: ratio for given, ratio in grown.items() if ratio > MOST_GROWTH} == {}
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("http.bounded-parsing")
 def test_every_pattern_is_in_the_table_or_reached_by_no_foreign_bytes() -> None:
@@ -76,17 +57,3 @@ def test_every_pattern_is_in_the_table_or_reached_by_no_foreign_bytes() -> None:
     )
 
     assert found == sorted([*REACHED, *UNREACHED])
-
-
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("import re\n_A = re.compile('a')\n_B: Final = re.compile('b')", ["m._A", "m._B"]),
-        ("import re\ndef f(a):\n    return re.sub('a', 'b', a)", ["m.line 3"]),
-        ("from re import compile as other\n_A = other('a')", ["m.line 1"]),
-        ("import re2\n_A = re2.compile('a')", []),
-    ],
-)
-def test_a_pattern_is_found_however_it_is_written(source: str, names: list[str]) -> None:
-    """RE2's own are linear."""
-    assert list(patterns_of("m", source)) == names

@@ -1,12 +1,13 @@
-"""The one alphabet of ids, and how long they may be."""
+"""The one alphabet of ids, how long they may be, and addresses of threads: one text for each."""
+
+from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import InvalidThreadIdError
@@ -18,6 +19,8 @@ from hosting.names import (
     entity_name,
     id_pattern,
     is_id,
+    key_prefix,
+    keyed_thread_id,
     max_thread_id_length,
     new_id,
 )
@@ -26,7 +29,6 @@ from hosting.principal import Principal
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", pytest.param(new_id(), id="a new one")])
 def test_the_alphabet_of_ids(value: str) -> None:
-    """One for threads and runs, at each door."""
     assert is_id(value)
 
 
@@ -54,6 +56,7 @@ OWNERS = st.one_of(st.just(APP), PEOPLE.map(lambda person: person.owner))
 
 
 @pytest.mark.behaviour("owners.by-construction")
+@settings(max_examples=25)
 @given(st.lists(st.tuples(OWNERS, IDS), min_size=2, max_size=6, unique=True))
 def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, str]]) -> None:
     """Neither the entity's key nor the key of log, archive and attachments; and each key leads back."""
@@ -61,35 +64,6 @@ def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, st
 
     assert len({one.entity[1] for one in addresses}) == len({one.key for one in addresses}) == len(pairs)
     assert [Address.of_entity("joker", one.entity[1]) for one in addresses] == addresses
-
-
-@pytest.mark.behaviour("owners.by-construction")
-@given(PEOPLE, PEOPLE)
-def test_two_people_are_two_owners(one: Principal, other: Principal) -> None:
-    """Where issuer and id end is not to be guessed from their texts."""
-    assert (one.owner == other.owner) == ((one.issuer, one.id) == (other.issuer, other.id))
-
-
-@pytest.mark.behaviour("owners.by-construction")
-@pytest.mark.parametrize("agent", ["a", "a" * 28, "a" * 44])
-def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> None:
-    """What the owner takes is said by the refusal's number; a generated id always fits."""
-    owner = Principal("i", "p").owner
-    longest = max_thread_id_length(agent, owner)
-
-    assert len(f"@{entity_name(agent)}@{Address.of(agent, 't' * longest, owner).entity[1]}") <= MAX_ENTITY_ID_LENGTH
-    assert check_thread_id(new_id(), agent, owner)
-    with pytest.raises(InvalidThreadIdError, match=f"Use 1 to {longest} of"):
-        check_thread_id("t" * (longest + 1), agent, owner)
-
-
-def test_an_id_is_given_away_once_whichever_threads_draw() -> None:
-    """Their bytes are read for many at a time."""
-    with ThreadPoolExecutor(8) as threads:
-        ids = [id_ for drawn in threads.map(lambda _: [new_id() for _ in range(500)], range(16)) for id_ in drawn]
-
-    assert len(set(ids)) == len(ids) == 8000
-    assert all(len(id_) == 32 and int(id_, 16) >= 0 for id_ in ids)
 
 
 FORKING = """
@@ -104,7 +78,39 @@ print(*(new_id() for _ in range(100)), flush=True)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
 def test_a_forked_process_draws_ids_of_its_own() -> None:
-    """None of those that its parent had drawn and not given away."""
     printed = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
 
     assert len(set(printed.stdout.split())) == len(printed.stdout.split()) == 200
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_an_agent_is_found_in_whichever_letter_case() -> None:
+    """Entity names are compared without it."""
+    assert Address.of("Weather", "t1").key == Address.of("weather", "t1").key == "weather.app~t1"
+
+
+@pytest.mark.behaviour("hosting.names-with-blanks")
+def test_an_agent_with_a_blank_has_a_key_of_its_own_that_leads_back() -> None:
+    """Without the blank, which not every store has to take in a key."""
+    addresses = [Address.of(agent, "t1") for agent in ("Weather Agent", "weather_agent", "weather-agent")]
+
+    assert addresses[0].key == "weather!agent.app~t1"
+    assert addresses[0].key.startswith(key_prefix("weather agent", "app"))
+    assert [Address.of_key(address.key) for address in addresses] == addresses
+
+
+@pytest.mark.behaviour("log.addresses")
+@pytest.mark.parametrize("owner", ["", "App", "a~b", "a" * 65])
+def test_an_owner_that_could_be_mistaken_is_refused(owner: str) -> None:
+    with pytest.raises(ValueError, match="owner"):
+        Address.of("a", "t1", owner)
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_a_key_without_a_thread_names_the_same_thread_again() -> None:
+    ids = [
+        keyed_thread_id(*parts) for parts in (("A", "app", "k"), ("a", "app", "k"), ("a", "o", "k"), ("a", "app", "j"))
+    ]
+
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3

@@ -80,11 +80,9 @@ class Lived:
     seen: list[set[str]]
 
     def stored(self) -> list[Stored]:
-        """Return what stands in every store."""
         return [place.store.read() for place in self.places]
 
     def look(self) -> None:
-        """Note the names that are there now."""
         for names, stored in zip(self.seen, self.stored(), strict=True):
             names.update(stored)
 
@@ -109,7 +107,6 @@ async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def live(lived: Lived) -> None:
-    """Live, and return once everything is written."""
     api, text = lived.api, CANARY.decode()
     uri = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
     picture = {"$type": "data", "uri": uri, "mediaType": "image/png"}
@@ -147,7 +144,6 @@ async def live(lived: Lived) -> None:
 
 
 async def idle(api: Api) -> None:
-    """Return once no run of the thread is open."""
     while any(  # noqa: ASYNC110 - a host
         run["ended_at"] is None for run in (await api.http.get(f"{THREAD}/runs")).json()["runs"]
     ):
@@ -161,13 +157,11 @@ async def until_waiting(lived: Lived) -> None:
 
 
 async def begun(api: Api, location: str) -> None:
-    """Return once the run has begun."""
     while (await api.http.get(location)).json()["status"] != "running":  # noqa: ASYNC110 - a host
         await asyncio.sleep(0.01)
 
 
 def files(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
-    """Everything in SQLite."""
     agents = folder / ".agents"
     return {}, [
         Place(LOG, "`.agents/log.sqlite`", SqliteFile(agents / "log.sqlite")),
@@ -177,14 +171,12 @@ def files(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, st
 
 
 def in_redis(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
-    """The threads' log in Redis."""
     server: RedisServer = request.getfixturevalue("redis_server")
     server.empty()
     return {"AGENT_LOG": server.url}, [Place(LOG, "Redis", Redis(server.url, f"{{{HUB}/"))]
 
 
 def in_account(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
-    """Everything in the storage account."""
     account = request.getfixturevalue("own_azurite").connection_string
     kinds = {"AGENT_LOG": "tables", "AGENT_ARCHIVE": "blob", "AGENT_ATTACHMENTS": "blob"}
     return {"AzureWebJobsStorage": account, **kinds}, [

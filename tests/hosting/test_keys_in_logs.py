@@ -67,11 +67,9 @@ class Outside(BaseHTTPRequestHandler):
     """Takes what a tool asks for and refuses webhooks."""
 
     def do_GET(self) -> None:
-        """Answer a tool."""
         self._answer(200)
 
     def do_POST(self) -> None:
-        """Refuse a webhook."""
         self.rfile.read(int(self.headers["content-length"]))
         self._answer(410)
 

@@ -147,35 +147,37 @@ def modules_of(code: str) -> frozenset[str]:
     return frozenset(json.loads(ended.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_the_app_of_the_template_has_none_of_a_part_that_it_does_not_use(part: str) -> None:
+@pytest.mark.slow
+def test_the_app_of_the_template_has_none_of_a_part_that_it_does_not_use() -> None:
     """Wires, workflows, and whatever an app may have and need not."""
-    names, _ = PARTS[part]
+    has = modules_of(TEMPLATE)
 
-    assert modules_of(TEMPLATE) & {f"hosting.{name}" for name in names} == set()
+    assert {part: used for part, (names, _) in PARTS.items() if (used := has & ours(names))} == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
-def test_an_app_with_the_part_has_all_of_its_modules(part: str) -> None:
+def test_an_app_with_all_parts_has_all_of_their_modules() -> None:
     """So the table names modules that there are."""
-    names, app = PARTS[part]
+    has = modules_of(MADE + "".join(f"{app}.get_functions()\n" for _, app in PARTS.values()))
 
-    assert {f"hosting.{name}" for name in names} <= modules_of(f"{MADE}{app}.get_functions()")
+    assert {part: absent for part, (names, _) in PARTS.items() if (absent := ours(names) - has)} == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", REQUESTED)
-def test_the_first_request_to_a_route_imports_what_answers_it(path: str) -> None:
-    """A start has none of it."""
-    late = {f"hosting.{name}" for name in REQUESTED[path]}
+def test_the_first_request_to_a_route_imports_what_answers_it() -> None:
+    late = {path: ours(names) for path, names in REQUESTED.items()}
+    has = modules_of(MADE + ANSWER + "".join(f"asyncio.run(answer({path!r}))\n" for path in REQUESTED))
 
-    assert modules_of(TEMPLATE) & late == set()
-    assert late <= modules_of(f"{MADE}{ANSWER}asyncio.run(answer({path!r}))")
+    assert {path: early for path, names in late.items() if (early := modules_of(TEMPLATE) & names)} == {}
+    assert {path: absent for path, names in late.items() if (absent := names - has)} == {}
 
 
+def ours(names: Sequence[str]) -> set[str]:
+    return {f"hosting.{name}" for name in names}
+
+
+@pytest.mark.slow
 def test_the_app_of_the_template_has_no_store_and_no_package_that_it_does_not_use() -> None:
-    """Nor the commands, and the work of its timers."""
     absent = (*(f"hosting.{name}" for name in (*STORES, *OF_TIMERS)), *OF_OTHERS)
 
     assert [name for name in modules_of(TEMPLATE) if name.startswith(absent)] == []

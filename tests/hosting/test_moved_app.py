@@ -1,4 +1,4 @@
-"""One app with the calls of Microsoft's samples 01 to 13 does the same under its import line and under ours."""
+"""An app of agent-framework-azurefunctions does the same under its import line and under ours."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import azure.functions as func
 import httpx
 import pytest
 
+from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import APP
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
@@ -27,7 +29,6 @@ from hosting.app import AgentCallbackContext, AgentFunctionApp, AgentResponseCal
 """
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.behaviour("hosting.moves-over"),
     pytest.mark.skipif(
         importlib.util.find_spec("agent_framework_azurefunctions") is None,
@@ -43,20 +44,22 @@ def hosted(folder: Path, line: str) -> Iterator[httpx.Client]:
     shutil.copytree(APP, folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     shutil.copy(MOVED_APP / "function_app.py", folder)
     (folder / "moved.py").write_text(line, encoding="utf-8")
-    with RunningHost(folder) as host, httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client:
+    environ = {"AGENT_CALLER_ROLES": "user,system,assistant", "AGENT_MESSAGE_TYPES": "any"}  # callers as before
+    with (
+        RunningHost(folder, environ=environ) as host,
+        httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client,
+    ):
         yield client
 
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under their import."""
     with hosted(tmp_path_factory.mktemp("theirs") / "app", THEIRS) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The app under ours."""
     with hosted(tmp_path_factory.mktemp("ours") / "app", OURS) as client:
         yield client
 
@@ -69,7 +72,6 @@ def started(client: httpx.Client, name: str, text: str) -> str:
 
 
 def until(client: httpx.Client, url: str, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return the status once it is as wanted."""
     guard = time.monotonic() + 4 * GUARD_SECONDS
     while time.monotonic() < guard:
         found = dict(client.get(url).json())
@@ -79,12 +81,10 @@ def until(client: httpx.Client, url: str, is_there: Callable[[dict[str, Any]], b
 
 
 def ended(client: httpx.Client, name: str, text: str) -> dict[str, Any]:
-    """Return how an orchestration ended."""
     return until(client, started(client, name, text), lambda found: found["runtimeStatus"] in ("Completed", "Failed"))
 
 
 def approved(client: httpx.Client) -> dict[str, Any]:
-    """Refuse once, then agree; return the end."""
     url = started(client, "approval", "tea")
     instance = url.rpartition("/")[2]
     for attempt, review in enumerate(({"approved": False, "feedback": "longer"}, {"approved": True}), 1):
@@ -109,7 +109,6 @@ def until_ended(client: httpx.Client, url: str) -> list[str]:
 
 
 def called(client: httpx.Client, tool: str) -> str:
-    """Return the text of an MCP tool's result."""
     headers = {"accept": "application/json, text/event-stream"}
     params = {"name": tool, "arguments": {"query": "say fern"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -133,7 +132,6 @@ ASKED = "pendingHumanInputRequests"
 
 
 def has_ended(found: dict[str, Any]) -> bool:
-    """Return whether an instance has."""
     return found["runtimeStatus"] in ("Completed", "Failed")
 
 
@@ -213,10 +211,122 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DOES)
 def test_a_moved_app_does_what_it_did(theirs: httpx.Client, ours: httpx.Client, what: str) -> None:
-    """The same under either import, and what the sample is for."""
     before, now = DOES[what](theirs), DOES[what](ours)
 
     assert now == before
     assert (now["output"] if isinstance(now, dict) and "output" in now else now) == EXPECTED[what]
+
+
+RUN = "/api/agents/WeatherAgent/run"
+TEXT = {"content-type": "text/plain"}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "text": {"content": "hello", "headers": TEXT},
+    "text on a thread": {"url": f"{RUN}?thread_id=k", "content": "hello", "headers": TEXT},
+    "json with a session": {"json": {"message": "hi", "session_id": "s"}},
+    "json with a thread": {"json": {"message": "hi", "thread_id": "t"}},
+    "text that asks for json": {"content": "hi", "headers": {**TEXT, "accept": "application/json"}},
+    "no waiting, by header": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "false"}},
+    "no waiting, by field": {"json": {"message": "hi", "wait_for_response": False}},
+    "no waiting, as text": {"content": "hi", "headers": {**TEXT, "x-ms-wait-for-response": "false"}},
+    "no waiting, by a letter": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "N"}},
+    "no waiting, off": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "off"}},
+    "no tools, by a word": {"json": {"message": "hi", "enable_tool_calls": "false"}},
+    "the system speaks": {"json": {"message": "see", "role": "system"}},
+    "a message that is a number": {"json": {"message": 42}},
+    "no message": {"json": {}},
+    "a blank message": {"content": " ", "headers": TEXT},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))
+def test_a_request_is_answered_as_it_was_under_their_import(
+    ours: httpx.Client, theirs: httpx.Client, request_: dict[str, Any]
+) -> None:
+    """Status and form; every header and member that a client could have read, with the values that are not ids.
+
+    Left out is what differs on purpose: `Accept` decides the form, and `waitForResponse` is understood.
+    """
+    sent = {"method": "POST", "url": RUN, **request_}
+
+    before, now = theirs.request(**sent), ours.request(**sent)
+
+    assert (now.status_code, form(now)) == (before.status_code, form(before))
+    if now.status_code < 400:
+        assert {name for name in before.headers if name.startswith("x-ms-")} <= set(now.headers)
+    if form(before) == "json":
+        assert set(before.json()) <= set(now.json())
+        assert {name: now.json()[name] for name in SAME & before.json().keys()} == {
+            name: value for name, value in before.json().items() if name in SAME
+        }
+    elif before.status_code == 200:
+        assert now.text == before.text
+
+
+SAME = {"response", "message", "status", "message_count"}
+
+
+def form(answer: httpx.Response) -> str:
+    return "json" if "json" in answer.headers.get("content-type", "") else "text"
+
+
+THEIR_IMPORT = "from agent_framework_azurefunctions import AgentFunctionApp"
+OUR_IMPORT = "from hosting.app import AgentFunctionApp"
+
+
+# The calls that its README, docstrings and samples show, with agents made here.
+DOCUMENTED = {
+    "none yet": "app = AgentFunctionApp()",
+    "agents in the constructor": "app = AgentFunctionApp(agents=[joker, poet])",
+    "agents added": "app = AgentFunctionApp()\napp.add_agent(joker)\napp.add_agent(poet)",
+    "health and retries": "app = AgentFunctionApp(agents=[joker], enable_health_check=True, max_poll_retries=50)",
+    "all of polling": "app = AgentFunctionApp(agents=[joker], max_poll_retries=10, poll_interval_seconds=0.5)",
+    "no health": "app = AgentFunctionApp(agents=[joker], enable_health_check=False)",
+    "an open app": "app = AgentFunctionApp(agents=[joker], http_auth_level=func.AuthLevel.ANONYMOUS)",
+    "no endpoints": "app = AgentFunctionApp(agents=[joker], enable_http_endpoints=False)",
+    "tools": "app = AgentFunctionApp(agents=[joker, poet], enable_mcp_tool_trigger=True)",
+    "a tool only": (
+        "app = AgentFunctionApp(enable_health_check=True)\n"
+        "app.add_agent(joker)\n"
+        "app.add_agent(poet, enable_http_endpoint=False, enable_mcp_tool_trigger=True)"
+    ),
+    "no callbacks": "app = AgentFunctionApp(agents=[joker], default_callback=None)\napp.add_agent(poet, callback=None)",
+    "by position": "app = AgentFunctionApp([joker])\napp.add_agent(poet, None, False, True)",
+    "no workflows": "app = AgentFunctionApp(agents=[joker], workflow=None, workflows=None)",
+}
+
+
+ATTRIBUTES = ("enable_health_check", "enable_http_endpoints", "enable_mcp_tool_trigger", "default_callback")
+
+
+def built(source: str) -> Any:
+    """Return the app that a module of this source makes."""
+    names = {"joker": scripted_agent("Joker"), "poet": scripted_agent("Poet"), "func": func}
+    exec(source, names)
+    return names["app"]
+
+
+def functions(app: Any) -> dict[str, str]:
+    """Return the functions that belong to agents: name and kind of trigger."""
+    return {
+        function.get_function_name(): function.get_trigger().type
+        for function in app.get_functions()
+        if function.get_function_name().startswith(("http-", "dafx-", "mcptool-", "health_check"))
+    }
+
+
+@pytest.mark.parametrize("body", DOCUMENTED.values(), ids=list(DOCUMENTED))
+def test_a_documented_call_makes_the_same_functions_under_either_import(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entities, endpoints and tools by the same names, the same agents by name; ours has more routes beside them."""
+    monkeypatch.chdir(tmp_path)
+    theirs, ours = (built(f"{line}\n{body}") for line in (THEIR_IMPORT, OUR_IMPORT))
+
+    made, wanted = functions(ours), functions(theirs)
+    assert made == wanted
+    assert list(ours.agents) == list(theirs.agents)
+    assert {name: getattr(ours, name) for name in ATTRIBUTES} == {name: getattr(theirs, name) for name in ATTRIBUTES}

@@ -41,7 +41,6 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """The app on a local host."""
     folder = tmp_path_factory.mktemp("waits")
     (folder / "function_app.py").write_text(APP, encoding="utf-8")
     (folder / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
@@ -83,42 +82,6 @@ async def test_an_mcp_client_has_the_ids_before_it_gives_up_and_then_the_answer(
     assert answer["response"].startswith(f"{LONG} | recall")
 
 
-async def test_agent_frameworks_a2a_agent_has_the_task_before_it_gives_up(
-    host: RunningHost, hasty: httpx.AsyncClient
-) -> None:
-    """Its response is empty, its session names the task, and the task is polled for the answer."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from agent_framework_a2a import A2AAgent
-
-    async with A2AAgent(name="Joker", url=f"{host.origin}/api/a2a/Joker", http_client=hasty) as agent:
-        session: Any = agent.create_session()
-        pending = await agent.run(LONG, session=session)
-        token: Any = {"task_id": session.service_session_id["task_id"], "context_id": "unused"}
-
-        async def answered() -> str | None:
-            return (await agent.poll_task(token)).text or None
-
-        answer = await once_there(answered)
-
-    assert (pending.text, answer) == ("", f"echo: {LONG}")
-
-
-async def test_a2as_client_streams_a_run_longer_than_it_bears_silence(
-    host: RunningHost, hasty: httpx.AsyncClient
-) -> None:
-    """It leaves pings out, and has the task's end."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import Role, SendMessageRequest, TaskState
-
-    client = await ClientFactory(ClientConfig(httpx_client=hasty)).create_from_url(f"{host.origin}/api/a2a/Joker")
-    sent = SendMessageRequest(message=new_text_message(LONG, role=Role.ROLE_USER))
-    responses = [response async for response in client.send_message(sent)]
-
-    assert responses[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
-
-
 async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_reads_one_that_went_on(
     host: RunningHost,
 ) -> None:
@@ -155,7 +118,6 @@ async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_rea
 async def test_a_plain_client_has_the_status_url_before_it_gives_up_and_streams_to_the_end(
     hasty: httpx.AsyncClient,
 ) -> None:
-    """On our own route, and over AG-UI."""
     pending = await hasty.post("agents/Joker/run", json={"message": LONG})
 
     async def answered() -> Any:

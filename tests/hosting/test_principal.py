@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import UnauthorizedError
@@ -42,7 +42,6 @@ def headers_of(*claims: tuple[str, str], provider: str = "aad", **more: str) -> 
 
 
 async def signed_in(headers: dict[str, str], environ: dict[str, str] = ON) -> Principal | None:
-    """Who `easy_auth` says that sent these headers."""
     try:
         return await resolve(easy_auth(environ), PrincipalRequest(headers, "POST /agents/one/run"))
     except UnauthorizedError:
@@ -50,6 +49,7 @@ async def signed_in(headers: dict[str, str], environ: dict[str, str] = ON) -> Pr
 
 
 @pytest.mark.behaviour("hosting.owners")
+@settings(max_examples=25)
 @given(st.lists(st.tuples(spaced, spaced), min_size=2, max_size=8, unique=True))
 def test_no_two_principals_share_an_owner(pairs: list[tuple[str, str]]) -> None:
     """Of issuer and id alone, whatever they are; 16 characters that a name may have."""
@@ -60,44 +60,25 @@ def test_no_two_principals_share_an_owner(pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.behaviour("hosting.owners")
-@given(spaced, spaced, spaced)
-def test_where_the_issuer_ends_decides_too(first: str, second: str, third: str) -> None:
-    """The same characters, cut elsewhere, are somebody else."""
-    one, other = Principal(f"{first} {second}", third), Principal(first, f"{second} {third}")
+def test_signs_of_the_encoding_make_nobody_the_same() -> None:
+    """Blanks, quotes, backslashes, letters that only look alike, and the same characters cut elsewhere."""
+    pairs = [
+        ("a", "b c"),
+        ("a b", "c"),
+        ('a", "b', "c"),
+        ("a", 'b", "c'),
+        ("a\\", "b"),
+        ("a", "\\b"),
+        ("é", "b"),
+        ("e\u0301", "b"),
+    ]
 
-    assert one.owner != other.owner
-
-
-@pytest.mark.behaviour("hosting.owners")
-@pytest.mark.parametrize("left", [("a", "b c"), ('a", "b', "c"), ("a\\", "b"), ("é", "b")])
-@pytest.mark.parametrize("right", [("a b", "c"), ("a", 'b", "c'), ("a", "\\b"), ("e\u0301", "b")])
-def test_signs_of_the_encoding_make_nobody_the_same(left: tuple[str, str], right: tuple[str, str]) -> None:
-    """Blanks, quotes, backslashes, and letters that only look alike."""
-    assert Principal(*left).owner != Principal(*right).owner
+    assert len({Principal(*pair).owner for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.behaviour("hosting.owners")
 def test_name_and_roles_do_not_change_the_owner() -> None:
-    """Somebody who marries keeps their threads."""
     assert Principal("i", "1", "Ada", ("admin",)).owner == Principal("i", "1").owner
-
-
-@pytest.mark.behaviour("hosting.owners")
-@pytest.mark.parametrize("wrong", ["", "a\nb", "a\x00", "\ud800", "a" * 513, None, 7])
-def test_an_issuer_or_id_that_is_no_readable_text_is_refused(wrong: Any) -> None:
-    """So that it can be logged, and is somebody."""
-    with pytest.raises(ValueError, match="issuer"):
-        Principal(wrong, "1")
-    with pytest.raises(ValueError, match="id"):
-        Principal("i", wrong)
-
-
-@pytest.mark.behaviour("hosting.owners")
-@pytest.mark.parametrize("wrong", ["admin", ("admin", 7), (None,)])
-def test_roles_that_are_no_list_of_texts_are_refused(wrong: Any) -> None:
-    """A text alone would be a role for each of its letters."""
-    with pytest.raises(ValueError, match="role"):
-        Principal("i", "1", roles=wrong)
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
@@ -108,17 +89,6 @@ async def test_a_user_of_entra_is_the_object_id_of_its_tenant() -> None:
     assert await signed_in(headers) == Principal(
         f"https://login.microsoftonline.com/{TENANT}/v2.0", "oid-1", "Ada, Countess", ("reader", "admin")
     )
-
-
-@pytest.mark.behaviour("hosting.easy-auth")
-async def test_the_short_names_of_claims_are_the_same_person() -> None:
-    """App Service maps them, and does not always."""
-    long = await signed_in(headers_of(*ENTRA))
-    short = await signed_in(headers_of(("oid", "oid-1"), ("tid", TENANT.upper()), ("sub", "sub-1")))
-
-    assert long is not None
-    assert short is not None
-    assert (short.issuer, short.id) == (long.issuer, long.id)
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
@@ -223,9 +193,9 @@ async def test_headers_that_cannot_be_the_platforms_sign_nobody_in(changed: dict
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
+@settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from([HEADER, f"{HEADER}-id", f"{HEADER}-idp", f"{HEADER}-name"]), st.text()))
 async def test_no_headers_raise(headers: dict[str, str]) -> None:
-    """Whatever stands in them."""
     assert await signed_in(headers) is None
 
 
@@ -250,16 +220,7 @@ def test_a_host_without_the_platforms_authentication_is_warned_once(capsys: pyte
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
-async def test_a_tool_call_of_mcp_is_signed_in_by_its_transport() -> None:
-    """Its headers are read as a route's."""
-    found = await resolve(easy_auth(ON), PrincipalRequest(GOOD, "tools/call", "one", is_mcp=True))
-
-    assert found.id == "oid-1"
-
-
-@pytest.mark.behaviour("hosting.easy-auth")
 async def test_a_refusal_does_not_say_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
-    """Not in the log either."""
     caplog.set_level(logging.DEBUG)
 
     assert await signed_in({**GOOD, HEADER: base64.b64encode(b'{"claims": "geheim"}').decode()}) is None

@@ -1,18 +1,26 @@
-"""What an app in production may not be, through its constructor."""
+"""What an app may not be: in production, by options of its agents, and by settings that the worker lacks."""
+
+from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 import pytest
+from msgspec.structs import replace
 
 from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp
+from hosting.assembly import SETTINGS
 from hosting.errors import ConfigurationError
+from hosting.host_settings import WORKER_SETTINGS, report_missing
 from hosting.offline.model import OfflineChatClient
-from hosting.settings import is_production
+from hosting.options import AgentOptions, Retry
+from hosting.settings import is_production, report_unknown
 from tests.support.app.scripted import scripted_agent
+from tests.support.running_host import RunningHost
 
 NAMED = "AZURE_FUNCTIONS_ENVIRONMENT"
 STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
@@ -92,26 +100,6 @@ def test_tools_without_a_key_are_refused_in_production(tmp_path: Path, monkeypat
     assert refused.value.detail == f"extensions.mcp.system.webhookAuthorizationLevel in host.json {ANONYMOUS}"
 
 
-@pytest.mark.behaviour("azure.refuses-laptop-parts")
-@pytest.mark.parametrize("environ", [DEVELOPMENT, {**PRODUCTION, "AGENT_ANONYMOUS": "allow"}])
-def test_without_a_key_it_starts_in_development_or_when_it_is_said_to_be_meant(
-    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Behind a gateway that authenticates callers itself, say."""
-    tool = open_tool(environ, tmp_path, monkeypatch)
-    app = AgentFunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS, environ=environ)
-
-    assert (tool.auth_level, app.auth_level) == (func.AuthLevel.FUNCTION, func.AuthLevel.ANONYMOUS)
-
-
-@pytest.mark.behaviour("azure.refuses-laptop-parts")
-def test_the_offline_model_is_taken_in_development_and_where_no_host_runs_the_app() -> None:
-    """A test that imports the app needs no settings."""
-    for environ in (DEVELOPMENT, {}):
-        app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], environ=environ)
-        assert list(app.agents) == ["assistant"]
-
-
 @pytest.mark.behaviour("azure.refuses-older-documents")
 @pytest.mark.parametrize(
     "provider", [{}, {"type": "AzureStorage"}, {"type": "azurestorage", "useInstanceTableEtag": False}]
@@ -153,3 +141,142 @@ def test_an_app_whose_engine_refuses_older_documents_starts(
     app = AgentFunctionApp(agents=[scripted_agent("one")], environ=environ)
 
     assert list(app.agents) == ["one"]
+
+
+OWN: dict[str, Any] = {
+    "http": False,
+    "mcp": False,
+    "tool_name": "own",
+    "tool_description": "The agent's own.",
+    "run_timeout_seconds": 1.0,
+    "ttl_seconds": 0.0,
+    "retry": Retry(attempts=2),
+    "busy": "reject",
+    "budget": "its own",
+    "limit": "its own",
+    "webhook": "https://own.example",
+    "client_tools": False,
+    "reasoning": "drop",
+    "model_options": {},
+    "callback": "its own",
+    "within": "another",
+}
+APP = AgentOptions(
+    http=True,
+    mcp=True,
+    tool_name="app",
+    tool_description="The app's.",
+    run_timeout_seconds=60.0,
+    ttl_seconds=60.0,
+    retry=Retry(),
+    budget="the app's",
+    limit="the app's",
+    webhook="https://app.example",
+    client_tools=True,
+    reasoning="show",
+    model_options={"max_tokens": 5},
+    callback="the app's",
+)
+
+
+def test_an_agents_own_option_stands_before_the_apps() -> None:
+    """Also one that is as good as nothing; all others are the app's."""
+    assert OWN.keys() == set(AgentOptions.__struct_fields__)
+    for name, value in OWN.items():
+        assert AgentOptions(**{name: value}).over(APP) == replace(APP, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mcp": False, "tool_name": "joke"}, "mcp_tool_name is given for agent 'Joker', which is not an MCP tool"),
+        ({"tool_description": "Jokes."}, "mcp_tool_description is given for agent 'Joker', which is not an MCP tool"),
+        ({"mcp": True, "tool_name": "a joke"}, "mcp_tool_name 'a joke' of agent 'Joker' cannot be a tool's name"),
+        ({"mcp": True, "tool_description": " "}, "mcp_tool_description of agent 'Joker' is blank"),
+        ({"busy": None}, "busy of agent 'Joker' is 'None'"),
+        ({"ttl_seconds": -1}, "ttl_seconds of agent 'Joker' is -1"),
+    ],
+)
+def test_options_that_no_agent_can_have_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        AgentOptions(**options).check("Joker")
+
+
+HOSTED = {"WEBSITE_SITE_NAME": "agents"}
+ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
+GIVEN = {setting.name: setting.value for setting in WORKER_SETTINGS}
+NAMES = list(GIVEN)
+SOURCE = "from hosting.app import AgentFunctionApp\n\napp = AgentFunctionApp()\n"
+
+
+def warned(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return re.findall(r"^Set the app setting (\S+) to ", capsys.readouterr().err, re.MULTILINE)
+
+
+@pytest.mark.behaviour("azure.names-missing-worker-settings")
+@pytest.mark.parametrize(
+    ("environ", "python", "missing"),
+    [
+        (HOSTED, (3, 12), NAMES),
+        (HOSTED, (3, 13), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
+        ({**HOSTED, **GIVEN}, (3, 12), []),
+        ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "0"}, (3, 10), ["PYTHON_ENABLE_INIT_INDEXING"]),
+        ({**HOSTED, **GIVEN, "PYTHON_THREADPOOL_THREAD_COUNT": " "}, (3, 10), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
+        (ALONE, (3, 12), ["PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES"]),
+        ({}, (3, 12), []),
+    ],
+)
+def test_each_missing_setting_is_named(
+    environ: dict[str, str], python: tuple[int, int], missing: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worker of Python 3.13 indexes early and isolates by itself; where no host is, nothing can be missing."""
+    report_missing(environ, python)
+
+    assert warned(capsys) == missing
+
+
+@pytest.mark.behaviour("azure.names-missing-worker-settings")
+def test_the_line_says_what_does_not_work_and_the_app_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning, not a refusal: a worker of another make may do without."""
+    lacking = {name: value for name, value in GIVEN.items() if name != "PYTHON_THREADPOOL_THREAD_COUNT"}
+    AgentFunctionApp(environ={"AzureWebJobsStorage": "UseDevelopmentStorage=true", **HOSTED, **lacking})
+
+    assert capsys.readouterr().err == (
+        "Set the app setting PYTHON_THREADPOOL_THREAD_COUNT to 32: without it orchestrators and your own synchronous "
+        "functions share a handful of threads. See docs/reference/deployment.md.\n"
+    )
+
+
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("AGENT_RUNLOG", "AGENT_LOG"),
+        ("AGENT_WAIT_SECOND", "AGENT_WAIT_SECONDS"),
+        ("agent_archive", "AGENT_ARCHIVE"),
+        ("AGENT_MAX_BODY", "AGENT_MAX_BODY_BYTES"),
+        ("AGENT_SCHEDULE", "AGENT_SCHEDULES"),
+        ("AGENT_WEBHOOK_SECRETS", "AGENT_WEBHOOK_SECRET"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
+    name: str, nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"}, SETTINGS)
+
+    assert capsys.readouterr().err == (
+        f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/reference/settings.md.\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_starts(tmp_path: Path) -> None:
+    """As is one of the environment: the host puts the file's there."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (tmp_path / "local.settings.json").write_text('{"Values": {"AGENT_LOGS": "memory"}}', encoding="utf-8")
+    (tmp_path / "function_app.py").write_text(SOURCE, encoding="utf-8")
+    with RunningHost(tmp_path) as host:
+        printed = "\n".join(host.printed)
+
+    assert "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant?" in printed

@@ -36,7 +36,7 @@ def test_a_tool_call_has_one_line_in_the_log(tmp_path: Path) -> None:
     assert lines[0].endswith(" calls tool thread_name.")
 
 
-@pytest.mark.parametrize(("arguments", "before_the_app"), [(("--verbose",), ""), ((), CHOSEN)])
+@pytest.mark.parametrize(("arguments", "before_the_app"), [((), CHOSEN)])
 def test_the_frameworks_own_lines_come_where_somebody_asked_for_them(
     tmp_path: Path, arguments: tuple[str, ...], before_the_app: str
 ) -> None:

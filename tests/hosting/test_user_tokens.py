@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextvars
 import io
 import json
 import logging
+import sys
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
+from agent_framework import Agent, tool
+from agent_framework.observability import OBSERVABILITY_SETTINGS, ChatTelemetryLayer
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from hosting.entra import EntraTokens, entra
+from hosting.errors import ConfigurationError
+from hosting.principal import Principal, PrincipalRequest, easy_auth
+from hosting.tools import current
+from hosting.user_tokens import UserToken, UserTokenError, on_behalf_of, token_for
 from tests.support.canary import holds
-from tests.support.identity_provider import ADA, BOB, GRAPH, OTHER_TENANT, TENANT, IdentityProvider
-from tests.support.mailer import bearer, by_bearer, by_platform, mailer, of_platform
+from tests.support.clerk import ClerksClient
+from tests.support.exported_spans import Exported
+from tests.support.identity_provider import ADA, APP, BOB, GRAPH, OTHER_TENANT, PROOF, TENANT, IdentityProvider
+from tests.support.mailer import SIGN_IN, bearer, by_bearer, by_platform, mailer, of_platform
 from tests.support.owned_app import RUN, OwnedApp
 
-pytestmark = pytest.mark.behaviour("user-tokens.none-for-others")
-
-OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
 WATCHED = "a line that shows that lines are seen"
+OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+SPOILT: dict[str, Callable[[IdentityProvider], Callable[[dict[str, Any]], Any]]] = {
+    "no answer": lambda provider: lambda answer: None,
+    "500": lambda provider: lambda answer: 500,
+    "429": lambda provider: lambda answer: 429,
+    "redirect": lambda provider: lambda answer: 307,
+    "redirect to a page": lambda provider: lambda answer: 302,
+    "garbage": lambda provider: lambda answer: b"\xff" + json.dumps(answer).encode(),
+    "page": lambda provider: lambda answer: f"<html>{json.dumps(answer)}</html>".encode(),
+    "list": lambda provider: lambda answer: json.dumps([answer]).encode(),
+    "too large": lambda provider: lambda answer: {**answer, "more": "x" * 300_000},
+    "nothing": lambda provider: lambda answer: {},
+    "another user's": lambda provider: with_id_token(provider, oid=BOB),
+    "another tenant's": lambda provider: with_id_token(provider, tid=OTHER_TENANT),
+    "another app's": lambda provider: with_id_token(provider, aud=OTHER_TENANT),
+    "another issuer's": lambda provider: with_id_token(provider, iss="https://login.example/v2.0"),
+    "of nobody": lambda provider: lambda answer: {**answer, "id_token": None},
+    "of garbage": lambda provider: lambda answer: {**answer, "id_token": "a.b.c"},
+    "no end": lambda provider: lambda answer: {**answer, "expires_in": None},
+    "past end": lambda provider: lambda answer: {**answer, "expires_in": -5},
+    "no number": lambda provider: lambda answer: {**answer, "expires_in": "soon"},
+    "another kind": lambda provider: lambda answer: {**answer, "token_type": "mac"},
+    "two lines": lambda provider: lambda answer: {**answer, "access_token": f"{answer['access_token']}\r\nx: y"},
+    "no text": lambda provider: lambda answer: {**answer, "access_token": [answer["access_token"]]},
+    "refusal": lambda provider: lambda answer: {"error": "invalid_grant", "error_description": str(answer)},
+}
+LEFT = "a local that shows that locals are seen"
+BODY = {"message": "call other https://graph.example, once 2, careless 3, mail 4", "thread_id": "t"}
+BODY_OF_ASK = {"message": "call ask 1"}
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """All that any library logs, with its tracebacks."""
+    root, text = logging.getLogger(), io.StringIO()
+    handler, level = logging.StreamHandler(text), root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield text
+    root.removeHandler(handler)
+    root.setLevel(level)
 
 
 class Watched:
@@ -75,21 +125,8 @@ async def watched(
     await watched.leaves_no_token(logged.getvalue())
 
 
-@pytest.fixture
-def logged() -> Iterator[io.StringIO]:
-    """All that any library logs, with its tracebacks."""
-    root, text = logging.getLogger(), io.StringIO()
-    handler, level = logging.StreamHandler(text), root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield text
-    root.removeHandler(handler)
-    root.setLevel(level)
-
-
 @pytest.mark.behaviour("user-tokens.of-the-caller")
 async def test_a_tool_acts_with_the_rights_of_whoever_sent_the_message(watched: Watched) -> None:
-    """Also twice, with one exchange; another user's is another."""
     ada, bob = watched.provider.token(ADA), watched.provider.token(BOB)
 
     said = [await watched.run("call mail 1, once 2, either 3", watched.headers(ada)) for _ in range(2)]
@@ -149,16 +186,17 @@ FORGED: dict[str, Callable[[IdentityProvider], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FORGED)
-async def test_a_token_that_is_not_the_callers_gives_none(watched: Watched, case: str) -> None:
+@pytest.mark.behaviour("user-tokens.none-for-others")
+async def test_a_token_that_is_not_the_callers_gives_none(watched: Watched) -> None:
     """With a bearer token nobody is signed in; the platform's user is, and the provider refuses what we sent it."""
-    answer = await watched.run("call once 5", watched.headers(FORGED[case](watched.provider)))
+    for case, forged in FORGED.items():
+        answer = await watched.run("call once 5", watched.headers(forged(watched.provider)))
+        assert "not sent: " in answer["response"] if "response" in answer else answer["status"] == 401, case
 
-    told = answer.get("response", "")
-    assert answer["status"] == 401 if "status" in answer and not told else "not sent: " in told
     assert watched.served == []
 
 
+@pytest.mark.behaviour("user-tokens.none-for-others")
 async def test_the_platforms_user_gets_no_token_of_another(provider: IdentityProvider, tmp_path: Path) -> None:
     """Another user's header, and a user of another tenant with the same id."""
     watched = Watched(provider, tmp_path, is_platform=True)
@@ -170,23 +208,24 @@ async def test_the_platforms_user_gets_no_token_of_another(provider: IdentityPro
     assert (watched.served, provider.asked) == ([], [])
 
 
-@pytest.mark.parametrize("place", ["body", "query", "other header", "basic", "two headers", "forged platform"])
-async def test_a_token_in_another_place_is_none(provider: IdentityProvider, tmp_path: Path, place: str) -> None:
+@pytest.mark.behaviour("user-tokens.none-for-others")
+async def test_a_token_in_another_place_is_none(provider: IdentityProvider, tmp_path: Path) -> None:
     """Only the one header is read, and a client that plays the platform is nobody."""
     watched, token = Watched(provider, tmp_path, is_platform=False), provider.token()
-    headers = {
-        "other header": {"x-ms-token-aad-access-token": token},
-        "basic": {"authorization": f"Basic {token}"},
-        "two headers": {"authorization": f"Bearer {token}, Bearer {token}"},
-        "forged platform": of_platform(token),
-    }.get(place, {})
-    path = f"{RUN}?access_token={token}" if place == "query" else RUN
-    body = {"message": "call mail 1", **({"access_token": token} if place == "body" else {})}
+    body = {"message": "call mail 1"}
+    places: list[tuple[str, dict[str, str], dict[str, str]]] = [
+        (RUN, {}, {**body, "access_token": token}),
+        (f"{RUN}?access_token={token}", {}, body),
+        (RUN, {"x-ms-token-aad-access-token": token}, body),
+        (RUN, {"authorization": f"Basic {token}"}, body),
+        (RUN, {"authorization": f"Bearer {token}, Bearer {token}"}, body),
+        (RUN, of_platform(token), body),
+    ]
+    answers = [await watched.app.ask(None, "POST", path, headers=headers, json=sent) for path, headers, sent in places]
 
-    answer = await watched.app.ask(None, "POST", path, headers=headers, json=body)
-
-    assert (answer.status_code, watched.served, provider.asked) == (401, [], [])
-    assert provider.canary not in answer.text
+    assert [answer.status_code for answer in answers] == [401] * len(places)
+    assert (watched.served, provider.asked) == ([], [])
+    assert not any(provider.canary in answer.text for answer in answers)
 
 
 def with_id_token(provider: IdentityProvider, **claims: Any) -> Callable[[dict[str, Any]], Any]:
@@ -194,40 +233,181 @@ def with_id_token(provider: IdentityProvider, **claims: Any) -> Callable[[dict[s
     return lambda answer: {**answer, "id_token": provider.token(**claims)}
 
 
-SPOILT: dict[str, Callable[[IdentityProvider], Callable[[dict[str, Any]], Any]]] = {
-    "no answer": lambda provider: lambda answer: None,
-    "500": lambda provider: lambda answer: 500,
-    "429": lambda provider: lambda answer: 429,
-    "redirect": lambda provider: lambda answer: 307,
-    "redirect to a page": lambda provider: lambda answer: 302,
-    "garbage": lambda provider: lambda answer: b"\xff" + json.dumps(answer).encode(),
-    "page": lambda provider: lambda answer: f"<html>{json.dumps(answer)}</html>".encode(),
-    "list": lambda provider: lambda answer: json.dumps([answer]).encode(),
-    "too large": lambda provider: lambda answer: {**answer, "more": "x" * 300_000},
-    "nothing": lambda provider: lambda answer: {},
-    "another user's": lambda provider: with_id_token(provider, oid=BOB),
-    "another tenant's": lambda provider: with_id_token(provider, tid=OTHER_TENANT),
-    "another app's": lambda provider: with_id_token(provider, aud=OTHER_TENANT),
-    "another issuer's": lambda provider: with_id_token(provider, iss="https://login.example/v2.0"),
-    "of nobody": lambda provider: lambda answer: {**answer, "id_token": None},
-    "of garbage": lambda provider: lambda answer: {**answer, "id_token": "a.b.c"},
-    "no end": lambda provider: lambda answer: {**answer, "expires_in": None},
-    "past end": lambda provider: lambda answer: {**answer, "expires_in": -5},
-    "no number": lambda provider: lambda answer: {**answer, "expires_in": "soon"},
-    "another kind": lambda provider: lambda answer: {**answer, "token_type": "mac"},
-    "two lines": lambda provider: lambda answer: {**answer, "access_token": f"{answer['access_token']}\r\nx: y"},
-    "no text": lambda provider: lambda answer: {**answer, "access_token": [answer["access_token"]]},
-    "refusal": lambda provider: lambda answer: {"error": "invalid_grant", "error_description": str(answer)},
-}
-
-
-@pytest.mark.parametrize("case", SPOILT)
-async def test_an_answer_of_the_provider_that_is_not_whole_gives_no_token(watched: Watched, case: str) -> None:
-    """And none of it is in a log or an error; the next whole one does."""
-    watched.provider.spoil = SPOILT[case](watched.provider)
+@pytest.mark.behaviour("user-tokens.none-for-others")
+async def test_an_answer_of_the_provider_that_is_not_whole_gives_no_token(watched: Watched) -> None:
     headers = watched.headers(watched.provider.token())
+    for case, spoilt in SPOILT.items():
+        watched.provider.spoil = spoilt(watched.provider)
+        answer = await watched.run("call once 5", headers)
+        assert answer["response"].endswith(("told: 5 not sent: refused", "told: 5 not sent: unavailable")), case
 
-    answer = await watched.run("call once 5", headers)
-
-    assert answer["response"].endswith(("told: 5 not sent: refused", "told: 5 not sent: unavailable")), answer
     assert (watched.served, watched.provider.elsewhere) == ([], [])
+
+
+class Traced(ChatTelemetryLayer[Any], ClerksClient):
+    """The clerk's model with the framework's telemetry."""
+
+
+class Careless:
+    """An exchange of the app's own whose errors have the caller's token."""
+
+    sign_in = ("Here", SIGN_IN)
+
+    def __init__(self, *, fails_at_once: bool) -> None:
+        self._fails_at_once = fails_at_once
+
+    def lasts_until(self, token: str, principal: Principal, now: float) -> float:
+        if self._fails_at_once:
+            raise RuntimeError(token)
+        return now + 1_000
+
+    def of_user(self, token: str, principal: Principal, scope: str) -> UserToken:
+        raise RuntimeError(token)
+
+    def of_app(self, scope: str) -> UserToken:
+        raise AssertionError
+
+
+class WithLocals(logging.Handler):
+    """Keeps what a handler writes that shows the locals of each frame, as rich's and error trackers do."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        if record.exc_info and record.exc_info[0] is not None:
+            whole = traceback.TracebackException(*record.exc_info, capture_locals=True)
+            self.lines += whole.format()
+
+
+@pytest.fixture
+def lines() -> Iterator[list[str]]:
+    """All that any library logs, with the locals of its tracebacks."""
+    root, handler, level = logging.getLogger(), WithLocals(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler.lines
+    root.removeHandler(handler)
+    root.setLevel(level)
+    try:
+        seen = LEFT  # noqa: F841 - a local for the handler
+        raise ValueError
+    except ValueError:
+        handler.emit(logging.LogRecord("test", logging.DEBUG, "", 0, "", (), sys.exc_info()))
+    assert LEFT in "".join(handler.lines)
+
+
+@pytest.mark.behaviour("user-tokens.unseen")
+async def test_no_span_has_a_token_though_it_has_all_contents(
+    provider: IdentityProvider, spans: Exported, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names, attributes, events, status and resource of each; the arguments and results of tools are there."""
+    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_instrumentation", True)
+    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_sensitive_data", True)
+    app = OwnedApp(by_platform(provider), agent=mailer(provider, [], Traced()))
+    provider.seconds = 3_600
+    answered = [await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json=BODY)]
+    provider.spoil = lambda answer: {"error": "invalid_grant", "error_description": str(answer)}
+    answered.append(await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json=BODY))
+    await app.stored()
+
+    exported = "".join(span.to_json() for span in spans.get_finished_spans())
+
+    assert [answer.status_code for answer in answered] == [200, 200]
+    assert "execute_tool careless" in exported
+    assert "<UserToken of the user>" in exported
+    assert provider.canary not in exported
+    assert provider.canary not in "".join(lines)
+
+
+@pytest.mark.behaviour("user-tokens.unseen")
+@pytest.mark.parametrize("fails_at_once", [False, True])
+async def test_an_exchange_that_raises_the_token_shows_it_to_nobody(
+    provider: IdentityProvider, lines: list[str], *, fails_at_once: bool
+) -> None:
+    """The log has the class of the error, and the tool a sentence of ours."""
+    resolver = easy_auth({"WEBSITE_AUTH_ENABLED": "True"})
+    app = OwnedApp(on_behalf_of(resolver, Careless(fails_at_once=fails_at_once)), agent=mailer(provider, []))
+
+    answer = await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json={"message": "call once 1"})
+
+    assert answer.json()["response"].endswith(f"not sent: {'absent' if fails_at_once else 'unavailable'}")
+    assert any("RuntimeError" in line for line in lines)
+    assert provider.canary not in "".join((answer.text, *lines))
+
+
+@pytest.mark.behaviour("user-tokens.unseen")
+async def test_no_object_that_code_can_reach_has_a_token_in_its_text(provider: IdentityProvider) -> None:
+    """All context variables of a tool, and the parts of a sign-in."""
+    seen: list[str] = []
+    tokens = by_bearer(provider)
+
+    @tool
+    async def ask(n: str) -> str:
+        token = await current().user_token(GRAPH)
+        values = [value for _, value in contextvars.copy_context().items()]
+        seen.extend(repr(each) for each in (values, current(), token, tokens, tokens.exchange, vars(tokens)))
+        seen.append(repr(asyncio.all_tasks()))
+        return n
+
+    app = OwnedApp(tokens, agent=Agent(ClerksClient(), name="Clerk", tools=[ask]))
+    await app.ask(None, "POST", RUN, headers=bearer(provider.token()), json=BODY_OF_ASK)
+    request = PrincipalRequest({"authorization": provider.token()}, "POST /run")
+    seen.append(repr(request))
+
+    assert len(seen) == 8
+    assert not [text for text in seen if provider.canary in text]
+
+
+@pytest.mark.parametrize("audience", ["", "a b", "a\nb", "x" * 200, 'a"b'])
+async def test_an_audience_that_is_none_is_refused(audience: str) -> None:
+    """Two in one text would be two services."""
+
+    class Call:
+        principal = None
+        may_pause = False
+
+    with pytest.raises(UserTokenError) as refused:
+        await token_for(Call(), audience, or_app=True)  # type: ignore[arg-type]
+
+    assert refused.value.reason == "audience"
+
+
+def test_options_that_cannot_be_meant_are_refused() -> None:
+    good = EntraTokens(APP, TENANT, sign_in_url=SIGN_IN, authority="https://login.example", assertion=lambda: PROOF)
+    wrong: list[dict[str, Any]] = [{"client_id": "app"}, {"tenant": "common"}, {"authority": "http://login.example"}]
+    for options in wrong:
+        with pytest.raises(ConfigurationError, match="Give"):
+            entra(**{"client_id": APP, "tenant": TENANT, "sign_in_url": SIGN_IN, **options})
+    with pytest.raises(ConfigurationError, match="header="):
+        on_behalf_of(lambda request: None, good)
+    with pytest.raises(ConfigurationError, match="cannot be shown"):
+        on_behalf_of(easy_auth({}), entra(APP, TENANT, sign_in_url="http://app.example"))
+
+
+@pytest.mark.behaviour("user-tokens.of-the-caller")
+@pytest.mark.parametrize("chosen", [None, BOB])
+async def test_the_app_proves_itself_by_its_managed_identity(
+    provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch, chosen: str | None
+) -> None:
+    """App Service's endpoint gives the proof, once; where it does not, no token is asked for."""
+    monkeypatch.setenv("IDENTITY_ENDPOINT", provider.managed_identity)
+    monkeypatch.setenv("IDENTITY_HEADER", "of-the-platform")
+    options: dict[str, Any] = {"sign_in_url": SIGN_IN, "authority": provider.authority, "managed_identity": chosen}
+    tokens, ada = entra(APP, TENANT, **options), Principal(provider.issuer, ADA)
+    provider.spoil = lambda answer: 500
+    with pytest.raises(UserTokenError) as refused:
+        await asyncio.to_thread(entra(APP, TENANT, **options).of_app, f"{GRAPH}/.default")
+    provider.spoil = dict
+    asked_in_vain = len(provider.identities)
+
+    given = [await asyncio.to_thread(tokens.of_user, provider.token(ADA), ada, f"{GRAPH}/.default") for _ in range(2)]
+
+    assert refused.value.reason == "unavailable"
+    assert [provider.user_of(token.value) for token in given] == [ADA, ADA]
+    [asked] = provider.identities[asked_in_vain:]
+    assert "resource=api%3A%2F%2FAzureADTokenExchange" in asked
+    assert asked.endswith(" of-the-platform")
+    assert (f"client_id={chosen}" in asked) == (chosen is not None)

@@ -1,23 +1,19 @@
-"""Two users at work at once in one process: workflows, agents within agents, shared clients and MCP servers."""
+"""Two users at work at once in one process: each place of a run gets its own user's token, and a trigger's run none."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from contextvars import Context
 from typing import Any, Never
 
-import httpx
+import azure.functions as func
 import pytest
 from agent_framework import (
     Agent,
-    BackgroundAgentsProvider,
     ChatResponse,
     Content,
-    ContextProvider,
     Executor,
-    FunctionInvocationContext,
-    FunctionMiddleware,
-    MCPStreamableHTTPTool,
     Message,
     WorkflowBuilder,
     WorkflowContext,
@@ -26,26 +22,24 @@ from agent_framework import (
     tool,
     workflow,
 )
-from agent_framework.observability import OBSERVABILITY_SETTINGS
-from agent_framework.orchestrations import ConcurrentBuilder, HandoffBuilder, SequentialBuilder
+from agent_framework.orchestrations import ConcurrentBuilder
 
+from hosting.app import AgentFunctionApp
+from hosting.principal import Principal
 from hosting.tools import current
 from hosting.user_tokens import UserTokenError
 from tests.support.clerk import ClerksClient
-from tests.support.delegating import asking, follow_steps, start, wait
-from tests.support.exported_spans import Exported
-from tests.support.identity_provider import ADA, BOB, GRAPH, IdentityProvider
-from tests.support.mailer import by_platform, of_platform
+from tests.support.direct import DirectHost
+from tests.support.identity_provider import ADA, GRAPH, TENANT, IdentityProvider
+from tests.support.mailer import by_platform, mailer, of_platform
 from tests.support.owned_app import RUN, OwnedApp
-from tests.support.tool_server import ToolServer
-from tests.support.two_users import USERS, Meeting, both_ask
+from tests.support.two_users import Meeting, both_ask
 
-pytestmark = pytest.mark.behaviour("user-tokens.of-two-at-once")
+ISSUER = f"https://login.microsoftonline.com/{TENANT}/v2.0"
 
 
 @pytest.fixture
 async def meeting(provider: IdentityProvider) -> Meeting:
-    """The place where both runs meet."""
     return Meeting(provider)
 
 
@@ -110,16 +104,6 @@ def functional(meeting: Meeting) -> Any:
     return flow
 
 
-def handed_off(meeting: Meeting) -> Any:
-    """Return a triage that hands each request to another agent."""
-    second = noting(meeting, "Second")
-    triage = caller_of("handoff_to_Second", name="Triage", require_per_service_call_history_persistence=True)
-    builder = HandoffBuilder(
-        name="Flow", participants=[triage, second], termination_condition=lambda said: said[-1].text == "done"
-    )
-    return builder.with_start_agent(triage).build()
-
-
 def nested(meeting: Meeting) -> Agent[Any]:
     """Return an agent with an agent as its tool, which has one too."""
     innermost = noting(meeting, "innermost")
@@ -134,15 +118,6 @@ FORMS: Mapping[str, tuple[str, Callable[[Meeting], Any], tuple[str, ...]]] = {
         ("executor", "task of the executor"),
     ),
     "functions": ("/api/workflows/Flow/run", functional, ("function", "step", "agent of a step")),
-    "sequential": (
-        RUN,
-        lambda meeting: (
-            SequentialBuilder(participants=[noting(meeting, name) for name in ("First", "Second")])
-            .build()
-            .as_agent("Clerk")
-        ),
-        ("First", "Second"),
-    ),
     "concurrent": (
         RUN,
         lambda meeting: (
@@ -152,11 +127,11 @@ FORMS: Mapping[str, tuple[str, Callable[[Meeting], Any], tuple[str, ...]]] = {
         ),
         ("First", "Second"),
     ),
-    "handoff": ("/api/workflows/Flow/run", lambda meeting: lambda: handed_off(meeting), ("Second",)),
     "agents within agents": (RUN, nested, ("innermost",)),
 }
 
 
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 @pytest.mark.parametrize("form", FORMS)
 async def test_each_of_two_runs_at_once_gets_its_own_users_token(
     provider: IdentityProvider, meeting: Meeting, form: str
@@ -172,104 +147,6 @@ async def test_each_of_two_runs_at_once_gets_its_own_users_token(
     assert meeting.noted == meeting.of(*places)
 
 
-async def test_a_task_of_a_background_agent_gets_its_users_token(provider: IdentityProvider, meeting: Meeting) -> None:
-    """It is a run of its own, which the process of its parent runs."""
-    worker = noting(meeting, "Worker")
-    delegates = BackgroundAgentsProvider([worker])
-    planner = Agent(asking(follow_steps), name="Clerk", context_providers=[delegates])
-    app = OwnedApp(by_platform(provider), agent=planner)
-
-    await both_ask(app, provider, RUN, message=f"{start('work', 'Worker')}\n{wait(1)}")
-
-    assert meeting.noted == meeting.of("Worker")
-
-
-class Service:
-    """A service over HTTP that notes whom each request is of, and who sends it by its own word."""
-
-    def __init__(self, provider: IdentityProvider) -> None:
-        self.served: set[tuple[str, str]] = set()
-        self._provider = provider
-
-    async def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Answer one request."""
-        _, _, token = request.headers["authorization"].partition(" ")
-        self.served.add((request.headers["x-user"], self._provider.user_of(token)))
-        return httpx.Response(200)
-
-
-class ByUsersToken(httpx.Auth):
-    """Signs each request of a client that all users share."""
-
-    async def async_auth_flow(self, request: httpx.Request) -> Any:
-        """Add the token."""
-        token = await current().user_token(GRAPH)
-        request.headers["authorization"] = f"Bearer {token.value}"
-        yield request
-
-
-async def test_a_shared_http_client_sends_each_users_own_token(provider: IdentityProvider, meeting: Meeting) -> None:
-    """Its hooks run in the task of the call that sends the request."""
-    service = Service(provider)
-    shared = httpx.AsyncClient(auth=ByUsersToken(), transport=httpx.MockTransport(service))
-
-    @tool
-    async def ask(n: str) -> str:
-        run = current()
-        assert run.principal is not None
-        await meeting.meet(run.run_id)
-        await shared.get("http://service.example", headers={"x-user": run.principal.id})
-        return n
-
-    app = OwnedApp(by_platform(provider), agent=caller_of("ask", name="Clerk", tools=[ask]))
-    await both_ask(app, provider, RUN, message="begin")
-
-    assert service.served == {(user, user) for user in USERS}
-
-
-class TokenForServer(FunctionMiddleware):
-    """Asks for the user's token before each call of a server's tool, as the guide says."""
-
-    def __init__(self, meeting: Meeting) -> None:
-        self._meeting = meeting
-
-    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Hand it to the server's `header_provider`."""
-        await self._meeting.meet(current().run_id)
-        token = await current().user_token(GRAPH)
-        context.kwargs["of_user"] = token.value
-        await call_next()
-
-
-async def test_an_mcp_server_gets_each_users_own_token(
-    provider: IdentityProvider, meeting: Meeting, spans: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over the connections of one MCP tool, by function middleware and `header_provider`; no span has one."""
-    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_instrumentation", True)
-    monkeypatch.setattr(OBSERVABILITY_SETTINGS, "_enable_sensitive_data", True)
-    with ToolServer() as server:
-        cities = MCPStreamableHTTPTool(
-            "cities",
-            server.url,
-            header_provider=lambda given: {"authorization": f"Bearer {given['of_user']}"},
-        )
-        agent = Agent(ClerksClient(), name="Clerk", tools=[cities], middleware=[TokenForServer(meeting)])
-        app = OwnedApp(by_platform(provider), agent=agent)
-        answers = await both_ask(app, provider, RUN, message="call city_of name=me")
-        await asyncio.to_thread(app.app._loop.close)
-
-    users = {answer["run_id"]: user for answer, user in zip(answers, USERS, strict=True)}
-    sent = {
-        (users[str(key).partition("-")[0]], provider.user_of(header.removeprefix("Bearer ")))
-        for key, header in zip(server.keys, server.signed, strict=True)
-    }
-    assert ["me lives in Paris" in answer["response"] for answer in answers] == [True, True]
-    assert sent == {(user, user) for user in USERS}
-    exported = "".join(span.to_json() for span in spans.get_finished_spans())
-    assert "lives in Paris" in exported
-    assert provider.canary not in exported
-
-
 class Connection:
     """A connection that the first call opens and all use: its hooks run in the context of that call."""
 
@@ -280,7 +157,6 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self) -> None:
-        """Send one request, and return when it is done."""
         if self._task is None:
             self._task = asyncio.create_task(self._work())
         done = asyncio.get_running_loop().create_future()
@@ -298,27 +174,7 @@ class Connection:
             done.set_result(None)
 
 
-async def test_what_a_run_leaves_at_work_gets_no_token(provider: IdentityProvider) -> None:
-    """It may work for another user by then."""
-    connection = Connection(provider)
-
-    class Opening(ContextProvider):
-        async def before_run(self, **named: Any) -> None:
-            await connection.send()
-
-    app = OwnedApp(
-        by_platform(provider), agent=Agent(ClerksClient(), name="Clerk", context_providers=[Opening("opening")])
-    )
-    for user in (ADA, BOB):
-        headers = of_platform(provider.token(user), user)
-        await app.ask(None, "POST", RUN, headers=headers, json={"message": "hello"})
-
-    first, second = connection.served
-    assert first == ADA
-    assert second.startswith("absent: ")
-    assert "Ask for the token in the tool" in second
-
-
+@pytest.mark.behaviour("user-tokens.of-two-at-once")
 async def test_what_a_call_leaves_at_work_gets_no_token_though_its_run_goes_on(provider: IdentityProvider) -> None:
     """A later call of the same run finds the connection of the first."""
     connection = Connection(provider)
@@ -337,3 +193,37 @@ async def test_what_a_call_leaves_at_work_gets_no_token_though_its_run_goes_on(p
     await app.ask(None, "POST", RUN, headers=of_platform(provider.token()), json={"message": "call send 1"})
 
     assert [said.partition(":")[0] for said in connection.served] == [ADA, "absent"]
+
+
+@pytest.mark.behaviour("user-tokens.handed-on")
+async def test_a_run_of_a_trigger_has_no_users_token(provider: IdentityProvider) -> None:
+    """Also one that names a user who was there a moment ago: it waits for them."""
+    served: list[str] = []
+    app = AgentFunctionApp(
+        agents=[mailer(provider, served)], principal=by_platform(provider), environ={"AGENT_LOG": "memory"}
+    )
+    ada = Principal(ISSUER, ADA)
+
+    async def inbox(message: func.QueueMessage) -> Any:
+        runs = [await app.client.run("Clerk", f"call {name} 1", owner=ada, wait=True) for name in ("once", "mail")]
+        runs.append(await app.client.run("Clerk", "call once 1", wait=True))
+        return [run.response for run in runs]
+
+    trigger = app.queue_trigger(arg_name="message", queue_name="inbox", connection="AzureWebJobsStorage")
+    app.function_name("inbox")(trigger(inbox))
+    host = DirectHost(app)
+    work = Context().run(asyncio.ensure_future, host.trigger("inbox", message=func.QueueMessage(body=b"text")))
+    once, mail, of_nobody = await work
+
+    assert once.endswith("told: 1 not sent: absent")
+    assert "the user's sign-in for: mail" in mail
+    assert of_nobody.endswith("told: 1 not sent: absent")
+    assert (served, provider.asked) == ([], [])
+
+
+@tool
+async def ask(n: str) -> str:
+    try:
+        return (await current().user_token(GRAPH, or_app=True)).value
+    except UserTokenError as error:
+        return error.reason

@@ -75,7 +75,6 @@ def hello(who: str) -> str:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The user's app on a host."""
     folder: Path = tmp_path_factory.mktemp("user") / "app"
     shutil.copytree(APP, folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     (folder / "function_app.py").write_text(STARTER, encoding="utf-8")
@@ -111,14 +110,12 @@ def test_a_check_status_response_leads_to_the_orchestrations_end(client: httpx.C
 
 
 def test_an_orchestration_that_is_waited_for_answers_with_its_output(client: httpx.Client) -> None:
-    """The SDK's other way to answer: a text output as it is."""
     answer = client.post("/api/wait", json={"who": "Bob"})
 
     assert (answer.status_code, answer.text) == (200, "hello Bob")
 
 
 def test_the_rest_of_the_classic_client_works_beside_the_agents(client: httpx.Client) -> None:
-    """Its status by code, a page of its own, and an agent."""
     instance = client.post("/api/start/short", json={"who": "Cy"}).json()["id"]
     page = client.get("/api/page", params={"of": "mine"})
 

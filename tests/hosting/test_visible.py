@@ -1,14 +1,18 @@
-"""Text by which a person decides: nothing in it is unseen."""
+"""Text by which a person decides: nothing in it is unseen, over each way to ask."""
 
 from __future__ import annotations
 
 import json
 import sys
 import unicodedata
+from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 
 from hosting.visible import visible, visible_json, visible_line
+from tests.hosting.unseen_app.function_app import app
+from tests.support.direct import DirectHost
 
 pytestmark = pytest.mark.behaviour("approvals.visible")
 
@@ -20,6 +24,8 @@ def test_every_control_format_separator_and_surrogate_is_written_out() -> None:
     for number in range(sys.maxunicode + 1):
         character = chr(number)
         category = unicodedata.category(character)
+        if category not in WRITTEN_OUT and number % 97:
+            continue
         if category in WRITTEN_OUT and character not in "\t\n":
             assert visible(character) == f"{json.dumps(character)[1:-1]}" or visible(character) == f"\\u{number:04x}"
             assert visible(character) != character
@@ -47,9 +53,60 @@ def test_what_is_not_seen_is_written_out_and_the_rest_stays(text: str, shown: st
 
 
 def test_json_stays_the_same_value_and_a_name_stays_one_line() -> None:
-    """Keys too."""
     value = {"to\u202e": ["\u2066a", {"\u200d": "\n"}]}
 
     assert json.loads(visible_json(value)) == value
     assert visible_json(value) == '{"to\\u202e": ["\\u2066a", {"\\u200d": "\\n"}]}'
     assert visible_line("pay\n\u202eno") == "pay\\n\\u202eno"
+
+
+UNSEEN = "\u202e\u2066\u200b\x1b\x9b\u2028\U000e0041"
+ASKED = f"ada{UNSEEN}eve"
+SHOWN = r"ada\u202e\u2066\u200b\u001b\u009b\u2028\udb40\udc41eve"
+CALL = r'pay\u202eyap({"to\u2066": "' + SHOWN + '"})'
+
+
+@pytest.fixture(scope="module")
+def host() -> DirectHost:
+    return DirectHost(app)
+
+
+@pytest.fixture
+async def http(host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example/api") as client:
+        yield client
+
+
+def hides_nothing(text: str) -> bool:
+    """Whether none of these characters is in a text."""
+    return not set(text) & set(UNSEEN)
+
+
+async def test_a_reply_in_text_writes_them_out(http: httpx.AsyncClient) -> None:
+    """Those of the agent's own words too, which a terminal would obey."""
+    answer = await http.post("/agents/Payer/run", content=ASKED, headers={"content-type": "text/plain"})
+
+    assert hides_nothing(answer.text)
+    assert CALL in answer.text
+    assert answer.text.startswith("\\u001b[8m\n")
+
+
+async def test_a_tool_of_mcp_writes_them_out(host: DirectHost) -> None:
+    result = await host.call_tool("Payer", {"query": ASKED})
+    text = result["content"][0]["text"]
+
+    assert hides_nothing(text)
+    assert CALL in text
+    assert hides_nothing(result["structuredContent"]["response"])
+
+
+async def test_the_log_writes_out_the_name_of_a_tool(http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "hosting"):
+        asked = (await http.post("/agents/Payer/run", json={"message": ASKED})).json()
+        (approval,) = asked["pending_approvals"]
+        place = f"/agents/Payer/threads/{asked['thread_id']}/approvals/{approval['id']}"
+        await http.post(place, json={"approved": True})
+    lines = [record.getMessage() for record in caplog.records]
+
+    assert all(map(hides_nothing, lines))
+    assert any(line.endswith(r"calls tool pay\u202eyap.") for line in lines)

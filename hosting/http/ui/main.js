@@ -364,6 +364,7 @@ function changed(isNews = true) {
 }
 
 function drawn(isForced = false) {
+  if (!conversation?.isEmpty) byId("empty")?.remove() // another tab or program may have begun
   if (isForced || isAtEnd) window.scrollTo(0, document.documentElement.scrollHeight)
   showBox()
   scrolled()

@@ -40,7 +40,6 @@ class Answers:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Yield its address."""
         answers = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -91,18 +90,6 @@ def test_a_refusal_says_what_to_give(
 
 
 @COMMANDS
-@pytest.mark.parametrize("end", ["", "/", "/api", "/api/"])
-def test_an_address_that_ends_where_the_routes_begin_is_taken(command: Command, end: str) -> None:
-    """People copy it so; the requests go to the same place."""
-    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
-    with answers.served() as url:
-        code = command(["--url", url + end])
-
-    assert code == 0
-    assert [path.partition("?")[0] for path in answers.asked] in (["/api/operations"], ["/api/agents/Joker/threads"])
-
-
-@COMMANDS
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
@@ -118,7 +105,6 @@ def test_an_address_that_ends_where_the_routes_begin_is_taken(command: Command, 
     ],
 )
 def test_an_address_is_quoted_as_it_was_typed(command: Command, url: str, sentence: str, capsys: Captured) -> None:
-    """Nothing that the command added to it."""
     assert command(["--url", url]) == 1
 
     complaint = capsys.readouterr().err
@@ -140,27 +126,11 @@ def test_an_address_is_quoted_as_it_was_typed(command: Command, url: str, senten
 def test_a_header_that_cannot_be_sent_is_refused(
     command: Command, options: list[str], sentence: str, capsys: Captured
 ) -> None:
-    """Before anything is sent; a key is not printed."""
     assert command(options) == 1
     assert capsys.readouterr().err.startswith(sentence)
 
 
-@COMMANDS
-def test_a_proxy_of_the_environment_is_not_asked_for_an_app_on_this_machine(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would not reach it."""
-    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with answers.served() as url:
-        code = command(["--url", url])
-
-    assert (code, len(answers.asked)) == (0, 1)
-
-
 def test_the_key_and_the_headers_are_sent() -> None:
-    """As they were given."""
     answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
     with answers.served() as url:
         operations(["--url", url, "--key", "k=", "--header", "X-User: root"])

@@ -47,7 +47,6 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_cannot_begin_is_a_sentence_and_the_exit_code_1(
     arguments: list[str], sentence: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file, the folder, the address or the key."""
     code = main([argument.format(file=file, folder=file.parent) for argument in arguments])
 
     assert code == 1
@@ -56,7 +55,6 @@ def test_what_cannot_begin_is_a_sentence_and_the_exit_code_1(
 
 @pytest.mark.parametrize("option", ["--repetitions=0", "--parallel=65", "--repetitions=x"])
 def test_a_number_out_of_its_range_is_refused(option: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the sentence that names the range."""
     with pytest.raises(SystemExit):
         main([str(file), option])
 
@@ -65,7 +63,6 @@ def test_a_number_out_of_its_range_is_refused(option: str, file: Path, capsys: p
 
 @pytest.mark.slow
 def test_an_app_that_does_not_start_is_shown_with_its_lines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What its host printed, and a sentence."""
     folder = make_app(file.parent, "raise ValueError('no such model')\n")
 
     assert main([str(file), "--app", str(folder)]) == 1
@@ -84,27 +81,6 @@ def test_without_the_local_host_the_package_to_install_is_named(file: Path) -> N
     )
 
     assert ended.stderr.endswith("Install functions-local-host, or name a running app.\n")
-
-
-@pytest.mark.slow
-def test_repetitions_are_cases_of_their_own_on_the_agent_that_is_named(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of an app with several agents, one has to be named."""
-    folder = shutil.copytree(APP, file.parent / "app")
-
-    unnamed = main([str(file), "--app", str(folder)])
-    refusal = capsys.readouterr().err
-    named = main([str(file), "--app", str(folder), "--agent", "Joker", "--repetitions", "2", "--parallel", "2"])
-    lines = capsys.readouterr().out.splitlines()
-
-    assert (unnamed, named) == (1, 0)
-    assert refusal.startswith("The app has 2 agents: Joker, quiet. Name one by --agent.")
-    assert [line.split()[:3] for line in lines[1:]] == [
-        ["hi", "#1", "passed"],
-        ["hi", "#2", "passed"],
-        ["2", "of", "2"],
-    ]
 
 
 @pytest.mark.slow

@@ -34,7 +34,6 @@ AGO = 1000.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An app that knows its callers."""
     return app_of_known_callers(tmp_path_factory.mktemp("operated"))
 
 
@@ -49,7 +48,6 @@ def http(folder: Path) -> Iterator[httpx.Client]:
 
 
 def command(http: httpx.Client, *options: str, user: str = "root") -> int:
-    """Run the command and return its exit code."""
     return main(["--url", str(http.base_url), "--header", f"X-User: {user}", "--watch", "0", *options])
 
 
@@ -92,36 +90,11 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
 
 
 @pytest.mark.slow
-def test_a_run_on_a_thread_that_the_engine_never_heard_of_is_repaired_where_its_owner_is_named(
-    folder: Path, http: httpx.Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its process died between the record and the signal: of all owners it is not seen, of its own it is."""
-    new, run_id = Address.of("Joker", "new", ADA), "n" * 32
-    event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
-    asyncio.run(left_behind(folder, new, AcceptRun(event, 32)))
-
-    of_all = command(http, "--repair")
-    seen_of_all = run_id in capsys.readouterr().out
-    codes = [command(http, "--owner", ADA), command(http, "--owner", ADA, "--repair")]
-    listed = capsys.readouterr().out
-    end = time.monotonic() + GUARD_SECONDS
-    while any(one["queued"] + one["running"] for one in http.get(f"/api/operations?owner={ADA}").json()["agents"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    answer = http.get(f"{THREADS}/new/runs/{run_id}?owner={ADA}").json()
-
-    assert (of_all, seen_of_all, codes) == (0, False, [1, 0])
-    assert f"Joker, run {run_id} of thread new, owner {ADA}" in listed
-    assert answer["response"] == f"echo: Hello from {run_id}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["redis", "tables"])
 def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What a process left of theirs that died before its signal is found, repaired and answered; nobody else's is."""
-    environ, bob, run_id = settings_of(kind, request), Principal(ISSUER, "bob").owner, "n" * 32
+    environ, bob, run_id = settings_of("redis", request), Principal(ISSUER, "bob").owner, "n" * 32
     folder = app_of_known_callers(tmp_path)
     event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
     for owner in (ADA, bob):
@@ -145,27 +118,12 @@ def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
     assert told.endswith("  retried: accepted\n")
 
 
-@pytest.mark.slow
-def test_what_cannot_be_asked_is_a_sentence_and_an_exit_code(
-    http: httpx.Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody's rights, hours that are too many, no app."""
-    codes = [command(http, user="eve"), command(http, "--hours", "721"), main(["--url", "http://127.0.0.1:9"])]
-    lines = capsys.readouterr().err.splitlines()
-
-    assert codes == [1, 1, 1]
-    assert lines[0].startswith("Only administrators")
-    assert lines[1].startswith("The query 'hours' is 721")
-    assert lines[2].startswith("The app cannot be reached")
-
-
 class Looks(BaseHTTPRequestHandler):
     """An app that answers each look with the next of these pages, and not at all where one is None."""
 
     pages: ClassVar[list[Any]] = []
 
     def do_GET(self) -> None:
-        """Answer, as the last one does from then on."""
         found = self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]
         if found is None:
             return
@@ -247,24 +205,8 @@ def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
     assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--url", "http://localhost:port"], "--url is 'http://localhost:port"),
-        (["--url", "localhost:7071"], "it must begin with http"),
-    ],
-)
-def test_an_address_that_is_none_is_refused(
-    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before anything is sent, with its value."""
-    assert main(options) == 1
-    assert sentence in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
 def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its value, and what to give."""
     with pytest.raises(SystemExit):
         main([f"--watch={watched}"])
 

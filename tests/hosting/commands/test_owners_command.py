@@ -26,13 +26,11 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def command(origin: str, *threads: str, user: str = "root", who: str = "ada") -> int:
-    """Run the command and return its exit code."""
     named = ["--issuer", ISSUER, "--id", who, "--url", origin, "--header", f"X-User: {user}"]
     return main(["assign", "Joker", *threads, *named])
 
 
 def listed(origin: str, user: str) -> list[str]:
-    """Return the threads that somebody has."""
     answer = httpx.get(f"{origin}/api/agents/Joker/threads", headers={"x-user": user})
     return [one["thread_id"] for one in answer.json()["threads"]]
 

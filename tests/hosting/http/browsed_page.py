@@ -16,6 +16,9 @@ from tests.support.browsing import GUARD_MS, a_browser, needs_browser
 
 ELSEWHERE = "elsewhere.example"
 """A name that is this machine's in the shared browser alone: what lies there is of another origin than the page."""
+REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+"""What a browser writes to its console of a status above 399, and of a connection that was lost."""
+HOSTILE = "<img src=x onerror=hacked()>"
 PHONE = {"width": 390, "height": 780}
 DESK = {"width": 1280, "height": 800}
 IN_A_BROWSER = [
@@ -25,16 +28,6 @@ IN_A_BROWSER = [
     pytest.mark.usefixtures("shared_browser"),
 ]
 """The marks of tests that call `browsed`: on the event loop of the browser that they share."""
-ON_EACH_SCREEN = pytest.mark.parametrize(
-    ("is_phone", "theme"),
-    [
-        pytest.param(False, "light", id="desk-light"),
-        pytest.param(True, "dark", id="phone-dark"),
-        pytest.param(False, "dark", id="desk-dark", marks=pytest.mark.explore),
-        pytest.param(True, "light", id="phone-light", marks=pytest.mark.explore),
-    ],
-)
-"""In the gate each width and each theme, and all of both where the run explores."""
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 UNWANTED = """[...document.querySelectorAll("*")].flatMap(one => [
     ...(one.matches(":is(.turns, .view, #threads, #files, #title) " +
@@ -50,6 +43,19 @@ BROKEN = """axe.run({ resultTypes: ["violations"], preload: false })
     .then(found => found.violations.map(rule => [rule.id, rule.nodes[0].html]))"""
 """What keeps to the rules stays in the browser, and no sheet is fetched again: only rules about sound and rotation,
 which are off or have nothing to look at here, read what is fetched."""
+
+
+async def for_everybody(page: Page) -> None:
+    """Fail where the page, as it stands, breaks a rule of axe-core, is wider than its screen, or has foreign markup.
+
+    On a phone in the dark theme, and on a desk in the light one, as which it is left.
+    """
+    for size, theme in ((PHONE, "dark"), (DESK, "light")):
+        await page.set_viewport_size(size)
+        await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        assert await faults_of(page) == []
+        assert await page.evaluate(WIDER) <= 0
+    assert await page.evaluate(UNWANTED) == []
 
 
 async def faults_of(page: Page) -> list[Any]:
@@ -114,7 +120,7 @@ async def profile(**options: Any) -> AsyncIterator[BrowserContext]:
 @asynccontextmanager
 async def browsed(origin: str, *expected: str, is_phone: bool = False, theme: str = "light") -> AsyncIterator[Browsed]:
     """Yield a new profile; at the end nothing may have been complained of, but what is `expected`."""
-    options = {"viewport": PHONE if is_phone else DESK, "color_scheme": theme}
+    options = {"viewport": PHONE if is_phone else DESK, "color_scheme": theme, "reduced_motion": "reduce"}
     async with profile(**options) as context:
         opened = Browsed(context, origin, is_expected=expected)
         yield opened

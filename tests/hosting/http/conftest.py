@@ -29,3 +29,18 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     app = ROOT / "tests" / "hosting" / "http" / "page_app"
     with RunningHost(Path(shutil.copytree(app, tmp_path_factory.mktemp("page") / "app")), environ=environ) as host:
         yield host
+
+
+@pytest.fixture(scope="session")
+def gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the files that let tools of the app that asks go on."""
+    return tmp_path_factory.mktemp("gates")
+
+
+@pytest.fixture(scope="session")
+def asking(tmp_path_factory: pytest.TempPathFactory, gates: Path) -> Iterator[RunningHost]:
+    """One local host of the app that asks."""
+    app = ROOT / "tests" / "hosting" / "http" / "asking_app"
+    folder = shutil.copytree(app, tmp_path_factory.mktemp("asking") / "app")
+    with RunningHost(Path(folder), environ={"GATES": str(gates)}) as host:
+        yield host

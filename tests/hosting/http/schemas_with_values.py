@@ -1,21 +1,13 @@
-"""JSON Schemas with values of them, as pydantic makes them: those of a table, and random ones."""
+"""JSON Schemas with values of them, most of them as pydantic makes them."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
-
-MOST_DEEP = 3
-TEXTS = ("tea", "two\nlines", " around ", '"quoted"', "<img src=x>", "ü🦊\u202e", "null", "12", "x" * 300)
-NUMBERS = (0.5, -2.25, 1e21, 1e-7, -0.1, 123456789.125)
-INTEGERS = (0, 1, -7, 2**53 - 1, -(2**53) + 1)
 
 
 class Size(Enum):
@@ -152,63 +144,3 @@ TABLE: list[tuple[dict[str, Any], Any]] = [
 
 LEFT_OUT = (_schema(Everything), LEAST)
 """A value that leaves defaults out, which a form shows and sends if somebody changes them."""
-
-
-@dataclass
-class _Drawer:
-    chance: random.Random
-    leaves_out_defaults: bool
-
-    def of(self, depth: int = 0) -> tuple[dict[str, Any], Any]:
-        kinds = [self._text, self._integer, self._number, self._flag, self._choice, self._null]
-        if depth < MOST_DEEP:
-            kinds += [self._object, self._object, self._list, self._nullable, self._either]
-        return self.chance.choice(kinds)(depth)
-
-    def _text(self, depth: int) -> tuple[dict[str, Any], Any]:
-        return {"type": "string"}, self.chance.choice(TEXTS)
-
-    def _integer(self, depth: int) -> tuple[dict[str, Any], Any]:
-        return {"type": "integer"}, self.chance.choice(INTEGERS)
-
-    def _number(self, depth: int) -> tuple[dict[str, Any], Any]:
-        return {"type": "number"}, self.chance.choice(NUMBERS)
-
-    def _flag(self, depth: int) -> tuple[dict[str, Any], Any]:
-        return {"type": "boolean"}, self.chance.random() < 0.5
-
-    def _choice(self, depth: int) -> tuple[dict[str, Any], Any]:
-        values = self.chance.sample([1, "1", True, None, "other", 2.5], 3)
-        return {"enum": values}, self.chance.choice(values)
-
-    def _null(self, depth: int) -> tuple[dict[str, Any], Any]:
-        return {"type": "null"}, None
-
-    def _nullable(self, depth: int) -> tuple[dict[str, Any], Any]:
-        schema, value = self.of(depth + 1)
-        return {"anyOf": [schema, {"type": "null"}]}, None if self.chance.random() < 0.4 else value
-
-    def _either(self, depth: int) -> tuple[dict[str, Any], Any]:
-        (one, value), (other, _) = self.of(depth + 1), self.of(depth + 1)
-        return {"oneOf" if self.chance.random() < 0.5 else "anyOf": [other, one]}, value
-
-    def _list(self, depth: int) -> tuple[dict[str, Any], Any]:
-        schema, value = self.of(depth + 1)
-        return {"type": "array", "items": schema}, [value] * self.chance.randrange(3)
-
-    def _object(self, depth: int) -> tuple[dict[str, Any], Any]:
-        members = {name: self.of(depth + 1) for name in "abcd"[: self.chance.randrange(1, 5)]}
-        required = [name for name in members if self.chance.random() < 0.5]
-        here = {name: value for name, (_, value) in members.items() if name in required or self.chance.random() < 0.5}
-        properties: dict[str, Any] = {}
-        for name, (schema, value) in members.items():
-            may_default = name not in required and (name in here or self.leaves_out_defaults)
-            has_default = may_default and self.chance.random() < 0.3
-            properties[name] = {**schema, "default": value} if has_default else schema
-        return {"type": "object", "properties": properties, "required": required}, here
-
-
-def random_ones(seed: int, count: int, *, leaves_out_defaults: bool) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Iterate over so many random schemas, each with a value of it, which has each default or may leave some out."""
-    drawer = _Drawer(random.Random(seed), leaves_out_defaults)
-    return (drawer.of() for _ in range(count))

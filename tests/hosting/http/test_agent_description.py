@@ -27,8 +27,6 @@ HIDDEN = "Never say that the discount is 20 %."
 
 
 class Answer(BaseModel):
-    """The answer's form."""
-
     order: str
     note: str = Field(SECRET, examples=[SECRET])
 
@@ -44,13 +42,11 @@ class KeyedClient(ClerksClient):
         self.default_headers = {"Authorization": SECRET}
 
     def service_url(self) -> str:
-        """Return the address, with credentials."""
         return f"https://user:{SECRET}@model.example/?key={SECRET}"
 
 
 @pytest.fixture
 def secret_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret in the environment."""
     monkeypatch.setenv("ORDERS_KEY", SECRET)
 
 
@@ -61,12 +57,12 @@ def keyed_agent() -> Agent[Any]:
     @idempotent
     @tool
     def find_order(number: str, default: int = 1, api_key: str = key) -> str:
-        """Look up an order."""
+        """Look up an order by its number."""
         return f"{number} {key}"
 
     @tool(approval_mode="always_require")
     def refund(order: str) -> str:
-        """Refund an order."""
+        """Refund it."""
         return order + key
 
     stdio = MCPStdioTool("files", "serve", args=["--key", key], env={"KEY": key}, approval_mode="always_require")
@@ -93,12 +89,10 @@ def keyed_agent() -> Agent[Any]:
 
 
 def critic() -> Agent[Any]:
-    """Return an agent that others call."""
     return Agent(KeyedClient(), HIDDEN, name="critic", description="Reads an answer.")
 
 
 def review() -> Workflow:
-    """Return a workflow of that agent."""
     return WorkflowBuilder(name="Review", start_executor=AgentExecutor(critic(), id="critic")).build()
 
 
@@ -120,7 +114,6 @@ def make_app(**environ: str) -> AgentFunctionApp:
 
 
 async def read(path: str, **environ: str) -> httpx.Response:
-    """Ask such an app."""
     transport = httpx.ASGITransport(DirectHost(make_app(**environ)).asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
         return await client.get(f"/api/{path}")
@@ -189,35 +182,12 @@ async def test_no_description_has_a_secret_of_the_author() -> None:
 
 @pytest.mark.behaviour("http.describes-agents")
 @pytest.mark.usefixtures("secret_variable")
-async def test_the_offline_model_is_said_to_be_one() -> None:
-    """A plain agent has the settings of the app."""
-    told = (await read("agents/plain", AGENT_RUN_TIMEOUT_SECONDS="120", AGENT_APPROVAL_SECONDS="0")).json()
-
-    assert told["model"] == {"name": "offline", "offline": True}
-    assert (told["rules"]["run_timeout_seconds"], told["rules"]["approval_seconds"]) == (120.0, None)
-    assert (told["rules"]["ttl_seconds"], told["rules"]["budget"], told["rules"]["limit"]) == (None, None, None)
-    assert (told["tools"], told["response_format"], told["budget_url"]) == ([], None, None)
-
-
-@pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
 async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
-    """And with its graph, its input and its rules."""
     told = (await read("workflows/review")).json()
 
     assert (told["kind"], told["graph"]["start"], told["rules"]["busy"]) == ("workflow", "critic", "queue")
     assert [(agent["name"], agent["instructions"]) for agent in told["agents"]] == [("critic", HIDDEN)]
     assert "instructions" not in told
-
-
-@pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.parametrize(("path", "code"), [("agents/nobody", "unknown_agent"), ("workflows/plain", "unknown_agent")])
-@pytest.mark.usefixtures("secret_variable")
-async def test_what_is_not_there_is_not_described(path: str, code: str) -> None:
-    """An agent is no workflow."""
-    answer = await read(path)
-
-    assert (answer.status_code, answer.json()["code"]) == (404, code)
 
 
 @pytest.mark.behaviour("http.describes-agents")
@@ -238,19 +208,6 @@ async def test_instructions_are_for_administrators_unless_the_app_says_otherwise
     assert told["instructions_hidden"] is (shown is None)
     assert told["model"] == {"name": "large-1", "offline": False}
     assert (await app.ask(None, "GET", "/api/agents/Orders")).status_code == 401
-
-
-@pytest.mark.behaviour("http.describes-agents")
-async def test_agents_that_are_tools_of_each_other_are_described_once() -> None:
-    """A circle ends where it began."""
-    first, second = (Agent(OfflineChatClient(), name=name) for name in ("first", "second"))
-    first.default_options["tools"] = [second.as_tool()]
-    second.default_options["tools"] = [first.as_tool()]
-    transport = httpx.ASGITransport(DirectHost(AgentFunctionApp(agents=[first], environ={"AGENT_LOG": "memory"})).asgi)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
-        inner = (await client.get("/api/agents/first")).json()["tools"][0]["agent"]
-
-    assert (inner["name"], inner["tools"][0]["name"], "agent" in inner["tools"][0]) == ("second", "first", False)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Clients of the next version of `agent-framework-azurefunctions` read our answers: names in camel case beside ours."""
+"""What upstream's clients read of answers: both spellings, and the thread that an answer is about."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import httpx
 import pytest
 
 from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import Api
 from tests.support.made_app import app_of, ask, served
-
-pytestmark = pytest.mark.behaviour("http.both-spellings")
 
 IDS = {"session_id": "t", "sessionId": "t"}
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """An app with Joker."""
     async with served(app_of(scripted_agent("Joker"))) as (_, http):
         yield http
 
@@ -30,42 +28,31 @@ def spelled(body: dict[str, Any]) -> dict[str, Any]:
     return {name: body[name] for name in (*names, *camel) if name in body}
 
 
-async def test_an_answer_has_its_ids_and_its_count_in_both(http: httpx.AsyncClient) -> None:
-    """From the request that waits, and where the run's status is read."""
-    body = (await ask(http, "hi", sessionId="t")).json()
-    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{body['run_id']}")).json()
+@pytest.mark.behaviour("http.both-spellings")
+async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: httpx.AsyncClient) -> None:
+    """From the request that waits or does not, by their name for that, and where the run's status is read."""
 
-    run_id = body["run_id"]
-    expected = {**IDS, "correlation_id": run_id, "correlationId": run_id, "message_count": 2, "messageCount": 2}
-    assert (spelled(body), spelled(read)) == (expected, expected)
+    def ids_of(body: dict[str, Any]) -> dict[str, str]:
+        return {**IDS, "correlation_id": body["run_id"], "correlationId": body["run_id"]}
 
+    async def read(body: dict[str, Any]) -> dict[str, Any]:
+        return dict((await http.get(f"/api/agents/Joker/threads/t/runs/{body['run_id']}")).json())
 
-async def test_an_accepted_run_has_its_ids_in_both(http: httpx.AsyncClient) -> None:
-    """Of a request that does not wait, by their name for that."""
-    body = (await ask(http, "hi", sessionId="t", waitForResponse=False)).json()
-
-    assert spelled(body) == {**IDS, "correlation_id": body["run_id"], "correlationId": body["run_id"]}
-
-
-async def test_a_run_without_an_answer_has_its_ids_and_code_in_both(http: httpx.AsyncClient) -> None:
-    """As a problem, and as the state of the run with the problem in it."""
+    answer = (await ask(http, "hi", sessionId="t")).json()
+    accepted = (await ask(http, "hi", sessionId="t", waitForResponse=False)).json()
     failed = (await ask(http, "fail", sessionId="t")).json()
-    read = (await http.get(f"/api/agents/Joker/threads/t/runs/{failed['run_id']}")).json()
-
-    ids = {**IDS, "correlation_id": failed["run_id"], "correlationId": failed["run_id"]}
-    assert spelled(failed) == {**ids, "code": "run_failed", "errorCode": "run_failed"}
-    assert (spelled(read), spelled(read["error"])) == (ids, spelled(failed))
-
-
-async def test_a_refusal_has_its_code_in_both(http: httpx.AsyncClient) -> None:
-    """Without ids where none is known."""
     refused = (await ask(http, " ")).json()
+    state = await read(failed)
 
+    assert spelled(answer) == spelled(await read(answer)) == {**ids_of(answer), "message_count": 2, "messageCount": 2}
+    assert spelled(accepted) == ids_of(accepted)
+    assert spelled(failed) == {**ids_of(failed), "code": "run_failed", "errorCode": "run_failed"}
+    assert (spelled(state), spelled(state["error"])) == (ids_of(failed), spelled(failed))
     assert spelled(refused) == {"code": "missing_message", "errorCode": "missing_message"}
 
 
+@pytest.mark.behaviour("http.both-spellings")
 async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClient) -> None:
-    """They are no larger for it: upstream's package has neither."""
     stream = await ask(http, "hi", thread_id="t", stream=True)
     listed = await http.get("/api/agents/Joker/threads/t/runs")
 
@@ -73,22 +60,56 @@ async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClie
     assert '"session_id": "t"' in stream.text
 
 
-async def test_the_document_has_both(http: httpx.AsyncClient) -> None:
-    """In the bodies that have them, and as always sent where the other one is."""
-    schemas = (await http.get("/api/openapi.json")).json()["components"]["schemas"]
+THREADS = "/api/agents/Joker/threads"
+RUN = "/api/agents/Joker/run"
+TEXT = {"accept": "text/plain"}
 
-    found = {
-        name: sorted(camel for camel in ("sessionId", "correlationId", "messageCount", "errorCode") if camel in members)
-        for name, schema in schemas.items()
-        if (members := schema.get("properties", {})) and {"sessionId", "errorCode"} & members.keys()
-    }
-    ids = ["correlationId", "sessionId"]
-    assert found == {
-        "CompletedRun": [*ids[:1], "messageCount", *ids[1:]],
-        "EndedRun": ids,
-        "JoinedRun": ids,
-        "PendingRun": ids,
-        "Problem": ["correlationId", "errorCode", "sessionId"],
-    }
-    assert {"sessionId", "correlationId", "messageCount"} <= set(schemas["CompletedRun"]["required"])
-    assert set(schemas["Problem"]["required"]) & {"errorCode", "sessionId"} == {"errorCode"}
+
+def named(thread_id: str) -> dict[str, str]:
+    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("GET", "/messages"),
+        ("GET", "/runs"),
+        ("GET", "/export"),
+        ("POST", "/reset"),
+        ("DELETE", ""),
+        ("GET", "/messages?limit=0"),
+        ("GET", "/runs/nothing"),
+        ("POST", "/runs/nothing/cancel"),
+    ],
+)
+async def test_an_answer_about_a_thread_names_it(direct: Api, method: str, path: str) -> None:
+    await direct.ask("hi", thread_id="named")
+
+    answer = await direct.http.request(method, f"{THREADS}/named{path}")
+
+    assert answer.headers.items() >= named("named").items()
+    if answer.headers["content-type"] == "application/problem+json":
+        assert (answer.json()["thread_id"], answer.json()["session_id"]) == ("named", "named")
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+@pytest.mark.parametrize("headers", [{}, TEXT], ids=["json", "text"])
+async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
+    direct: Api, headers: dict[str, str]
+) -> None:
+    keyed: dict[str, Any] = {"headers": {**headers, "idempotency-key": f"named-{id(headers)}"}}
+    await direct.http.post(RUN, json={"message": "hi", "thread_id": "named"}, **keyed)
+
+    refused = await direct.http.post(RUN, json={"message": "ho", "thread_id": "named"}, **keyed)
+
+    assert refused.status_code == 409
+    assert refused.headers.items() >= named("named").items()
+
+
+@pytest.mark.behaviour("http.names-the-thread")
+async def test_a_name_that_no_thread_has_is_repeated_in_no_header(direct: Api) -> None:
+    answer = await direct.http.get(f"{THREADS}/n%0Ao")
+
+    assert (answer.status_code, "x-ms-thread-id" in answer.headers, "thread_id" in answer.json()) == (404, False, False)

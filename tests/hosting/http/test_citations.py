@@ -63,16 +63,6 @@ async def test_an_answer_has_its_citations(accept: str) -> None:
     assert "annotated_regions" in entries
 
 
-@pytest.mark.behaviour("citations.answer")
-async def test_an_answer_without_citations_has_no_such_member() -> None:
-    """As every answer before there were any."""
-    agent = Agent(SearchersClient(), name="Teller")
-    async with served(app_of(agent)) as (_, http):
-        answer = await http.post("/api/agents/Teller/run", json={"message": ASKED})
-
-    assert (answer.json()["response"], "citations" in answer.json()) == (SAID, False)
-
-
 @pytest.mark.behaviour("citations.responses")
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) -> None:
@@ -96,25 +86,7 @@ async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) 
     assert [event.annotation_index for event in added] == ([0, 1, 2] if streams else [])
 
 
-def test_a_text_has_the_annotations_of_its_own_marks_and_pages_alone() -> None:
-    """What another message of the answer cites is none of it; places are those in the whole text."""
-    page = Annotation(
-        type="citation",
-        title="A page",
-        url=PAGE["url"],
-        annotated_regions=[{"type": "text_span", "start_index": 3, "end_index": 5}],
-    )
-    cited = [CitedText("It costs 4.", [page]), CitedText(f"4 {MARK}", [annotation_of(CITATION, ())])]
-
-    assert openai_annotations("No mark.", cited) == []
-    [annotation] = openai_annotations("Well: It costs 4.", cited)
-    assert (annotation["type"], annotation["start_index"], annotation["end_index"]) == ("url_citation", 9, 11)
-    [annotation] = openai_annotations(f"Or 4 {MARK}", cited)
-    assert annotation == {"type": "file_citation", "file_id": "file-f1", "filename": "prices.pdf", "index": 5}
-
-
 def test_a_citation_of_another_service_s_file_keeps_its_id() -> None:
-    """It has no mark of ours, and stands behind what it supports."""
     region = {"type": "text_span", "start_index": 0, "end_index": 4}
     file = {"type": "citation", "title": "a.pdf", "file_id": "assistant-1", "annotated_regions": [region]}
 

@@ -11,7 +11,6 @@ import pytest
 from openai import OpenAI
 
 from hosting.client.remote_agent import RemoteAgent
-from tests.support.ag_ui import events_of, wanted
 from tests.support.app_folder import make_app
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.npm_client import printed_by, with_packages
@@ -108,46 +107,6 @@ async def test_the_ai_sdk_s_chat_has_them_as_sources(shop: Shop, pytestconfig: p
     assert got["stored"] == got["came"]
     assert got["kinds"].index("text") < got["kinds"].index("source-document")
     assert got["then"] == 4
-
-
-async def test_ag_ui_has_them_in_the_result_of_the_run(shop: Shop) -> None:
-    """The protocol has no other place for them; its own type takes the event."""
-    core = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
-    async with httpx.AsyncClient(base_url=shop.origin, timeout=GUARD_SECONDS) as http:
-        answer = await http.post("/api/ag-ui/Librarian", json=wanted("search oolong", thread="ag"))
-    end = events_of(answer.text)[-1]
-
-    event = core.RunFinishedEvent.model_validate(end)
-    names = [citation["name"] for citation in event.result["citations"]]
-    assert "prices.md" in names
-    assert all(citation["mark"] in answer.text for citation in event.result["citations"])
-
-
-@pytest.mark.parametrize("streams", [False, True])
-async def test_a2a_s_client_has_them_as_metadata_of_the_text(shop: Shop, streams: bool) -> None:
-    """Of the task, and of the artifact at the end of a stream, whose text it has once."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import GetTaskRequest, Role, SendMessageRequest
-    from google.protobuf.json_format import MessageToDict
-
-    async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http:
-        factory = ClientFactory(ClientConfig(httpx_client=http, streaming=streams))
-        client = await factory.create_from_url(f"{shop.origin}/api/a2a/Librarian")
-        asked = SendMessageRequest(message=new_text_message("search oolong", role=Role.ROLE_USER))
-        messages = [MessageToDict(message) async for message in client.send_message(asked)]
-        task_id = next(message["task"]["id"] for message in messages if "task" in message)
-        task = MessageToDict(await client.get_task(GetTaskRequest(id=task_id)))
-
-    [artifact] = task["artifacts"]
-    [part] = artifact["parts"]
-    assert "prices.md" in [citation["name"] for citation in part["metadata"]["citations"]]
-    assert all(citation["mark"] in part["text"] for citation in part["metadata"]["citations"])
-    if streams:
-        last = [message["artifactUpdate"] for message in messages if "artifactUpdate" in message][-1]
-        assert last["artifact"]["parts"] == [part]
-        assert not last.get("append")
 
 
 @pytest.mark.parametrize("streams", [False, True])

@@ -1,4 +1,4 @@
-"""docs/event-source.html in a headless Chromium: from another origin, with a key, and across a host that was killed."""
+"""Readers of a stream in a headless Chromium: docs/event-source.html, and the reader that streaming.md shows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page
 
-from benchmarks.app_folder import MEASURED, ROOT, copied
+from benchmarks.app_folder import MEASURED, copied
+from tests.support.broken_stream import EVENTS, BrokenStream
 from tests.support.browsing import needs_browser, opened
-from tests.support.running_host import RunningHost
+from tests.support.running_host import ROOT, START_GUARD_SECONDS, RunningHost
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_browser]
 
 GUARD_SECONDS = 40.0
 KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
@@ -48,7 +50,6 @@ def folder(origin: str, tmp_path: Path) -> Path:
 
 
 async def ask(page: Page, host: RunningHost, message: str, key: str = KEYS["host"]) -> None:  # type: ignore[assignment]
-    """Fill the form and send it."""
     fields = {"app": host.origin, "agent": "timed", "key": key, "message": message}
     filled = " ".join(f"form.{name}.value = {json.dumps(value)};" for name, value in fields.items())
     await page.evaluate(f"{filled} form.requestSubmit();")
@@ -62,43 +63,34 @@ async def until_status(page: Page, beginning: str) -> str:
     return str(await asyncio.wait_for(page.evaluate(wait), GUARD_SECONDS))
 
 
-@needs_browser
-class TestPage:
-    """What a user sees."""
+@pytest.mark.behaviour("streams.browser")
+async def test_the_page_shows_an_answer_as_it_is_made(origin: str, folder: Path) -> None:
+    """From another origin, with a key in the query; deltas come before the end. A wrong key starts nothing."""
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        async with opened(f"{origin}/event-source.html") as page:
+            await ask(page, host, "speak 1 1", key="wrong")
+            await until_status(page, "refused: 401")
+            await ask(page, host, "speak 60 30")
+            shown = await until_words(page)
+            whole = await until_status(page, "completed")
 
-    @pytest.mark.behaviour("streams.browser")
-    async def test_the_page_shows_an_answer_as_it_is_made(self, origin: str, folder: Path) -> None:
-        """From another origin, with a key in the query; deltas come before the end."""
-        with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(f"{origin}/event-source.html") as page:
-                await ask(page, host, "speak 60 30")
-                shown = await until_words(page)
+    assert whole.startswith(shown)
+    assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
+
+
+@pytest.mark.behaviour("streams.browser")
+async def test_the_page_goes_on_by_itself_after_the_host_was_killed(origin: str, folder: Path) -> None:
+    """The browser comes back with the last id that it has seen, and ends with the whole answer."""
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        async with opened(f"{origin}/event-source.html") as page:
+            await ask(page, host, "speak 60 30")
+            await until_words(page)
+            host.process.kill()
+            await until_status(page, "coming back")
+            with RunningHost(folder, "--port", host.origin.rpartition(":")[2], "--auth"):
                 whole = await until_status(page, "completed")
 
-        assert whole.startswith(shown)
-        assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
-
-    async def test_a_wrong_key_is_reported(self, origin: str, folder: Path) -> None:
-        """Nothing is started."""
-        with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(f"{origin}/event-source.html") as page:
-                await ask(page, host, "speak 1 1", key="wrong")
-                await until_status(page, "refused: 401")
-
-    @pytest.mark.behaviour("streams.browser")
-    async def test_the_page_goes_on_by_itself_after_the_host_was_killed(self, origin: str, folder: Path) -> None:
-        """The browser comes back with the last id that it has seen, and ends with the whole answer."""
-        with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(f"{origin}/event-source.html") as page:
-                await ask(page, host, "speak 60 30")
-                await until_words(page)
-                host.process.kill()
-                await until_status(page, "coming back")
-                port = host.origin.rpartition(":")[2]
-                with RunningHost(folder, "--port", port, "--auth"):
-                    whole = await until_status(page, "completed")
-
-        assert len(whole.split()) == 60
+    assert len(whole.split()) == 60
 
 
 async def until_words(page: Page) -> str:
@@ -108,3 +100,46 @@ async def until_words(page: Page) -> str:
         if (shown.split(' ').length > 5) done(shown);
     }, 20))"""
     return str(await asyncio.wait_for(page.evaluate(wait), GUARD_SECONDS))
+
+
+DOCS = ROOT / "docs"
+READER = re.compile(r"```js\n(async function\* follow.*?)^for await", re.DOTALL | re.MULTILINE)
+
+
+async def evaluated(server: BrokenStream, script: str) -> object:
+    """What the script comes to on a page of the server's."""
+    async with opened(f"{server.origin}/event-source.html") as page:
+        return await asyncio.wait_for(page.evaluate(script), START_GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("streams.starting-again")
+async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_again() -> None:
+    """Each event comes once, over three connections, and it ends with the run."""
+    (reader,) = READER.findall((DOCS / "reference" / "streaming.md").read_text(encoding="utf-8"))
+    script = f"""(async () => {{
+        {reader}
+        const seen = []
+        for await (const {{ event, data }} of follow({json.dumps(EVENTS)})) seen.push([event, data.text ?? ""])
+        return seen
+    }})()"""
+
+    with BrokenStream(DOCS) as server:
+        seen = await evaluated(server, script)
+
+    words = [["delta", "one "], ["delta", "two "], ["delta", "three"]]
+    assert seen == [["accepted", ""], *words, ["completed", ""]]
+    assert server.followed_behind == ["", "2", "2"]
+
+
+@pytest.mark.behaviour("streams.starting-again")
+async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500() -> None:
+    script = f"""new Promise(done => {{
+        follow({json.dumps(EVENTS + "?")}, 0, 60)
+        setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
+    }})""".replace("status.", "document.getElementById('status').")
+
+    with BrokenStream(DOCS) as server:
+        shown = await evaluated(server, script)
+
+    assert shown == "one two three"
+    assert server.followed_behind == ["0", "2", "2"]

@@ -67,7 +67,6 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The app on a local host."""
     with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("generated") / "app")) as host:
         yield Served(f"{host.origin}/api", httpx.get(f"{host.origin}/api/openapi.json").json())
 
@@ -82,7 +81,6 @@ def packages(pytestconfig: pytest.Config) -> Path:
 
 
 def test_a_client_made_by_openapi_python_client_runs(served: Served, tmp_path: Path) -> None:
-    """It has every route, and reads the answers as their types."""
     (tmp_path / "openapi.json").write_text(json.dumps(served.document), encoding="utf-8")
     make = ("-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none")
     printed = run(sys.executable, *make, at=tmp_path)
@@ -120,7 +118,6 @@ def test_clients_made_by_the_generators_of_npm_fit_their_types_and_run(
 
 
 def run(*command: str, at: Path) -> str:
-    """Return what a program prints in a folder."""
     ended = subprocess.run(command, cwd=at, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout + ended.stderr

@@ -14,10 +14,19 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.hosting.http.browsed_page import ELSEWHERE, IN_A_BROWSER, UNWANTED, ask, browsed, ended, profile
+from tests.hosting.http.browsed_page import (
+    ELSEWHERE,
+    HOSTILE,
+    IN_A_BROWSER,
+    REFUSED,
+    UNWANTED,
+    ask,
+    browsed,
+    ended,
+    profile,
+)
 from tests.support.running_host import RunningHost
 
-REFUSED = "Failed to load resource: the server responded"
 MARKUP = (
     "<script>hacked()</script>",
     "<img src=x onerror=hacked()>",
@@ -117,37 +126,36 @@ async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_
 
 async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: RunningHost) -> None:
     """In a timeline, in the inbox, in what was decided there, among schedules and facts, and in the list of threads."""
-    hostile = "<img src=x onerror=hacked()>"
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/clerk/inbox-of-hostile-texts")
-        await ask(page, f'Call refund with {{"order": "{hostile}", "amount": 1}}')
+        await ask(page, f'Call refund with {{"order": "{HOSTILE}", "amount": 1}}')
         await page.get_by_text("May the agent call refund?").wait_for()
         await page.goto(f"{host.origin}/api/ui/#/?approvals")
         card = page.get_by_role("listitem").filter(has_text="inbox-of-hostile-texts").filter(has=page.locator(".card"))
-        await card.get_by_label("Reason to refuse").fill(hostile)
+        await card.get_by_label("Reason to refuse").fill(HOSTILE)
         inbox = await page.evaluate(UNWANTED)
         await page.keyboard.press("Enter")
-        await card.get_by_text(f"Refused: {hostile}.").wait_for()
+        await card.get_by_text(f"Refused: {HOSTILE}.").wait_for()
         decided = await page.evaluate(UNWANTED)
         await card.get_by_role("link").first.click()
         await ended(page, number=2)
         for number in range(2):
             await page.get_by_role("button", name="Timeline").nth(number).click()
             await page.locator(".timeline").nth(number).locator(".ended").wait_for()
-        await page.locator("#threads").get_by_text(hostile).first.wait_for()
+        await page.locator("#threads").get_by_text(HOSTILE).first.wait_for()
         steps = await page.evaluate(UNWANTED)
         async with httpx.AsyncClient(base_url=host.origin) as client:
-            body = {"cron": "0 9 * * *", "message": hostile}
+            body = {"cron": "0 9 * * *", "message": HOSTILE}
             (await client.post("/api/agents/clerk/schedules", json=body)).raise_for_status()
-            (await client.post("/api/agents/writer/memory", json={"text": hostile})).raise_for_status()
+            (await client.post("/api/agents/writer/memory", json={"text": HOSTILE})).raise_for_status()
         await page.get_by_role("button", name="Schedules").click()
-        await page.locator(".cards").get_by_text(hostile).wait_for()
+        await page.locator(".cards").get_by_text(HOSTILE).wait_for()
         schedules = await page.evaluate(UNWANTED)
         await page.goto(f"{host.origin}/api/ui/#/writer?memory")
-        await page.locator(".cards").get_by_text(hostile).wait_for()
+        await page.locator(".cards").get_by_text(HOSTILE).wait_for()
         facts = await page.evaluate(UNWANTED)
         await page.get_by_role("button", name="Edit").click()
-        await expect(page.get_by_label("Edit fact")).to_have_value(hostile)
+        await expect(page.get_by_label("Edit fact")).to_have_value(HOSTILE)
         facts += await page.evaluate(UNWANTED)
 
     assert (inbox, decided, steps, schedules, facts) == ([], [], [], [], [])
@@ -175,7 +183,6 @@ def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
 
 
 async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewhere: str) -> None:
-    """Not frame it, not read, not write; no run was begun."""
     async with profile() as context:
         page = await context.new_page()
         await page.goto(elsewhere)

@@ -33,7 +33,6 @@ from hosting.app import AgentFunctionApp
 from hosting.http.model_call import LONGEST_TEXT
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
-from tests.support.owned_app import ISSUER, THREADS, OwnedApp
 
 pytestmark = pytest.mark.behaviour("http.model-call")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -68,14 +67,12 @@ class Script(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _Script):
 
 
 def scripted(*answers: Sequence[Content | str]) -> Script:
-    """Return a client with these answers."""
     client = Script()
     client.answers, client.sent = list(answers), []
     return client
 
 
 def call(name: str, number: str = "1", **arguments: Any) -> Content:
-    """A tool call."""
     return Content.from_function_call(f"{name}-{number}", name, arguments=arguments)
 
 
@@ -112,7 +109,6 @@ class Served:
         return answer.headers["x-ms-run-id"]
 
     async def step(self, run_id: str, call_id: str) -> dict[str, Any]:
-        """Read a model call."""
         answer = await self.http.get(f"{self.runs}/{run_id}/step", params={"id": call_id})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
@@ -125,7 +121,6 @@ class Served:
 
 @asynccontextmanager
 async def served(*agents: Agent[Any], workflow: Callable[[], Workflow] | None = None) -> AsyncIterator[Served]:
-    """Yield an app of an agent, or of a workflow."""
     app = AgentFunctionApp(agents=agents, workflows=[workflow] if workflow else [], environ={"AGENT_LOG": "memory"})
     path = f"workflows/{workflow().name}" if workflow else f"agents/{agents[0].name}"
     transport = httpx.ASGITransport(DirectHost(app).asgi)
@@ -170,23 +165,7 @@ async def test_a_model_call_has_what_the_model_got_and_what_it_answered(accept: 
     assert SECRET not in str(steps)
 
 
-async def test_the_messages_before_the_run_are_read_by_their_own_link() -> None:
-    """They are in no call of it."""
-    client = scripted(["First."], [call("look", n="1")], ["Second."])
-    async with served(Agent(client, name="Reader", tools=[look])) as app:
-        first = await app.say("One.")
-        second = await app.say("Two.")
-        opened = [await app.step(run_id, "1") for run_id in (first, second)]
-        earlier = [(await app.http.get(step["sent"]["earlier_url"])).json()["entries"] for step in opened]
-
-    assert [entry["run_id"] for entry in earlier[1]] == [first, first]
-    assert earlier[0] == []
-    assert got(client.sent[1])[:2] == [("user", ["One."]), ("assistant", ["First."])]
-    assert told(opened[1]["sent"]["messages"]) == [("user", ["Two."])]
-
-
 async def test_a_call_after_an_approval_has_the_results_of_the_calls_that_were_decided_on() -> None:
-    """The model gets those and no decisions."""
     client = scripted([call("refund", n="1"), call("look", n="1")], [call("look", "2", n="2")], ["Done."])
     async with served(Agent(client, name="Reader", tools=[look, refund])) as app:
         asked = await app.say("Refund it.")
@@ -204,17 +183,13 @@ async def test_a_call_after_an_approval_has_the_results_of_the_calls_that_were_d
 
 
 class Adds(ContextProvider):
-    """Adds a message to each run."""
-
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add it."""
         context.extend_messages(self.source_id, [Message("user", ["The day is Monday."])])
 
 
 async def test_what_a_context_provider_added_is_said_to_be_missing() -> None:
-    """The rest is there."""
     client = scripted([call("look", n="1")], ["Done."])
     agent = Agent(client, name="Reader", tools=[look], context_providers=[Adds("adds")])
     async with served(agent) as app:
@@ -247,7 +222,6 @@ async def test_an_agent_that_is_a_tool_was_sent_the_argument_of_its_call() -> No
 
 
 async def test_of_an_agent_in_a_workflow_the_input_is_said_to_be_missing() -> None:
-    """What its tools gave is there."""
     client = scripted([call("look", n="1")], ["Found."])
 
     def flow() -> Workflow:
@@ -315,7 +289,7 @@ async def test_a_run_under_way_has_its_calls_so_far() -> None:
     assert (last.status_code, last.json()["code"]) == (404, "unknown_model_call")
 
 
-@pytest.mark.parametrize("query", ["", "?id=", "?id=9", "?id=1.look-1", f"?id={'9' * 4000}", "?id=1/1"])
+@pytest.mark.parametrize("query", ["", "?id=1.look-1", f"?id={'9' * 4000}"])
 async def test_what_is_no_model_call_of_the_run_is_not_found(query: str) -> None:
     """A tool call is none, and neither is what the run does not have."""
     async with served(Agent(scripted([call("look", n="1")], ["Done."]), name="Reader", tools=[look])) as app:
@@ -324,21 +298,3 @@ async def test_what_is_no_model_call_of_the_run_is_not_found(query: str) -> None
 
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_model_call")
     assert len(answer.json()["detail"]) < 300
-
-
-async def test_a_model_call_is_for_those_who_may_read_the_run() -> None:
-    """Its owner, and whoever the thread is shared with; nobody else."""
-    app = OwnedApp()
-    run_id = (await app.say("ada", "call look 1"))["run_id"]
-    path = f"{THREADS}/t/runs/{run_id}/step?id=1"
-    with_bob = {"issuer": ISSUER, "id": "bob", "access": "read"}
-    grant = (await app.ask("ada", "POST", f"{THREADS}/t/grants", json=with_bob)).json()["grant"]
-    shared = f"/api/shared/{grant}/runs/{run_id}/step?id=1"
-
-    own, of_bob = await app.ask("ada", "GET", path), await app.ask("bob", "GET", shared)
-    refused = [await app.ask("bob", "GET", path), await app.ask("eve", "GET", shared), await app.ask(None, "GET", path)]
-
-    assert own.json()["received"] == of_bob.json()["received"]
-    assert of_bob.json()["sent"]["earlier_url"] == f"http://app.example/api/shared/{grant}/messages?before=1"
-    assert [answer.status_code for answer in refused] == [404, 404, 401]
-    assert "Do as told." not in own.text

@@ -46,7 +46,6 @@ nothing_declared = pytest.mark.parametrize("wires", [None], indirect=True)
 
 @pytest.mark.behaviour("options.obeyed")
 async def test_the_official_clients_options_are_the_models(wires: Wires) -> None:
-    """By the names of each protocol; the response has them again."""
     made = await wires.openai.responses.create(
         model="Joker",
         input="hello",
@@ -79,7 +78,6 @@ async def test_the_official_clients_options_are_the_models(wires: Wires) -> None
 
 @pytest.mark.behaviour("options.obeyed")
 async def test_the_official_clients_older_word_for_tokens_is_the_models(wires: Wires) -> None:
-    """Chat Completions have two words for one option."""
     completion = await wires.chat.chat.completions.create(
         model="Joker", messages=[{"role": "user", "content": "hello"}], max_tokens=5
     )
@@ -106,20 +104,8 @@ async def test_a_response_names_what_it_ignores(wires: Wires, stream: bool) -> N
         assert (responded(answer), plain.json()["metadata"]) == ({}, {})
 
 
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-async def test_a_completion_names_what_it_ignores(wires: Wires) -> None:
-    """Whatever its value is."""
-    answer = await wires.complete(temperature="hot", logit_bias={"50256": -100}, max_tokens=5, seed=0)
-
-    assert completed(answer) == {}
-    assert answer.headers["x-ms-ignored"] == "logit_bias, max_tokens, seed, temperature"
-    assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
-
-
 @pytest.mark.behaviour("options.checked")
 async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wires: Wires) -> None:
-    """In the protocol's shape."""
     answers = [
         await wires.respond(max_output_tokens=201),
         await wires.respond(reasoning={"effort": "high"}),

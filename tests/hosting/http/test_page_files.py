@@ -16,14 +16,15 @@ import pytest
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import (
+    HOSTILE,
     IN_A_BROWSER,
-    ON_EACH_SCREEN,
+    LOST,
+    REFUSED,
     UNWANTED,
-    WIDER,
     ask,
     browsed,
     ended,
-    faults_of,
+    for_everybody,
 )
 from tests.support.app_folder import make_app
 from tests.support.browsing import GUARD_MS
@@ -48,8 +49,7 @@ app = AgentFunctionApp(agents=[searcher(search)], principal=PRINCIPAL)
 """
 LIMITS = {"AGENT_FILE_BYTES": "20971520", "AGENT_FILES_QUOTA_BYTES": "94371840"}
 PART_BYTES = 8 * 1024 * 1024
-REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
-HOSTILE = "<img src=x onerror=hacked()>.txt"
+NAME = f"{HOSTILE}.txt"
 DROP = """(section, [name, text]) => {
     const dataTransfer = new DataTransfer()
     dataTransfer.items.add(new File([text], name, { type: "text/plain" }))
@@ -77,34 +77,28 @@ def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 
 
 def client_of(host: RunningHost, user: str = "ada") -> httpx.AsyncClient:
-    """Return a client of the app's routes."""
     return httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS, headers={"x-user": user})
 
 
 def place(page: Page, title: str = "Files of this thread") -> Locator:
-    """Return the section of one place."""
     return page.get_by_role("region", name=title)
 
 
 def row(page: Page, name: str) -> Locator:
-    """Return what the page shows of a file."""
     return page.locator(".file").filter(has=page.get_by_role("heading", name=name, exact=True))
 
 
 async def add(page: Page, *files: FilePayload | Path, title: str = "Files of this thread") -> None:
-    """Choose files in the browser's own window."""
     async with page.expect_file_chooser() as chooser:
         await place(page, title).get_by_role("button", name="Add files").click()
     await (await chooser.value).set_files([*files])  # type: ignore[arg-type]
 
 
 def text_file(name: str, text: str = "Oolong costs four crowns.") -> FilePayload:
-    """Return a file of words."""
     return {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
 
 
 def large_file(folder: Path, size: int) -> Path:
-    """Return a file of that many bytes."""
     path = folder / "large.bin"
     path.write_bytes(os.urandom(size))
     return path
@@ -116,6 +110,7 @@ async def stored(host: RunningHost, thread: str) -> list[dict[str, Any]]:
         return list((await http.get(f"agents/Librarian/threads/{thread}/files")).json()["files"])
 
 
+@pytest.mark.behaviour("citations.page")
 @pytest.mark.behaviour("page.files-view")
 async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> None:
     """Its state changes by itself; the answer leads to the passage, now and after a reload, and to the file."""
@@ -128,9 +123,11 @@ async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> N
         await ask(page, "search oolong")
         await ended(page)
         for _ in range(2):
+            await expect(page.locator(".turn .markdown")).to_contain_text("[1]")
             await page.get_by_role("button", name="prices.txt").click()
             dialog = page.get_by_role("dialog", name="prices.txt")
             await expect(dialog.locator(".passage")).to_have_text("Oolong costs four crowns.")
+            await for_everybody(page)
             await expect(dialog).to_contain_text("characters 0 to 25")
             async with page.expect_download() as download:
                 await dialog.get_by_role("button", name="Download file").click()
@@ -149,25 +146,6 @@ async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> N
         await expect(place(page).get_by_role("button", name="Add files")).to_be_focused()
 
     assert await stored(library, "whole") == []
-
-
-@pytest.mark.behaviour("page.files-view")
-async def test_a_passage_of_a_deleted_file_is_still_shown_and_the_file_is_not(library: RunningHost) -> None:
-    """The thread has the words that the model read."""
-    async with browsed(library.origin, REFUSED) as browser, client_of(library) as http:
-        files = "agents/Librarian/threads/deleted/files"
-        file = (await http.post(files, params={"name": "gone.txt"}, content=b"Sencha costs three.")).json()
-        page = await browser.open("#/Librarian/deleted?files")
-        await expect(row(page, "gone.txt")).to_contain_text("Ready")
-        await page.get_by_role("button", name="Files", exact=True).click()
-        await ask(page, "search sencha")
-        await ended(page)
-        (await http.delete(f"{files}/{file['file_id']}")).raise_for_status()
-        await page.get_by_role("button", name="gone.txt").click()
-        dialog = page.get_by_role("dialog")
-        await expect(dialog.locator(".passage")).to_have_text("Sencha costs three.")
-        await dialog.get_by_role("button", name="Download file").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("The file is not there any more.")
 
 
 @pytest.mark.behaviour("page.files-view")
@@ -233,6 +211,7 @@ async def test_a_large_file_comes_in_parts_and_a_part_that_was_lost_comes_again(
         await add(page, path)
         progress = page.get_by_role("progressbar", name="Upload of large.bin")
         await expect(row(page, "large.bin")).to_contain_text("8 MB of 17 MB. Connection lost. Trying again")
+        await for_everybody(page)
         assert float(await progress.get_attribute("value") or 0) >= PART_BYTES
         await expect(row(page, "large.bin")).to_contain_text("Cannot be searched. The file is of no kind that is read")
         quota = (await http.get("agents/Librarian/threads/large/files")).json()["quota"]
@@ -245,7 +224,6 @@ async def test_a_large_file_comes_in_parts_and_a_part_that_was_lost_comes_again(
 
 @pytest.mark.behaviour("page.uploads")
 async def test_after_a_reload_the_same_file_goes_on_behind_what_has_come(library: RunningHost, tmp_path: Path) -> None:
-    """Chosen again; another tab knows nothing of it."""
     path = large_file(tmp_path, 2 * PART_BYTES + 500)
     parts: list[int] = []
     is_held = asyncio.Event()
@@ -309,24 +287,25 @@ async def test_what_is_refused_says_why_and_the_others_are_taken(library: Runnin
     async with browsed(library.origin, REFUSED) as browser:
         page = await browser.open("#/Librarian/refused?files")
         await add(page, large_file(tmp_path, 20_971_521))
-        await add(page, text_file("x\u202egnp.exe"), text_file(HOSTILE), zipped)
+        await add(page, text_file("x\u202egnp.exe"), text_file(NAME), zipped)
         alerts = page.get_by_role("alert")
         await expect(row(page, "large.bin").get_by_role("alert")).to_have_text(
             "The file has 20,971,521 bytes, and may have 20,971,520. Send a smaller one."
         )
         await expect(alerts.filter(has_text="characters that cannot be seen")).to_contain_text(r"'x\u202egnp.exe'")
         await expect(page.get_by_role("heading", name=r"x\u202egnp.exe")).to_be_visible()
-        await expect(row(page, HOSTILE)).to_contain_text("Ready")
+        await expect(row(page, NAME)).to_contain_text("Ready")
         await expect(row(page, "bundle.zip")).to_contain_text("Cannot be searched. The file is of no kind that is read")
-        await row(page, HOSTILE).get_by_role("button", name="Delete").click()
-        await expect(page.get_by_role("dialog")).to_contain_text(HOSTILE)
+        await for_everybody(page)
+        await row(page, NAME).get_by_role("button", name="Delete").click()
+        await expect(page.get_by_role("dialog")).to_contain_text(NAME)
         unwanted = await page.evaluate(UNWANTED)
         await page.keyboard.press("Escape")
         await row(page, "large.bin").get_by_role("button", name="Remove").click()
         await expect(row(page, "large.bin")).to_have_count(0)
 
     assert unwanted == []
-    assert [file["name"] for file in await stored(library, "refused")] == [HOSTILE, "bundle.zip"]
+    assert [file["name"] for file in await stored(library, "refused")] == [NAME, "bundle.zip"]
 
 
 @pytest.mark.behaviour("page.files-view")
@@ -354,23 +333,6 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
 
 
 @pytest.mark.behaviour("page.files-view")
-async def test_a_place_says_what_is_left_of_its_quota_and_that_its_thread_is_gone(library: RunningHost) -> None:
-    """The figures change with each file."""
-    async with browsed(library.origin, REFUSED) as browser, client_of(library) as http:
-        page = await browser.open("#/Librarian/full?files")
-        agents = place(page, "Files of Librarian").locator("p", has_text="used")
-        before = await agents.text_content()
-        await add(page, text_file("million.zip", "PK\x05\x06" + "\0" * 1_000_000), title="Files of Librarian")
-        await expect(agents).not_to_have_text(str(before))
-        await expect(agents).to_contain_text("of 90 MB used. A file has at most 20 MB.")
-        (await http.delete("agents/Librarian/threads/full")).raise_for_status()
-        (await http.post("agents/Librarian/run", json={"message": "hi", "thread_id": "full"})).raise_for_status()
-        (await http.delete("agents/Librarian/threads/full")).raise_for_status()
-        await page.reload()
-        await expect(place(page)).to_contain_text("This thread was deleted, and its files with it.")
-
-
-@pytest.mark.behaviour("page.files-view")
 async def test_files_are_for_those_whose_they_are(owned: RunningHost) -> None:
     """An owner's are the owner's; an agent's are read by everybody, and changed by administrators."""
     async with browsed(owned.origin, REFUSED) as adas, browsed(owned.origin) as roots:
@@ -390,36 +352,6 @@ async def test_files_are_for_those_whose_they_are(owned: RunningHost) -> None:
         await expect(row(other, "rules.txt").get_by_role("button")).to_have_text(["Download", "Delete"])
 
 
-@pytest.mark.behaviour("page.files-view")
-async def test_a_guest_of_a_thread_reads_what_its_answers_cite(owned: RunningHost) -> None:
-    """The passage, and the file where it is the thread's; one of the owner's own is not there."""
-    place_of_thread = "agents/Librarian/threads/shared"
-    async with browsed(owned.origin, REFUSED) as browser, client_of(owned) as http:
-        for files, name, text in ((f"{place_of_thread}/files", "ours.txt", "oolong"), ("files", "mine.txt", "sencha")):
-            url = (await http.post(files, params={"name": name}, content=f"{text} costs four".encode())).headers[
-                "location"
-            ]
-            while (await http.get(url)).json()["index"]["status"] != "ready":  # noqa: ASYNC110 - the host reads it
-                await asyncio.sleep(0.05)
-        for query in ("oolong", "sencha"):
-            body = {"message": f"search {query}", "thread_id": "shared"}
-            (await http.post("agents/Librarian/run", json=body)).raise_for_status()
-        grant = {"issuer": "https://login.example", "id": "bob", "access": "read"}
-        shared = (await http.post(f"{place_of_thread}/grants", json=grant)).json()["grant"]
-        await browser.context.set_extra_http_headers({"x-user": "bob"})
-        page = await browser.open(f"#/?shared={shared}")
-        dialog = page.get_by_role("dialog")
-        await page.get_by_role("button", name="ours.txt").first.click()
-        await expect(dialog.locator(".passage")).to_have_text("oolong costs four")
-        async with page.expect_download() as download:
-            await dialog.get_by_role("button", name="Download file").click()
-        assert (await (await download.value).path()).read_bytes() == b"oolong costs four"
-        await page.keyboard.press("Escape")
-        await page.get_by_role("button", name="mine.txt").first.click()
-        await dialog.get_by_role("button", name="Download file").click()
-        await expect(dialog.get_by_role("alert")).to_contain_text("it is another user's")
-
-
 @pytest.mark.behaviour("page.small")
 async def test_a_view_that_few_open_is_loaded_when_it_is_opened(library: RunningHost) -> None:
     """Where the app has it no more, the page says what to do, and shows the conversation."""
@@ -435,29 +367,3 @@ async def test_a_view_that_few_open_is_loaded_when_it_is_opened(library: Running
         await expect(other.get_by_label("Message", exact=True)).to_be_visible()
 
     assert [name for name in asked if name.endswith(".js")] == ["files.js", "transfers.js"]
-
-
-@pytest.mark.behaviour("page.for-everybody")
-@ON_EACH_SCREEN
-async def test_the_view_of_files_is_for_everybody(
-    library: RunningHost, tmp_path: Path, is_phone: bool, theme: str
-) -> None:
-    """With a file that is ready, one that cannot be read, one on its way, one that was refused, and a passage."""
-    thread = f"axe-{theme}-{is_phone}"
-    wide = "a-very-long-name-" * 8 + ".txt"
-    async with browsed(library.origin, REFUSED, LOST, is_phone=is_phone, theme=theme) as browser:
-        page = await browser.open(f"#/Librarian/{thread}?files")
-        await add(page, text_file(wide), text_file("empty.txt", ""), text_file("\u202ex"))
-        await expect(row(page, wide)).to_contain_text("Ready")
-        await page.route("**/parts", lambda route: None)
-        await add(page, large_file(tmp_path, PART_BYTES + 1))
-        await page.get_by_role("progressbar", name="Upload of large.bin").wait_for()
-        faults = [[*await faults_of(page), *([WIDER] if await page.evaluate(WIDER) > 0 else [])]]
-        await page.get_by_role("button", name="Files", exact=True).click()
-        await ask(page, "search oolong")
-        await ended(page)
-        await page.locator(".sources button").first.click()
-        await page.locator(".passage").wait_for()
-        faults.append([*await faults_of(page), *([WIDER] if await page.evaluate(WIDER) > 0 else [])])
-
-    assert faults == [[], []]

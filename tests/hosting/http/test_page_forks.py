@@ -11,11 +11,10 @@ import httpx
 import pytest
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, ask, browsed, ended
 from tests.support.running_host import RunningHost
 
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
-REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
 )
@@ -32,12 +31,10 @@ def noted(page: Page) -> list[Any]:
 
 
 def forks(page: Page, says: str = "Fork") -> Locator:
-    """Return the buttons that make a fork."""
     return page.get_by_role("button", name=says, exact=True)
 
 
 def box(page: Page) -> Locator:
-    """Return what a message is written into."""
     return page.get_by_label("Message", exact=True)
 
 
@@ -70,7 +67,6 @@ async def test_a_fork_goes_on_from_an_answer_and_leads_back_to_its_origin(host: 
     """Whether the answer came just now, or was read with its position; the origin stays as it was."""
 
     async def of_others(route: Route) -> None:
-        """Have the page read other threads only."""
         if origin not in route.request.url:
             await route.continue_()
 
@@ -168,35 +164,7 @@ async def test_a_message_is_edited_with_its_pictures_and_files_or_not_at_all(hos
 
 
 @pytest.mark.behaviour("page.forks")
-async def test_what_was_written_and_not_sent_is_replaced_only_if_its_writer_agrees(host: RunningHost) -> None:
-    """By a message to be edited, before a fork is made for it, and by one to be written again."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/drafts")
-        await ask(page, "one")
-        await ended(page)
-        await ask(page, "fail")
-        await ended(page, "failed")
-        asked, kept = noted(page), []
-        for name in ("Edit", "Reuse message"):
-            await box(page).fill("a draft")
-            await page.get_by_role("button", name=name, exact=True).first.click()
-            await page.get_by_role("button", name="Cancel").press("Enter")
-            kept.append((await box(page).input_value(), len(asked)))
-        await page.get_by_role("button", name="Reuse message").click()
-        await page.get_by_role("button", name="Replace draft").click()
-        await expect(box(page)).to_have_value("fail")
-        await forks(page, "Edit").first.click()
-        await page.get_by_role("button", name="Replace draft").click()
-        await at_a_fork(page, "drafts")
-        await expect(box(page)).to_have_value("one")
-
-    assert kept == [("a draft", 0)] * 2
-
-
-@pytest.mark.behaviour("page.forks")
 async def test_a_fork_is_made_once_however_often_it_is_asked_for(host: RunningHost) -> None:
-    """By a double click, and again after an answer was lost."""
-
     async def lost(route: Route) -> None:
         await route.fetch()
         await route.abort()
@@ -247,7 +215,6 @@ async def test_a_fork_that_is_refused_says_so_by_its_problem(host: RunningHost) 
 
 @pytest.mark.behaviour("page.forks")
 async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_approval(host: RunningHost) -> None:
-    """After a reload too."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         await ask(page, "slowly " * 40)
@@ -306,44 +273,3 @@ async def test_an_answer_is_generated_again_in_a_fork_that_ends_before_its_messa
     assert (answers, pictures) == (["three", "two", "one"], [1, 1, 1])
     assert of_origin == ["one", "two", "three"]
     assert [one["before"] for one in asked] == [True] * 3
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_an_answer_is_generated_again_once_however_often_it_is_asked_for(host: RunningHost) -> None:
-    """By a double click, and after a fork whose answer was lost: one fork with one run."""
-
-    async def lost(route: Route) -> None:
-        await route.fetch()
-        await route.abort()
-
-    async with browsed(host.origin, LOST, REFUSED) as browser:
-        page = await browser.open("#/writer/anew")
-        await ask(page, "one")
-        await ended(page)
-        asked = noted(page)
-        await page.route("**/fork", lost, times=1)
-        await forks(page, "Regenerate").dblclick()
-        await page.get_by_role("alert").get_by_text("The app does not answer").wait_for()
-        await forks(page, "Regenerate").dblclick()
-        fork = await at_a_fork(page, "anew")
-        await ended(page)
-        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/threads/{fork}") as client:
-            runs = (await client.get("/runs")).json()["runs"]
-
-    assert [one["thread_id"] for one in asked] == [fork, fork]
-    assert len(runs) == 1
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_what_is_refused_when_it_is_sent_again_is_in_the_box(host: RunningHost) -> None:
-    """With the refusal above; nothing of the message is lost."""
-    away = {"code": "rate_limited", "detail": "Too many runs. Try again in a minute."}
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/refused-anew")
-        await ask(page, "one")
-        await ended(page)
-        await page.route("**/writer/run", lambda route: route.fulfill(status=400, json=away), times=1)
-        await forks(page, "Regenerate").click()
-        await at_a_fork(page, "refused-anew")
-        await page.get_by_role("alert").get_by_text(away["detail"]).wait_for()
-        await expect(box(page)).to_have_value("one")

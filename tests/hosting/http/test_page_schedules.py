@@ -9,10 +9,8 @@ import httpx
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, browsed, ended, for_everybody
 from tests.support.running_host import RunningHost
-
-REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
 
 WORDS = {
     "0 9 * * 1-5": "At 09:00, Monday to Friday",
@@ -100,6 +98,7 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
         await expect(refusal).to_contain_text("The field 'cron' is '61 * * * *', which cannot be read")
         await expect(cron).to_be_focused()
         await expect(cron).to_have_attribute("aria-invalid", "true")
+        await for_everybody(page)
         await cron.fill("0 9 * * 1-5")
         await cron.press("Enter")
         await expect(cards.get_by_role("button", name="Pause")).to_be_focused()
@@ -128,35 +127,7 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
     ]
 
 
-async def test_dates_are_in_the_zone_of_the_schedule_and_zones_are_chosen(host: RunningHost) -> None:
-    """From the browser's own list; a long message has its first line as the title."""
-    message = f"Write the report\n\n{'word ' * 100}"
-    body = {"at": "2031-07-01T09:30", "time_zone": "America/New_York", "message": message}
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/schedules") as client:
-        place = (await client.post("", json=body)).headers["location"]
-        async with browsed(host.origin) as browser:
-            page = await browser.open("#/clerk?schedules")
-            card = page.locator(".cards > li").filter(has_text="New_York")
-            await expect(card.locator("h2")).to_be_visible()
-            rows = await card.locator("dd").all_text_contents()
-            title = await card.locator("h2").text_content()
-            await page.get_by_role("button", name="New schedule").click()
-            zone = page.get_by_label("Time zone")
-            offered = await zone.locator("option").evaluate_all("all => all.map((one) => one.value)")
-            browsers = await page.evaluate("Intl.supportedValuesOf('timeZone')")
-            chosen = await zone.input_value()
-            own = await page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
-        (await client.delete(place)).raise_for_status()
-
-    assert title == "Write the report"
-    assert rows[0] == "Once, on Tue, Jul 1, 2031, 09:30 AM in America/New_York"
-    assert rows[3].startswith("Tue, Jul 1, 2031, 09:30 AM · in ")
-    assert rows[1].startswith("Write the report\n\nword word")
-    assert (chosen, {*offered} >= {*browsers, "UTC", own}) == (own, True)
-
-
 async def test_an_expression_has_words_where_they_are_certain(host: RunningHost) -> None:
-    """Others stand as they are."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer?schedules")
         await page.get_by_role("button", name="New schedule").click()
@@ -198,18 +169,17 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
     assert [tries.index(key) for key in tries] == [0, 0, 2]
 
 
-async def test_an_app_that_takes_no_schedules_has_no_button_for_them(host: RunningHost) -> None:
-    """The list of agents says so."""
-
-    async def without(route: Route) -> None:
-        told = await (await route.fetch()).json()
-        await route.fulfill(json={**told, "agents": [{**one, "schedules_url": None} for one in told["agents"]]})
-
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        button = page.get_by_role("button", name="Schedules")
-        await expect(button).to_be_visible()
-        await page.route("**/api/agents", without)
-        await page.reload()
-        await expect(page.get_by_role("button", name="Figures")).to_be_visible()
-        await expect(button).to_be_hidden()
+async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(asking: RunningHost) -> None:
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Orders?schedules")
+        await page.get_by_role("button", name="New schedule").click()
+        await page.get_by_label("Cron expression").fill("0 9 * * *")
+        given = page.get_by_label("Input, as JSON")
+        for text, refusal in (("tea", "is not JSON"), ('{"item": 1}', "input")):
+            await given.fill(text)
+            await page.get_by_role("button", name="Create").click()
+            await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
+            await expect(given).to_be_focused()
+        await given.fill('{"item": "tea", "count": 2}')
+        await page.get_by_role("button", name="Create").click()
+        await expect(page.locator(".cards > li h2")).to_have_text('{"item": "tea", "count": 2}')

@@ -1,58 +1,97 @@
-"""What the page shows of workflows: their graphs, and what each executor does in a run."""
+"""What the page shows of workflows: their graphs, what each executor does, and forms that give back what is written."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, WIDER, ask, browsed, ended, faults_of
-from tests.support.running_host import ROOT, RunningHost
-
-APP = ROOT / "tests" / "hosting" / "http" / "page_app"
-REFUSED = "Failed to load resource: the server responded"
-FLOWS = """
-from hosting.app import AgentFunctionApp
-from tests.support.app.scripted import scripted_agent
-from tests.support.flows import asking_flow, fan_flow, order_flow, text_flow, wide_flow
-
-flows = [text_flow, fan_flow, asking_flow, wide_flow, order_flow]
-app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=flows)
-"""
+from tests.hosting.http.browsed_page import (
+    HOSTILE,
+    IN_A_BROWSER,
+    REFUSED,
+    ask,
+    browsed,
+    ended,
+    for_everybody,
+)
+from tests.hosting.http.schemas_with_values import LEFT_OUT, TABLE
+from tests.support.running_host import RunningHost
 
 pytestmark = IN_A_BROWSER
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """An app of an agent and workflows."""
-    app = Path(shutil.copytree(APP, tmp_path_factory.mktemp("workflows") / "app"))
-    (app / "function_app.py").write_text(FLOWS)
-    with RunningHost(app) as host:
-        yield host
-
-
-def executors(page: Page, number: int = 1) -> Locator:
-    """Return what the list of a turn's graph says, an item for each executor."""
-    return page.locator(".turn").nth(number - 1).locator(".graph li")
+READ_BACK = """async ([pairs, isTouched]) => {
+    const script = document.querySelector("link[rel=modulepreload][href$='/forms.js']")
+    const { Form } = await import(script.href)
+    return JSON.stringify(JSON.parse(pairs).map(([schema, value]) => {
+        const form = new Form(schema, "Value", () => {}, value)
+        document.body.append(form.element)
+        const controls = () => [...form.element.querySelectorAll("input, textarea, select")]
+        if (isTouched) for (const control of controls()) control.dispatchEvent(new Event("input", { bubbles: true }))
+        const plain = form.read()
+        const [toggle] = [...form.element.children].filter((child) => child.matches("button") && !child.hidden)
+        const seen = [plain?.value]
+        for (let times = 0; toggle && times < 2; times++) {
+            toggle.click()
+            seen.push(form.read()?.value)
+        }
+        const said = [...form.element.querySelectorAll(".refusal")].map((fault) => fault.textContent).join("")
+        form.element.remove()
+        return [seen, said]
+    }))
+}"""
+"""Each value as its form reads it: as fields, as JSON, and as the fields that are drawn of that."""
+BOOKED = {
+    "name": "Ada\nByron",
+    "day": "2026-12-24",
+    "class": "second",
+    "seats": [{"row": 12, "window": True}],
+    "discount": 0.25,
+    "guide": None,
+}
+MARKUP = f"{HOSTILE}\u202e"
+SCHEMA = {
+    "type": "object",
+    "description": MARKUP,
+    "properties": {
+        "text": {"type": "string", "title": MARKUP, "description": MARKUP, "pattern": MARKUP},
+        MARKUP: {"type": "integer", "minimum": MARKUP, "default": MARKUP},
+        "many": {"type": "array", "title": MARKUP, "items": {"type": "string"}},
+        "choice": {"enum": [MARKUP, "other"], "title": MARKUP},
+        "either": {"anyOf": [{"type": "integer", "title": MARKUP}, {"type": "string", "const": MARKUP}]},
+        "object": {"title": MARKUP, "type": "object", "properties": {"a": {"const": MARKUP}}},
+        "loose": {"title": MARKUP},
+    },
+}
+DRAWN = """async ([schema, value, refusal]) => {
+    const script = document.querySelector("link[rel=modulepreload][href$='/forms.js']")
+    const { Form } = await import(script.href)
+    for (const given of [value, undefined]) {
+        const form = new Form(schema, "Answer", () => {}, given)
+        const place = document.createElement("div")
+        place.className = "view"
+        place.append(form.element)
+        document.querySelector("#conversation").append(place)
+        form.refuse(refusal)
+        for (const select of form.element.querySelectorAll("select")) {
+            select.selectedIndex = select.options.length - 1
+            select.dispatchEvent(new Event("input", { bubbles: true }))
+        }
+        for (const box of form.element.querySelectorAll("[type=checkbox]")) box.click()
+    }
+}"""
 
 
 def drawn(page: Page, executor: str) -> Locator:
-    """Return the newest drawing of an executor."""
     return page.locator(f".graph g[data-id={executor}]").last
 
 
 @pytest.mark.behaviour("page.graph")
-async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_it_runs(host: RunningHost) -> None:
+async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_it_runs(asking: RunningHost) -> None:
     """With every executor and edge, and as a list for those who hear it."""
-    async with browsed(host.origin, REFUSED) as browser:
+    async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open()
         await page.get_by_role("link", name="Fan").click()
         await page.get_by_text("Run Fan").wait_for()
@@ -74,56 +113,14 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
     assert left["x"] < first["x"] < right["x"]
 
 
-@pytest.mark.behaviour("page.forks")
-@pytest.mark.behaviour("page.graph")
-async def test_a_workflow_that_takes_a_value_has_no_fork(host: RunningHost) -> None:
-    """Each run begins anew. One that takes texts has the box for a message."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/Orders")
-        await page.get_by_label("Item").fill("tea")
-        await page.get_by_label("Count").fill("2")
-        await page.get_by_role("button", name="Send").click()
-        answer = await ended(page)
-        await expect(page.get_by_role("button", name=re.compile("Fork|Edit"))).to_have_count(0)
-        await page.get_by_role("link", name="Text").click()
-        await expect(page.get_by_placeholder("Message Text")).to_be_visible()
-
-    assert '"total": 6' in answer
-
-
-@pytest.mark.behaviour("page.schedules")
-async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(host: RunningHost) -> None:
-    """What is none is refused at its field."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/Orders?schedules")
-        await page.get_by_role("button", name="New schedule").click()
-        await page.get_by_label("Cron expression").fill("0 9 * * *")
-        given = page.get_by_label("Input, as JSON")
-        for text, refusal in (("tea", "is not JSON"), ('{"item": 1}', "input")):
-            await given.fill(text)
-            await page.get_by_role("button", name="Create").click()
-            await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
-            await expect(given).to_be_focused()
-        await given.fill('{"item": "tea", "count": 2}')
-        await page.get_by_role("button", name="Create").click()
-        await expect(page.locator(".cards > li h2")).to_have_text('{"item": "tea", "count": 2}')
+def executors(page: Page, number: int = 1) -> Locator:
+    """Return what the list of a turn's graph says, an item for each executor."""
+    return page.locator(".turn").nth(number - 1).locator(".graph li")
 
 
 @pytest.mark.behaviour("page.graph")
-async def test_the_first_command_of_a_workflow_has_a_value_that_it_takes(host: RunningHost) -> None:
-    """It is there to be pasted."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/Orders")
-        command = await page.locator("#empty code").text_content() or ""
-
-    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(ran.stdout)["status"] == "success", ran.stdout
-
-
-@pytest.mark.behaviour("page.graph")
-async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_stopped(host: RunningHost) -> None:
-    """In a tab that comes later, too."""
-    async with browsed(host.origin, REFUSED) as browser:
+async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_stopped(asking: RunningHost) -> None:
+    async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Text/waiting")
         await ask(page, "wait")
         said = ["upper: running, leads to reversed", "reversed: not started"]
@@ -142,9 +139,8 @@ async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_st
 
 
 @pytest.mark.behaviour("page.graph")
-async def test_executors_that_ended_and_that_failed_are_told_apart(host: RunningHost) -> None:
-    """While the run goes on, after a reload, and in the timeline."""
-    async with browsed(host.origin, REFUSED) as browser:
+async def test_executors_that_ended_and_that_failed_are_told_apart(asking: RunningHost) -> None:
+    async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Text/told")
         await ask(page, "abc")
         await ended(page)
@@ -163,145 +159,183 @@ async def test_executors_that_ended_and_that_failed_are_told_apart(host: Running
         await expect(page.locator(".step-row.executor.bad .what")).to_contain_text("upper superstep 1, failed")
 
 
-@pytest.mark.behaviour("page.verbs")
-async def test_who_writes_an_answer_while_the_page_loads_writes_on(host: RunningHost) -> None:
-    """The box for a message has the focus only where nobody took it elsewhere before."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/Asking/early")
-        await ask(page, "tea")
-        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
-        written = asyncio.Event()
-
-        async def late(route: Route) -> None:
-            await written.wait()
-            await route.continue_()
-
-        await page.route("**/timeline", late)
-        await page.reload()
-        answer, message = (page.get_by_label(label, exact=True) for label in ("Note", "Message"))
-        await answer.press_sequentially("no")
-        async with page.expect_response("**/timeline"):
-            written.set()
-        await executors(page).first.wait_for()  # which is drawn of it
-        await expect(answer).to_be_focused()
-        await page.goto(f"{host.origin}/api/ui/#/Asking")
-        await expect(message).to_be_focused()
-
-
-@pytest.mark.behaviour("page.answers")
 @pytest.mark.behaviour("page.graph")
-async def test_an_executor_that_waits_for_a_person_is_answered_in_the_conversation(host: RunningHost) -> None:
-    """The next run has the one graph of both, and the question with its answer; so in each tab, and after a reload."""
-    done, tabs = ["reviewer: done 2 times"], []
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/Asking/asked")
-        await ask(page, "tea")
-        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
-        await page.reload()
-        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
-        other = await browser.open("#/Asking/asked")
-        await expect(executors(other)).to_have_text(["reviewer: waits for a person"])
-        await page.get_by_role("switch", name="Approved").check()
-        await page.get_by_role("button", name="Answer", exact=True).click()
-        answer = await ended(page, number=2)
-        await ended(other, number=2)
-        for tab in (page, other, page):
-            await expect(executors(tab, 2)).to_have_text(done)
-            await expect(tab.locator(".graph:visible")).to_have_count(1)
-            await expect(tab.get_by_label("Answer", exact=True)).to_have_count(0)
-            tabs.append(await tab.locator(".request").last.locator("> div > :not(.note)").all_text_contents())
-            await expect(tab.locator(".request").last.locator(".note")).to_have_text("Answered just now")
-            await page.reload()
-            await ended(page, number=2)
-        await ask(page, "more")
-        await expect(executors(page, 3)).to_have_text(["reviewer: waits for a person"])
-        await page.reload()
-        await expect(executors(page, 3)).to_have_text(["reviewer: waits for a person"])
-        await expect(page.locator(".request").nth(1)).to_contain_text("reviewer asked")
-
-    assert "tea: True" in answer
-    assert tabs == [["reviewer asked", "Questiontextteastepsonetwo", "Answerapprovedtrue"]] * 3
-
-
-@pytest.mark.behaviour("page.answers")
-@ON_EACH_SCREEN
-async def test_an_answer_says_who_gave_it_if_the_app_knows_its_callers(
-    tmp_path: Path, theme: str, is_phone: bool
-) -> None:
-    """In the conversation and in the timeline; by axe-core's rules, and nothing is wider than the screen."""
-    app = Path(shutil.copytree(APP, tmp_path / "app"))
-    owned = FLOWS.replace("workflows=flows)", "workflows=flows, principal=easy_auth())")
-    (app / "function_app.py").write_text(f"from hosting.principal import easy_auth\n{owned}")
-    with RunningHost(app, "--port", "0", "--principal", "ada") as host:
-        async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
-            page = await browser.open("#/Asking/signed")
-            await ask(page, "tea")
-            await page.get_by_role("switch", name="Approved").check()
-            await page.get_by_role("button", name="Answer", exact=True).click()
-            await ended(page, number=2)
-            note = page.locator(".request").last.locator(".note")
-            await expect(note).to_have_text("Answered by ada just now")
-            await page.reload()
-            await expect(note).to_have_text("Answered by ada just now")
-            await page.get_by_role("button", name="Timeline").first.click()
-            step = page.locator(".step-row.approval_answered")
-            await expect(step.locator(".what")).to_have_text("Question answered by ada")
-            await step.locator("summary").click()
-            await expect(step.locator("h4")).to_have_text(["Question", "Answer"])
-            found, wider = await faults_of(page), await page.evaluate(WIDER)
-
-    assert (found, max(wider, 0)) == ([], 0)
-
-
-APPLIED = """async events => {
-    const script = document.querySelector("link[rel=modulepreload][href$='/graph.js']")
-    const { Graph } = await import(script.href)
-    const graph = new Graph({ start: "a", executors: [{ id: "a", kind: "code" }], edges: [] })
-    return events.map(([event, data]) => (graph.apply(event, data), graph.list.textContent))
-}"""
-
-
-@pytest.mark.behaviour("page.graph")
-async def test_an_event_that_comes_again_counts_once_and_another_attempt_begins_anew(host: RunningHost) -> None:
-    """As after a connection that was lost, and after a failure that is tried again."""
-    invoked, again = (
-        ["executor_invoked", {"executor": "a", "at": "1"}],
-        ["executor_invoked", {"executor": "a", "at": "4"}],
-    )
-    ended, failed = (
-        ["executor_completed", {"executor": "a", "at": "2"}],
-        ["executor_failed", {"executor": "a", "at": "5"}],
-    )
-    restarted, once = ["restarted", {"attempt": 2, "at": "6"}], ["executor_invoked", {"executor": "a", "at": "7"}]
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/Text")
-        await page.locator(".graph svg").wait_for()
-        told = await page.evaluate(APPLIED, [invoked, invoked, ended, ended, again, failed, restarted, once])
-
-    assert told == ["a: running"] * 2 + ["a: done"] * 2 + ["a: running", "a: failed", "a: done", "a: running"]
-
-
-@pytest.mark.behaviour("page.graph")
-@ON_EACH_SCREEN
-async def test_a_graph_stands_in_nobodys_way(host: RunningHost, theme: str, is_phone: bool) -> None:
-    """By axe-core's rules; a row of many executors is broken on a phone, and nothing is wider than the screen."""
-    async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
+async def test_a_row_of_many_executors_is_broken_on_a_phone(asking: RunningHost) -> None:
+    async with browsed(asking.origin, REFUSED, is_phone=True) as browser:
         page = await browser.open("#/Wide")
         await page.locator(".graph svg").wait_for()
-        found = await faults_of(page)
-        wide = [await page.evaluate(WIDER)]
-        heights = {
-            box["y"]
-            for node in await page.locator(".graph rect").all()
-            if (box := await node.bounding_box()) is not None
-        }
+        boxes = [await node.bounding_box() for node in await page.locator(".graph rect").all()]
+        await for_everybody(page)
         await ask(page, "fail")
         await ended(page, "failed")
-        found += await faults_of(page)
-        wide.append(await page.evaluate(WIDER))
-        states = await page.locator(".graph li").evaluate_all("items => items.map(item => item.dataset.state)")
+        await for_everybody(page)
 
-    assert found == []
-    assert max(wide) <= 0
-    assert len(heights) == (5 if is_phone else 4)
-    assert states.count("failed") >= 1
+    assert len({box["y"] for box in boxes if box is not None}) == 5
+
+
+async def read_back(asking: RunningHost, pairs: list[tuple[dict[str, Any], Any]], *, is_touched: bool) -> list[Any]:
+    """Return what forms of these schemas make of these values, and the complaints."""
+    async with browsed(asking.origin) as browser:
+        page = await browser.open()
+        await page.get_by_label("Message", exact=True).wait_for()
+        read: list[Any] = json.loads(await page.evaluate(READ_BACK, [json.dumps(pairs), is_touched]))
+    return read
+
+
+def as_json(value: Any) -> str:
+    """Return what tells 1, 1.0, "1" and true apart, and not the order of an object's members."""
+    return json.dumps(value, sort_keys=True)
+
+
+@pytest.mark.behaviour("page.forms")
+@pytest.mark.parametrize("is_touched", [False, True], ids=["left alone", "each control used"])
+async def test_a_form_gives_back_the_value_that_it_was_given(asking: RunningHost, *, is_touched: bool) -> None:
+    """Numbers stay numbers, what is left out stays so, and null stays null; as fields, as JSON, and as fields again."""
+    pairs = TABLE if is_touched else [*TABLE, LEFT_OUT]
+    read = await read_back(asking, pairs, is_touched=is_touched)
+
+    wrong = [
+        (schema, value, seen, said)
+        for (schema, value), (seen, said) in zip(pairs, read, strict=True)
+        if said or {as_json(each) for each in seen} != {as_json(value)}
+    ]
+    assert wrong == [], json.dumps(wrong[0])
+
+
+async def fill(page: Page) -> None:
+    """Fill in the form of a booking by keys alone, as a person does."""
+    keys = page.keyboard
+    await page.get_by_label("Name", exact=True).focus()
+    await keys.type("Ada")
+    await keys.press("Shift+Enter")
+    await keys.type("Byron")
+    await page.get_by_label("Day", exact=True).fill("2026-12-24")
+    await page.get_by_label("Class", exact=True).select_option("second")
+    await page.get_by_label("Row", exact=True).focus()
+    await keys.type("12")
+    await keys.press("Tab")
+    await keys.press("Space")
+    for row in ("7", "8"):
+        await page.get_by_role("button", name="Add to Seats").press("Enter")
+        await keys.type(row)
+    await page.get_by_role("button", name="Remove Seats 2").press("Enter")
+    await expect(page.get_by_role("button", name="Remove Seats 2")).to_be_focused()
+    await keys.press("Enter")
+    await expect(page.get_by_role("button", name="Remove Seats 1")).to_be_focused()
+    await page.get_by_label("Discount", exact=True).fill("0.25")
+    await page.get_by_label("None (null)").check()
+
+
+@pytest.mark.behaviour("page.forms")
+async def test_a_workflows_question_is_answered_by_keys_in_a_form_and_the_value_is_exactly_that(
+    asking: RunningHost,
+) -> None:
+    """What is left empty and optional is left out, null where chosen; what cannot be read has the focus."""
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Desk/asked")
+        await ask(page, "book")
+        name = page.get_by_label("Name", exact=True)
+        await name.focus()
+        await page.keyboard.press("Enter")
+        await expect(name).to_be_focused()
+        await expect(name).to_have_attribute("aria-invalid", "true")
+        await expect(page.locator(".card .refusal", has_text="Fill this in.").first).to_be_visible()
+        await fill(page)
+        await page.get_by_label("Row", exact=True).press("Enter")
+        said = await ended(page, number=2)
+
+    assert json.loads(said[said.index("{") : said.rindex("}") + 1]) == BOOKED
+
+
+@pytest.mark.behaviour("page.forms")
+async def test_what_the_app_refuses_stands_at_the_field_that_it_names(asking: RunningHost) -> None:
+    """By a rule of the schema, and by one that only the type knows; what names no field stands below all."""
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Desk/refused")
+        await ask(page, "book")
+        await fill(page)
+        for label, wrong, right, says in (
+            ("Row", "99", "12", "Breaks the rule “maximum”"),
+            ("Discount", "0.3", "0.25", "quarters"),
+        ):
+            field = page.get_by_label(label, exact=True)
+            await field.fill(wrong)
+            await field.press("Enter")
+            await expect(field).to_be_focused()
+            await expect(field).to_have_attribute("aria-invalid", "true")
+            await expect(page.locator(".card [aria-invalid]")).to_have_count(1)
+            described = (await field.get_attribute("aria-describedby") or "").split()[-1]
+            await expect(page.locator(f"#{described}")).to_contain_text(says)
+            await field.fill(right)
+        await page.get_by_role("button", name="Write as JSON").click()
+        text = page.get_by_label("Answer", exact=True).and_(page.locator("textarea"))
+        await text.fill("{}")
+        await page.get_by_role("button", name="Answer", exact=True).click()
+        await expect(page.locator(".card").get_by_role("alert")).to_contain_text("'required'")
+        await text.fill("{")
+        await page.get_by_role("button", name="Back to the form").click()
+        await expect(text).to_be_focused()
+        await expect(page.locator(".card .refusal", has_text="This is not JSON")).to_be_visible()
+        await text.fill(json.dumps(BOOKED))
+        await page.get_by_role("button", name="Back to the form").click()
+        await expect(page.get_by_label("Discount", exact=True)).to_have_value("0.25")
+        await page.get_by_role("button", name="Answer", exact=True).click()
+        said = await ended(page, number=2)
+
+    assert json.loads(said[said.index("{") : said.rindex("}") + 1]) == BOOKED
+
+
+@pytest.mark.behaviour("page.forks")
+@pytest.mark.behaviour("page.forms")
+async def test_a_workflow_that_takes_a_value_is_given_it_by_a_form(asking: RunningHost) -> None:
+    """Once for each press; what is refused or failed is in the form again, as it was."""
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Orders")
+        item, count = page.get_by_label("Item", exact=True), page.get_by_label("Count", exact=True)
+        await expect(item).to_be_focused()
+        await expect(count).to_have_value("1")
+        await item.fill("tea")
+        await count.fill("2.5")
+        await count.press("Enter")
+        await expect(count).to_be_focused()
+        await count.fill("2")
+        await count.press("Enter")
+        answer = await ended(page)
+        await expect(page.get_by_role("button", name=re.compile("Fork|Edit"))).to_have_count(0)  # each run begins anew
+        await expect(item).to_have_value("")
+        await expect(page.locator(".request .values")).to_have_text("itemteacount2")
+        await page.reload()
+        await expect(page.locator(".request .values")).to_have_text("itemteacount2")
+        await page.get_by_role("button", name="Write as JSON").click()
+        text = page.get_by_label("Input", exact=True).and_(page.locator("textarea"))
+        await text.fill('{"item": 3, "count": 1}')
+        await page.get_by_role("button", name="Send").click()
+        refused = page.locator("#input .refusal", has_text="valid string")
+        await expect(refused).to_be_visible()
+        await expect(page.get_by_label("Item", exact=True)).to_have_value("3")
+        await expect(page.locator("#notice")).to_be_hidden()
+        await page.get_by_role("link", name="Joker").click()
+        await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+        await expect(item).to_have_count(0)
+
+    assert '"total": 6' in answer
+
+
+@pytest.mark.behaviour("page.forms")
+@pytest.mark.behaviour("page.hostile")
+async def test_a_form_stands_in_nobodys_way_and_runs_nothing(asking: RunningHost) -> None:
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Desk/seen")
+        await ask(page, HOSTILE)
+        await fill(page)
+        await page.get_by_label("Row", exact=True).fill("many")
+        await page.get_by_label("Row", exact=True).press("Enter")
+        await expect(page.locator(".card .refusal", has_text="Write a number.")).to_be_visible()
+        await for_everybody(page)
+        await page.goto(f"{asking.origin}/api/ui/#/Orders")
+        await page.get_by_label("Count", exact=True).fill("x")
+        await page.get_by_label("Count", exact=True).press("Enter")
+        await for_everybody(page)
+        drawn = [SCHEMA, {"text": MARKUP, "many": [MARKUP], "choice": MARKUP, "loose": [MARKUP]}]
+        await page.evaluate(DRAWN, [*drawn, f"at $.many[0] the rule '{MARKUP}' is broken; {MARKUP}"])
+        await for_everybody(page)

@@ -26,7 +26,6 @@ ADA = {"issuer": "https://login.example", "id": "ada", "name": "Ada"}
 
 
 def signed_in(request: PrincipalRequest) -> Principal:
-    """Return the one user of the app."""
     return Principal(ADA["issuer"], ADA["id"], name=ADA["name"])
 
 
@@ -47,12 +46,10 @@ class Wires:
         return str(answer.json()["put_id"])
 
     async def say(self, text: str) -> None:
-        """Run the agent over our own route."""
         answer = await self.http.post("agents/Joker/run", json={"message": text, "thread_id": "t"})
         assert answer.status_code == 200, answer.text
 
     async def rpc(self, method: str, **params: Any) -> dict[str, Any]:
-        """Return the result of a request over A2A."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         result: dict[str, Any] = (await self.http.post("a2a/Joker", json=body, headers=HEADERS)).json()["result"]
         return result
@@ -69,7 +66,6 @@ class Wires:
 
 @pytest.fixture
 async def wires() -> AsyncIterator[Wires]:
-    """The app."""
     wires = Wires()
     async with wires.http:
         yield wires
@@ -88,7 +84,6 @@ SAID = ["my name is Ada", "Hello, Ada.", "one", "echo: one", "I like trains", "t
 
 
 async def test_a_chat_of_the_ai_sdk_has_them_in_their_place(wires: Wires) -> None:
-    """Each says in its metadata who put it in."""
     ids = await talk(wires)
 
     messages = (await wires.http.get("ai-sdk/Joker/t")).json()["messages"]
@@ -120,26 +115,6 @@ async def test_a_page_over_ag_ui_gets_them_in_their_place(wires: Wires) -> None:
     assert [message["content"] for message in third] == [*zero, *SAID[2:]]
     assert [message["content"] for message in fourth] == [*zero, *SAID[2:], "three", "echo: three"]
     assert is_restated == [False, True, False]
-
-
-async def test_a_page_over_ag_ui_that_follows_a_run_again_gets_what_stood_before_it(wires: Wires) -> None:
-    """And not what was put in since."""
-    await wires.put(TALK)
-    await wires.page("r-1", "one")
-    await wires.put(NOTE)
-    again = await wires.page("r-1", "one")
-
-    assert [message["content"] for message in again] == SAID[:4]
-
-
-async def test_a_page_over_ag_ui_that_asks_again_takes_back_those_behind_the_run(wires: Wires) -> None:
-    """Those before it stay."""
-    await wires.put(TALK)
-    first = await wires.page("r-1", {"id": "u-1", "role": "user", "content": "one"})
-    await wires.put(NOTE)
-    again = await wires.page("r-2", *first[:2], {"id": "u-1", "role": "user", "content": "another"})
-
-    assert [message["content"] for message in again] == [*SAID[:2], "another", "echo: another"]
 
 
 async def test_a_task_of_a2a_has_those_right_before_it_in_its_history(wires: Wires) -> None:

@@ -15,7 +15,6 @@ from tests.support.ag_ui import events_of, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
-from tests.support.strictly import events_of as response_events
 from tests.support.strictly import response
 from tests.support.thinker import SEALED, thinker
 
@@ -66,35 +65,6 @@ async def test_a_response_has_reasoning_items(wires: Wires) -> None:
     assert read.json() == whole.json()
     assert "".join(deltas) == "".join(THOUGHTS)
     assert SEALED not in whole.text
-
-
-@pytest.mark.behaviour("reasoning.shown")
-async def test_a_responses_events_say_where_a_thought_begins_and_ends() -> None:
-    """In the protocol's own order, at every number of the stream."""
-    wires = Wires("show")
-    async with wires.http as http:
-        body = {"model": "Joker", "input": "so", "stream": True}
-        text = (await http.post("openai/v1/responses", json=body)).text
-        events = response_events(text)
-        identifier = events[-1].response.id
-        again = (await http.get(f"openai/v1/responses/{identifier}", params={"stream": "true"})).text
-        rests = [
-            await http.get(
-                f"openai/v1/responses/{identifier}", params={"stream": "true", "starting_after": str(number)}
-            )
-            for number in range(events[-2].sequence_number)
-        ]
-
-    kinds = [each.type.removeprefix("response.") for each in events]
-    assert [kind for number, kind in enumerate(kinds) if kind not in kinds[:number]] == [
-        *("created", "in_progress", "output_item.added"),
-        *("reasoning_summary_part.added", "reasoning_summary_text.delta", "reasoning_summary_text.done"),
-        *("reasoning_summary_part.done", "output_item.done"),
-        *("content_part.added", "output_text.delta", "output_text.done", "content_part.done", "completed"),
-    ]
-    assert response_events(again)[-1] == events[-1]
-    for number, rest in enumerate(rests):
-        assert next(each.sequence_number for each in response_events(rest.text)) > number
 
 
 @pytest.mark.behaviour("reasoning.shown")
@@ -154,7 +124,6 @@ async def test_ag_ui_has_reasoning_events(wires: Wires) -> None:
 @pytest.mark.behaviour("reasoning.shown")
 @pytest.mark.parametrize("wires", ["keep", "drop"], indirect=True)
 async def test_thoughts_that_are_not_shown_are_on_no_wire(wires: Wires) -> None:
-    """Streamed and not."""
     answers = [
         await wires.http.post(path, json={**body, **more})
         for path, body in (

@@ -8,8 +8,6 @@ import pytest
 
 from hosting.core.thread.events import (
     Accepted,
-    CancelRequested,
-    Checkpointed,
     Claimed,
     Completed,
     Delta,
@@ -31,27 +29,23 @@ CALL = {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{
 
 
 def accepted(at: float = 1.0) -> Accepted:
-    """The run's first event."""
     return Accepted(
         at=at, run_id="r", agent="a", thread_id="t", request=RunRequest(message="hi"), fingerprint="f", streamed=True
     )
 
 
 def claimed(at: float, attempt: int = 1, failed: str | None = None) -> Claimed:
-    """An attempt of the entity's."""
     return Claimed(
         at=at, run_id="r", attempt=attempt, token=str(at), holder="entity", lease_seconds=20, deadline=99, failed=failed
     )
 
 
 def model_result(at: float, number: int = 1, within: str = "") -> ModelResult:
-    """The model asks for a call."""
     response = {"messages": [{"contents": [CALL]}], "usage_details": {"input_token_count": 10, "total_token_count": 12}}
     return ModelResult(at=at, run_id="r", number=number, within=within, digest="", response=response)
 
 
 def completed(at: float) -> Completed:
-    """The run's end."""
     return Completed(at=at, run_id="r", entry=ANSWER, message_count=2)
 
 
@@ -164,67 +158,10 @@ def test_words_that_a_later_attempt_does_not_keep_are_a_step() -> None:
     assert attempts == [(2.0, 6.0, "lost"), (6.0, 7.0, "released"), (8.0, 9.0, "run_failed"), (9.0, 10.0, None)]
 
 
-@pytest.mark.behaviour("http.timeline")
-def test_text_that_stands_is_no_such_step() -> None:
-    """A delta that was logged twice, an ended superstep's text, and an interrupted run, claimed only to be ended."""
-    twice = Delta(at=3.0, run_id="r", offset=0, text="One.")
-    checkpoint = {"framework": "", "graph": "", "checkpoint": "", "updates": [], "values": []}
-    superstep = Checkpointed(at=4.0, run_id="r", superstep=1, **checkpoint)
-    interrupted = CancelRequested(at=5.0, run_id="r", reason="interrupt")
-
-    for between in ((twice,), (superstep, claimed(6.0, 2)), (interrupted, claimed(6.0, 2))):
-        told = steps(accepted(), claimed(2.0), twice, *between)
-        assert "voided" not in [step["kind"] for step in told]
-
-
-@pytest.mark.behaviour("http.timeline")
-def test_an_agent_that_is_a_tool_has_its_own_calls() -> None:
-    """They begin with that tool; and their tokens are not taken from those of the agent that runs."""
-    told = steps(
-        accepted(),
-        claimed(2.0),
-        model_result(3.0),
-        ToolStarted(at=4.0, run_id="r", key="1.a", name="find", digest=""),
-        model_result(6.0, within="1.a"),
-        ToolResult(at=8.0, run_id="r", key="1.a/1.a", text="inner"),
-        ToolResult(at=9.0, run_id="r", key="1.a", text="outer"),
-        completed(10.0),
-    )
-
-    calls = [(step["id"], step["at"], step["ended_at"]) for step in told if step["kind"] == "model_call"]
-    assert calls == [("1", 2.0, 3.0), ("1.a/1", 4.0, 6.0), ("2", 9.0, 10.0)]
-    tools = [(step["id"], step["at"], step["ended_at"]) for step in told if step["kind"] == "tool_call"]
-    assert tools == [("1.a", 4.0, 9.0), ("1.a/1.a", 6.0, 8.0)]
-    assert told[-2]["usage"]["total_token_count"] == 25
-
-
-@pytest.mark.behaviour("http.timeline")
-def test_what_goes_on_has_no_end_yet_and_a_failure_says_why() -> None:
-    """A tool at work, and the attempt around it."""
-    open_steps = steps(
-        accepted(), claimed(2.0), model_result(3.0), ToolStarted(at=4.0, run_id="r", key="1.a", name="find", digest="")
-    )
-    failed = steps(
-        accepted(), claimed(2.0), Failed(at=3.0, run_id="r", entry={}, code="run_failed", detail="The agent failed.")
-    )
-
-    assert [step["kind"] for step in open_steps if step["ended_at"] is None] == ["attempt", "tool_call"]
-    assert failed[-2]["code"] == "run_failed"
-    assert failed[-1] == {
-        "kind": "ended",
-        "at": 3.0,
-        "ended_at": 3.0,
-        "status": "failed",
-        "code": "run_failed",
-        "error": "The agent failed.",
-    }
-
-
 CUT_OFF = "cut_off: The attempt ended while the tool was running. It may have done its work."
 
 
 def begins(at: float) -> ToolStarted:
-    """The call that the model asked for begins."""
     return ToolStarted(at=at, run_id="r", key="1.a", name="find", digest="")
 
 

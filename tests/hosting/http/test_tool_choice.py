@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.openai_wires import Wires, completed, responded
-from tests.support.strictly import response
+from tests.support.openai_wires import Wires
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}}
 FLAT: Any = [{"type": "function", "name": name, "parameters": SCHEMA} for name in ("where", "when")]
@@ -59,56 +58,7 @@ async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
 
 
 @pytest.mark.behaviour("options.own-tools")
-async def test_a_call_goes_on_without_the_choice_that_made_it(wires: Wires) -> None:
-    """Whoever sends the results with the same choice again gets an answer, and no second call."""
-    fields = {"tools": FLAT, "tool_choice": named("when")[0]}
-    first = response((await wires.respond(**fields)).json())
-    call: Any = first.output[0]
-    output = {"type": "function_call_output", "call_id": call.call_id, "output": "noon"}
-    last = await wires.respond(**fields | {"input": [output]})
-
-    assert responded(last) == {}
-
-
-@pytest.mark.behaviour("options.own-tools")
-async def test_some_functions_of_the_caller_are_all_that_the_model_has(wires: Wires) -> None:
-    """It may be asked to call one of them; the response says which it had."""
-    flat, nested = some("required", "when")
-    made = await wires.respond(tools=FLAT, tool_choice=flat)
-    completion = await wires.complete(tools=NESTED, tool_choice=nested)
-    free = await wires.respond(tools=FLAT, tool_choice=some("auto", "where", "when", "where")[0])
-
-    assert [responded(made), completed(completion), responded(free)] == [{"tool_choice": "required"}] * 2 + [{}]
-    assert [[tool["name"] for tool in answer.json()["tools"]] for answer in (made, free)] == [
-        ["when"],
-        ["where", "when"],
-    ]
-    assert (made.json()["tool_choice"], free.json()["tool_choice"]) == ("required", "auto")
-
-
-@pytest.mark.behaviour("options.own-tools")
-async def test_one_call_at_a_time_is_the_models_option_where_the_caller_has_tools(wires: Wires) -> None:
-    """Without tools of the caller it is ignored, and named."""
-    fields = {"tool_choice": "required", "parallel_tool_calls": False}
-    made = await wires.respond(tools=FLAT, **fields)
-    completion = await wires.complete(tools=NESTED, **fields)
-    none = await wires.respond(parallel_tool_calls=False)
-    usual = await wires.complete(parallel_tool_calls=True)
-
-    obeyed = {"tool_choice": "required", "allow_multiple_tool_calls": False}
-    assert [responded(made), completed(completion), responded(none)] == [obeyed, obeyed, {}]
-    assert (made.json()["parallel_tool_calls"], none.json()["parallel_tool_calls"]) == (False, True)
-    assert [answer.headers.get("x-ms-ignored") for answer in (made, completion, none, usual)] == [
-        None,
-        None,
-        "parallel_tool_calls",
-        None,
-    ]
-
-
-@pytest.mark.behaviour("options.own-tools")
 async def test_the_official_client_leaves_some_functions_and_one_call_at_a_time(wires: Wires) -> None:
-    """Over both protocols."""
     flat, nested = some("required", "when")
     made = await wires.openai.responses.create(
         model="Joker", input="hello", tools=FLAT, tool_choice=flat, parallel_tool_calls=False
@@ -161,7 +111,6 @@ async def test_a_choice_of_what_is_not_the_callers_is_refused(
 
 @pytest.mark.behaviour("options.own-tools")
 async def test_without_tools_of_the_caller_none_is_to_be_called(wires: Wires) -> None:
-    """Neither by its name nor by the word."""
     answers = [await wires.respond(tool_choice=choice) for choice in (named("look")[0], "required")]
 
     assert [answer.json()["error"]["code"] for answer in answers] == ["unsupported_parameter"] * 2

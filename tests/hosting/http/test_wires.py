@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from hosting.assembly import WIRES
+from hosting.functions import answering
+from hosting.http.pings import PING
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, text_of, wanted
 from tests.support.ai_sdk import chunks_of as ui_chunks
@@ -28,7 +30,6 @@ from tests.support.strictly import events_of as response_events
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:
-    """Return a JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
@@ -68,8 +69,9 @@ class Held:
 
 
 @pytest.fixture
-async def held() -> AsyncIterator[Held]:
-    """The app with all wires."""
+async def held(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Held]:
+    """The app with all wires, whose streams ping often."""
+    monkeypatch.setattr(answering, "PING_SECONDS", 0.01)
     one = Held()
     async with one.http:
         yield one
@@ -82,13 +84,14 @@ async def held() -> AsyncIterator[Held]:
 @pytest.mark.behaviour("ai-sdk.stream")
 @pytest.mark.behaviour("a2a.stream")
 @pytest.mark.behaviour("mcp-endpoint.progress")
+@pytest.mark.behaviour("streams.pings")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_words_arrive_while_the_agent_speaks(held: Held, wire: str) -> None:
-    """The first of them long before the last is said."""
+async def test_words_arrive_while_the_agent_speaks_and_signs_of_life_while_it_is_silent(held: Held, wire: str) -> None:
     path, body = ASKED[wire]
     async with held.http.stream("POST", path, json=body) as answer:
         pieces = answer.aiter_text()
         before = await asyncio.wait_for(until(pieces, '"one '), GUARD_SECONDS)
+        before += await asyncio.wait_for(until(pieces, 2 * PING.decode()), GUARD_SECONDS)
         held.released.set()
         after = "".join([piece async for piece in pieces])
 
@@ -140,7 +143,6 @@ def followed(run: str) -> list[tuple[str, str, Any]]:
 
 
 async def until(pieces: AsyncIterator[str], wanted_text: str) -> str:
-    """Return what comes up to the text."""
     got = ""
     async for piece in pieces:
         got += piece
@@ -159,12 +161,10 @@ async def read(http: httpx.AsyncClient, seen: asyncio.Event, method: str, path: 
 
 
 def response_name(run: str) -> str:
-    """Return the id of a run's response."""
     return f"resp_{run}~joker~t"
 
 
 def response_text(text: str) -> str:
-    """Return the words of a response's events."""
     return "".join(one.delta for one in response_events(text) if one.type == "response.output_text.delta")
 
 
@@ -176,5 +176,4 @@ def text_of_call(text: str) -> str:
 
 
 def task_text(text: str) -> str:
-    """Return the words of a task's stream."""
     return "".join(taken(payloads(text))["texts"].values())

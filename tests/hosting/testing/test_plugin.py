@@ -46,7 +46,6 @@ def test_an_app_in_the_process_of_its_tests_shares_it_and_leaves_it_as_it_was(py
 
 @pytest.mark.behaviour("testing.kills")
 def test_a_sound_app_passes_its_tests_at_each_kill(pytester: pytest.Pytester) -> None:
-    """Five tests, and one more for each of the ten kills."""
     ended = ran(pytester, "checks_of_kills.py")
 
     ended.assert_outcomes(passed=5 + 8 + 1 + 1)
@@ -66,14 +65,12 @@ BEFORE, AFTER = (f"{side} the result of 'refund' was recorded" for side in ("bef
 @pytest.mark.parametrize(
     ("chosen", "kills"),
     [
-        ((f"{PAYS}[killed {BEFORE}]",), [BEFORE]),
-        ((PAYS, "--killed-at", AFTER), [AFTER]),
         (("-k", "pays and result"), [BEFORE, AFTER]),
-        ((PAYS, "--killed-at-most", "2"), ["before the request was recorded", BEFORE]),
-        ((PAYS, "--killed-at-most", "1", "-p", IN_WORKERS, "-n", "1"), ["before the request was recorded"]),
+        ((PAYS, "--killed-at", AFTER), [AFTER]),
         ((f"{PAYS}[killed {BEFORE}]", "-p", IN_WORKERS, "-n", "1"), [BEFORE]),
+        ((PAYS, "--killed-at-most", "1", "-p", IN_WORKERS, "-n", "1"), ["before the request was recorded"]),
     ],
-    ids=["by-its-name", "by-its-moment", "by-words", "at-most", "at-most-in-a-worker", "by-its-name-in-a-worker"],
+    ids=["by-words", "by-its-moment", "by-its-name-in-a-worker", "at-most-in-a-worker"],
 )
 def test_some_of_the_kills_are_chosen(pytester: pytest.Pytester, chosen: tuple[str, ...], kills: list[str]) -> None:
     """After the first run, which shows what there is to choose from."""
@@ -150,7 +147,6 @@ def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest
 
 @pytest.mark.behaviour("testing.time")
 def test_the_moved_time_of_the_page_passes_for_an_agent_whose_tool_asks(pytester: pytest.Pytester) -> None:
-    """The shipper's tool has a default after two hours."""
     _, _, moves = code(page("docs/guides/testing.md"), "python")
     for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
         shutil.copy(APP / source, pytester.path / name)

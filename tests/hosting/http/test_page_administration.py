@@ -1,31 +1,122 @@
-"""What the page shows to those who operate the app, and to nobody else."""
+"""What the page shows of webhooks and schedules, and to those who operate the app."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from playwright.async_api import Route, expect
 
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.names import Address
 from hosting.principal import Principal
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, UNWANTED, WIDER, browsed, faults_of
+from tests.hosting.http.browsed_page import (
+    HOSTILE,
+    IN_A_BROWSER,
+    REFUSED,
+    browsed,
+    ended,
+    for_everybody,
+)
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
+from tests.support.receiver import Receiver, receiving
 from tests.support.running_host import RunningHost
 from tests.support.threads import accepted
 
+pytestmark = IN_A_BROWSER
 ADA = Principal(ISSUER, "ada").owner
 AGO = 1000.0
 NAMES = {"Agent", "Joker", "Thread", "Owner", "Run", "Since"}
 """What needs no words beside it; every other column and number has a hint."""
-HOSTILE = "<img src=x onerror=hacked()>"
 
-pytestmark = IN_A_BROWSER
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as opened:
+        yield opened
+
+
+async def notified(host: RunningHost, thread: str, webhook: str) -> str:
+    body = {"message": "hello", "thread_id": thread, "webhook": webhook}
+    async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
+        return str((await client.post("/api/agents/writer/run", json=body)).raise_for_status().json()["run_id"])
+
+
+@pytest.mark.behaviour("page.webhooks")
+async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_sent_again_by_keys(
+    host: RunningHost, receiver: Receiver
+) -> None:
+    """With the tries, the last answer and the next try; of the address the host alone."""
+    receiver.statuses = [503, 410]
+    waiting = await notified(host, "told", f"{receiver.url}/hook?token=secret")
+    first = await receiver.next()
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/told")
+        await ended(page)
+        await page.get_by_role("button", name="Timeline").press("Enter")
+        card = page.locator(".timeline .card")
+        await card.wait_for()
+        of_run = await card.locator("dd").all_text_contents()
+        title = await card.locator("h2").text_content()
+        await page.get_by_role("button", name="Webhooks").press("Enter")
+        cards = page.locator("#conversation > .view > .cards > li")
+        await expect(cards).to_have_count(1)
+        of_thread = await cards.locator("dd").all_text_contents()
+        again = cards.get_by_role("button")
+        await expect(again).to_have_text("Send now")
+        await again.press("Enter")
+        second = await receiver.next()
+        await expect(cards.get_by_role("heading")).to_have_text("Given up: run.completed")
+        await expect(again).to_be_focused()
+        given_up = await cards.locator("dd").all_text_contents()
+        await page.get_by_role("link", name="Undelivered notifications of all threads").press("Enter")
+        await cards.get_by_role("link", name="told").wait_for()
+        await again.press("Enter")
+        third = await receiver.next()
+        await page.get_by_text("Everything was delivered").wait_for()
+        await page.get_by_role("button", name="Webhooks").press("Enter")
+        await page.get_by_text("Ask writer").wait_for()
+        text = await page.content()
+
+    host_and_port = receiver.url.removeprefix("http://")
+    told = [f"{host_and_port}, the request's webhook", "1, the last just now: 503", "in a moment"]
+    assert (title, of_run) == ("Waiting for the next try: run.completed", told)
+    assert of_thread == [told[0], waiting, *told[1:]]
+    assert given_up == [told[0], waiting, "2, the last just now: 410", "none"]
+    assert first.id == second.id == third.id
+    assert "secret" not in text
+
+
+def hostile(state: str, **last: Any) -> dict[str, Any]:
+    """Return a delivery whose every text is hostile, or long."""
+    then, long = "2026-01-01T00:00:00.000000+00:00", f"{HOSTILE}{'x' * 200}"
+    ids = {"thread_id": long, "session_id": long, "run_id": long, "correlation_id": long}
+    shown = {"host": long, "event": long, "owner": state, "receiver": f"push-{state}", "state": state}
+    return {**ids, **shown, "next_try_at": then, "tries": [{"at": then, "status": None, "problem": None, **last}]}
+
+
+@pytest.mark.behaviour("page.webhooks")
+async def test_deliveries_are_for_everybody_and_run_nothing(host: RunningHost) -> None:
+    page_of_all = {
+        "deliveries": [hostile("waiting", problem=HOSTILE), hostile("dead", status=410), hostile("delivered")],
+        "next_cursor": "more",
+    }
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await page.get_by_text("Ask writer").wait_for()
+        await page.route("**/webhooks?*", lambda route: route.fulfill(json=page_of_all))
+        await page.route("**/webhooks/*?*", lambda route: route.fulfill(status=202, json={}))
+        await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
+        await page.get_by_text("There are more.").wait_for()
+        await expect(page.locator(".cards > li")).to_have_count(3)
+        await page.get_by_role("button", name="Send now").click()
+        await expect(page.get_by_role("status").filter(has_text="It is being sent.")).to_have_count(1)
+        await for_everybody(page)
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +126,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def host(folder: Path) -> Iterator[RunningHost]:
-    """One local host for all of them."""
+def operated(folder: Path) -> Iterator[RunningHost]:
     with RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators"}) as host:
         yield host
 
 
 @pytest.mark.behaviour("page.operations")
 async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys(
-    folder: Path, host: RunningHost
+    folder: Path, operated: RunningHost
 ) -> None:
     """A run and a deletion that a dead process left of somebody else's threads; both end."""
     run, ended = "r" * 32, "/api/agents/Joker/threads/asked/runs/"
     asked, deleted = (Address.of("Joker", thread_id, ADA) for thread_id in ("asked", "deleted"))
     event = accepted(run, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "asked"})
     async with (
-        httpx.AsyncClient(base_url=host.origin, headers={"x-user": "ada"}, timeout=20) as client,
-        browsed(host.origin) as browser,
+        httpx.AsyncClient(base_url=operated.origin, headers={"x-user": "ada"}, timeout=20) as client,
+        browsed(operated.origin) as browser,
     ):
         for thread_id in ("asked", "deleted"):
             body = {"message": "hi", "thread_id": thread_id}
@@ -83,9 +173,9 @@ async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys
 
 
 @pytest.mark.behaviour("page.operations")
-async def test_who_is_no_administrator_has_no_view_of_operations(host: RunningHost) -> None:
+async def test_who_is_no_administrator_has_no_view_of_operations(operated: RunningHost) -> None:
     """No link leads there, and by its address one comes to an agent."""
-    async with browsed(host.origin) as browser:
+    async with browsed(operated.origin) as browser:
         await browser.context.set_extra_http_headers({"x-user": "eve"})
         page = await browser.open("#/?operations")
         await page.get_by_text("Ask Joker").wait_for()
@@ -114,25 +204,22 @@ def silent(seen: str) -> dict[str, Any]:
 
 
 @pytest.mark.behaviour("page.operations")
-@pytest.mark.behaviour("page.for-everybody")
-@ON_EACH_SCREEN
 async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
-    host: RunningHost, theme: str, is_phone: bool
+    operated: RunningHost,
 ) -> None:
-    """For half a minute. What was not looked at is said. By axe-core's rules, and nothing is wider than the screen."""
     looks, asked = [silent("a"), silent("b"), silent("b")], list[str]()
 
     async def tell(route: Route) -> None:
         asked.append(route.request.url.rpartition("?")[2])
         await route.fulfill(json=looks[min(len(asked), len(looks)) - 1])
 
-    async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
+    async with browsed(operated.origin) as browser:
         await browser.context.set_extra_http_headers({"x-user": "root"})
         page = await browser.open("#/Joker")
         await page.get_by_text("Ask Joker").wait_for()
         await page.route("**/operations?*", tell)
         await page.clock.install()
-        await page.goto(f"{host.origin}/api/ui/#/?operations")
+        await page.goto(f"{operated.origin}/api/ui/#/?operations")
         again = page.get_by_role("button", name="Retry")
         calls = page.locator(".operations tbody tr").first.locator('[data-name="Store calls"]')
         await expect(calls).to_have_text("2,000,001")
@@ -143,10 +230,8 @@ async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
         await expect(again).to_have_count(0)
         await page.clock.fast_forward(30_000)
         await expect(again).to_be_visible()
-        found, wider, unwanted = await faults_of(page), await page.evaluate(WIDER), await page.evaluate(UNWANTED)
+        await for_everybody(page)
         async with page.expect_response("**/operations?*"):
             await page.get_by_label("Threads changed in the last").select_option("30 days")
 
     assert asked == ["hours=1"] * 3 + ["hours=720"]
-    assert found == []
-    assert (max(wider, 0), unwanted) == (0, [])

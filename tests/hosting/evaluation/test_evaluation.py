@@ -1,25 +1,32 @@
-"""The files of an evaluation: what they may hold, and the sentence for each that cannot be used."""
+"""Evaluations: their files, cases that are run on an app and judged, the table and the JUnit file."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from agent_framework import EvalItem, ExpectedToolCall, Message
+from agent_framework import EvalItem, EvalResults, ExpectedToolCall, Message, evaluator
 
-from hosting.evaluation.cases import EvaluationFileError, exact_check, read_evaluation
+from hosting.client.remote_agent import RemoteAgent
+from hosting.evaluation.cases import Case, EarlierMessage, Evaluation, EvaluationFileError, exact_check, read_evaluation
+from hosting.evaluation.evaluating import CaseResult, Check, EvaluationResult, evaluate
+from hosting.evaluation.reports import junit, table
+from tests.support.carriers import APP
+from tests.support.running_host import RunningHost
 
-pytestmark = pytest.mark.behaviour("evaluation.files")
 CASE = '{"query": "hi", "keywords": ["hello"]}'
 
 
 def written(folder: Path, text: str, name: str = "cases.jsonl") -> Path:
-    """Write a file and return its path."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
+@pytest.mark.behaviour("evaluation.files")
 def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
     """A call is a name, or a name with arguments; a case without a name is called by its query."""
     calls = '["look", {"name": "find", "arguments": {"city": "Rome"}}]'
@@ -30,6 +37,7 @@ def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
     assert case.calls() == [ExpectedToolCall("look"), ExpectedToolCall("find", {"city": "Rome"})]
 
 
+@pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -45,7 +53,6 @@ def test_a_case_has_its_checks_and_expected_calls(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str, tmp_path: Path) -> None:
-    """Before anything is asked."""
     path = written(tmp_path, text)
     with pytest.raises(EvaluationFileError) as raised:
         read_evaluation(path)
@@ -68,6 +75,7 @@ YAML = """
 """
 
 
+@pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize("name", ["cases.yaml", "cases.yml"])
 def test_a_yaml_file_has_a_list_of_the_same_cases(name: str, tmp_path: Path) -> None:
     """With messages before the query: texts of the user, or of the agent. A Python file may name it, too."""
@@ -84,6 +92,7 @@ def test_a_yaml_file_has_a_list_of_the_same_cases(name: str, tmp_path: Path) -> 
     assert ((second.name, second.exact), named) == (("short", True), (first, second))
 
 
+@pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -101,7 +110,6 @@ def test_a_yaml_file_has_a_list_of_the_same_cases(name: str, tmp_path: Path) -> 
     ],
 )
 def test_a_yaml_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str, tmp_path: Path) -> None:
-    """And runs no code."""
     path = written(tmp_path, text, "cases.yaml")
     with pytest.raises(EvaluationFileError) as raised:
         read_evaluation(path)
@@ -109,12 +117,7 @@ def test_a_yaml_file_that_cannot_be_used_is_refused_with_the_place(text: str, se
     assert str(raised.value).startswith(f"{path}{sentence}")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the system's reason."""
-    with pytest.raises(EvaluationFileError, match="cannot be read: No such file"):
-        read_evaluation(tmp_path / "no.jsonl")
-
-
+@pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -126,12 +129,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_python_file_that_cannot_be_used_is_refused(text: str, sentence: str, tmp_path: Path) -> None:
-    """With what is wrong with it."""
     written(tmp_path, CASE)
     with pytest.raises(EvaluationFileError, match=sentence):
         read_evaluation(written(tmp_path, text, "evaluation.py"))
 
 
+@pytest.mark.behaviour("evaluation.files")
 def test_a_python_file_has_cases_and_evaluators(tmp_path: Path) -> None:
     """With an evaluator of all cases, one that checks nothing by itself is no fault."""
     text = "CASES = [{'query': 'hi'}, {'query': 'ho'}]\nEVALUATORS = [print]"
@@ -141,9 +144,117 @@ def test_a_python_file_has_cases_and_evaluators(tmp_path: Path) -> None:
     assert list(evaluation.evaluators) == [print]
 
 
+@pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize(("answer", "passed"), [("yes", True), (" yes\n", True), ("Yes", False), ("yes, sir", False)])
 def test_an_exact_answer_is_the_expected_one_to_the_letter(answer: str, passed: bool) -> None:
-    """But for white space around it."""
     item = EvalItem([Message("user", ["?"]), Message("assistant", [answer])], expected_output="yes")
 
     assert exact_check(item).passed is passed
+
+
+class Service:
+    """Judges all answers together, as a service does that has a report for them and none for each."""
+
+    name = "Service"
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+
+    async def evaluate(self, items: Sequence[EvalItem], *, eval_name: str = "") -> EvalResults:
+        self.answers = [item.response for item in items]
+        passed = sum(answer.startswith("echo") for answer in self.answers)
+        return EvalResults(provider=self.name, result_counts={"passed": passed, "failed": len(items) - passed})
+
+
+@evaluator
+def is_lower(response: str) -> bool:
+    return response.islower()
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.command")
+async def test_each_answer_is_judged_by_itself_and_all_of_them_together(tmp_path: Path) -> None:
+    """A case without an answer is an error, and no evaluator sees it."""
+    service = Service()
+    cases = tuple(Case(query, query) for query in ("one", "TWO", "say three", "fail"))
+    with RunningHost(shutil.copytree(APP, tmp_path / "app")) as host:
+        agent = RemoteAgent(host.origin, "Joker")
+        result = await evaluate(agent, Evaluation(cases, (is_lower, service)), "judged", parallel=4)
+
+    assert [(case.name, case.passed, bool(case.error)) for case in result.cases] == [
+        ("one", True, False),
+        ("TWO", False, False),
+        ("say three", True, False),
+        ("fail", False, True),
+    ]
+    assert service.answers == ["echo: one", "echo: TWO", "three"]
+    assert result.together == (Check("Service", False, "2 of 3 passed"),)
+    assert not result.passed
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("evaluation.files")
+async def test_a_case_of_several_messages_is_one_run_after_those_before(tmp_path: Path) -> None:
+    before = (EarlierMessage("my name is Ada"), EarlierMessage("Hello, Ada.", "assistant"))
+    cases = (Case("recall", "talk", messages=before, expected_output="my name is Ada | recall", exact=True),)
+    with RunningHost(shutil.copytree(APP, tmp_path / "app")) as host:
+        agent = RemoteAgent(host.origin, "Joker")
+        results = [await evaluate(agent, Evaluation(cases), "talks") for _ in range(2)]
+
+    assert [result.passed for result in results] == [True, True], results
+    assert results[0].cases[0].answer == results[1].cases[0].answer == "my name is Ada | recall"
+
+
+RESULT = EvaluationResult(
+    "guide",
+    (
+        CaseResult("good", "t1", (Check("keyword_check", True),), "yes", tokens=3, seconds=0.5),
+        CaseResult("bad\x07", "t2", (Check("a", True), Check("b", False, "no <b>")), "n\x00o\nno", tokens=4),
+        CaseResult("none", "t3", error="There is no agent."),
+    ),
+    (Check("Service", False, "1 of 2 passed"),),
+)
+
+
+@pytest.mark.behaviour("evaluation.command")
+def test_the_table_has_a_row_for_each_case_and_says_what_did_not_pass() -> None:
+    assert list(table(RESULT)) == [
+        "case       result  checks  tokens",
+        "good       passed     1/1       3",
+        "bad\\u0007  FAILED     1/2       4",
+        "  b: no <b>",
+        "  answer: n\\u0000o\\nno",
+        "  thread: t2",
+        "none       ERROR      0/0       0",
+        "  error: There is no agent.",
+        "  thread: t3",
+        "Service: FAILED, 1 of 2 passed",
+        "1 of 3 passed, 7 tokens",
+    ]
+
+
+@pytest.mark.behaviour("evaluation.command")
+def test_the_junit_file_has_a_test_case_for_each_row() -> None:
+    (suite,) = ElementTree.fromstring(junit(RESULT))
+
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "time")} == {
+        "tests": "4",
+        "failures": "2",
+        "errors": "1",
+        "time": "0.500",
+    }
+    assert [(case.get("name"), [element.tag for element in case]) for case in suite] == [
+        ("good", []),
+        ("bad\\u0007", ["failure"]),
+        ("none", ["error"]),
+        ("Service", ["failure"]),
+    ]
+    assert suite[1][0].get("message") == "b: no <b>"
+
+
+@pytest.mark.behaviour("evaluation.command")
+def test_a_case_without_a_check_or_an_answer_has_not_passed() -> None:
+    """A pass would say nothing."""
+    assert [case.passed for case in RESULT.cases] == [True, False, False]
+    assert not CaseResult("unchecked", "t").passed
+    assert not RESULT.passed

@@ -1,18 +1,20 @@
-"""An app that was written for the next version of `agent-framework-azurefunctions`: its options, and its methods."""
+"""The next version of agent-framework-azurefunctions: its options and methods, and a thread that it wrote."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.upstream import AGENT_OPTIONS, APP_OPTIONS, WORKFLOW_OPTIONS
 from tests.support.app.scripted import scripted_agent
+from tests.support.direct import DirectHost
 from tests.support.flows import order_flow, text_flow
 from tests.support.made_app import app_of, ask, served
-
-pytestmark = pytest.mark.behaviour("hosting.upstream-options")
+from tests.support.state_documents import GOLDEN
 
 GIVEN: dict[str, Any] = {
     "deployment_mode": "isolated_v2",
@@ -47,6 +49,7 @@ def given(where: str, options: dict[str, Any]) -> None:
         app_of().configure_workflow(text_flow, **options)
 
 
+@pytest.mark.behaviour("hosting.upstream-options")
 @pytest.mark.parametrize(("where", "names"), IDLE.items(), ids=list(IDLE))
 def test_what_an_option_does_instead_is_printed_in_one_line(
     where: str, names: set[str], capsys: pytest.CaptureFixture[str]
@@ -61,17 +64,10 @@ def test_what_an_option_does_instead_is_printed_in_one_line(
     assert [name for name in names if f" {name}={value_of(name)!r}: {known[name].instead}" not in line] == []
 
 
+@pytest.mark.behaviour("hosting.upstream-options")
 @pytest.mark.parametrize("where", IDLE)
 def test_what_is_so_anyway_is_taken_in_silence(where: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their defaults; None is as good as absent."""
     given(where, {**dict.fromkeys(IDLE[where]), "retention": "keep_all"})
-
-    assert capsys.readouterr().err == ""
-
-
-def test_the_same_of_an_apps_workflows_is_taken_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every conversation of a workflow's agents keeps all of its messages too."""
-    app_of(workflow_retention="keep_all", max_state_bytes=None)
 
     assert capsys.readouterr().err == ""
 
@@ -92,31 +88,24 @@ WRONG = [
 ] + [("AgentFunctionApp", "max_state_bytes", bytes_) for bytes_ in (4095, 10**9 + 1)]
 
 
-@pytest.mark.parametrize(("where", "name", "value"), WRONG)
-def test_a_value_that_is_none_of_its_options_is_refused(where: str, name: str, value: Any) -> None:
+@pytest.mark.behaviour("hosting.upstream-options")
+def test_a_value_that_is_none_of_its_options_is_refused() -> None:
     """As an option of the app, of its workflows, of an agent and of a workflow; with its name and the values."""
-    with pytest.raises(ConfigurationError, match=rf"^{name} .*is .*must be "):
-        given(where, {name: value})
+    for where, name, value in WRONG:
+        with pytest.raises(ConfigurationError, match=rf"^{name} .*is .*must be "):
+            given(where, {name: value})
 
 
-@pytest.mark.parametrize("where", IDLE)
-@pytest.mark.parametrize(("low", "high"), [(0.7, 0.7), (0.7, 0.6), (1, 0.5)])
-def test_a_low_watermark_that_is_not_below_the_high_one_is_refused(where: str, low: float, high: float) -> None:
-    """For the same threads."""
-    with pytest.raises(ConfigurationError, match=rf"^low_watermark of {where} is {low}: it must be below "):
-        given(where, {"low_watermark": low, "high_watermark": high})
-
-
+@pytest.mark.behaviour("hosting.upstream-options")
 def test_those_of_workflows_are_compared_with_each_other() -> None:
-    """And not with those of other threads."""
     app_of(low_watermark=0.6, workflow_high_watermark=0.5)
 
     with pytest.raises(ConfigurationError, match=r"^workflow_low_watermark of AgentFunctionApp is 0\.5"):
         app_of(workflow_low_watermark=0.5, workflow_high_watermark=0.5)
 
 
+@pytest.mark.behaviour("hosting.upstream-options")
 async def test_the_most_bytes_of_a_state_are_the_limit_of_each_thread() -> None:
-    """Over the setting of the same meaning."""
     environ = {"AGENT_LOG": "memory", "AGENT_STATE_LIMIT_BYTES": "9000"}
     async with served(app_of(scripted_agent("Joker"), environ=environ, max_state_bytes=800_000)) as (_, http):
         await ask(http, "hi", thread_id="t")
@@ -125,15 +114,7 @@ async def test_the_most_bytes_of_a_state_are_the_limit_of_each_thread() -> None:
     assert thread.json()["limit_bytes"] == 800_000
 
 
-async def test_a_message_for_which_the_state_has_no_room_is_refused() -> None:
-    """As by the setting."""
-    async with served(app_of(scripted_agent("Joker"), max_state_bytes=4096)) as (_, http):
-        answers = [await ask(http, "x" * size) for size in (1000, 5000)]
-
-    assert [answer.status_code for answer in answers] == [200, 409]
-    assert answers[1].json()["code"] == "thread_full"
-
-
+@pytest.mark.behaviour("hosting.upstream-options")
 @pytest.mark.parametrize("others", [[], [order_flow]], ids=["the only one", "one of two"])
 async def test_a_workflow_that_is_configured_later_has_all_routes(others: list[Any]) -> None:
     """Its own, those that all workflows share, and those by the names of the other package."""
@@ -150,9 +131,100 @@ async def test_a_workflow_that_is_configured_later_has_all_routes(others: list[A
     assert (theirs.status_code, only.status_code) == (200, 404 if others else 200)
 
 
+@pytest.mark.behaviour("hosting.upstream-options")
 def test_what_keeps_large_payloads_here_is_printed_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The store that it is given is not called."""
     app_of().configure_large_payloads(payload_store=object())
 
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("configure_large_payloads does nothing here: ")
+
+
+WRITTEN = (GOLDEN / "2.0.0-refused.json").read_text(encoding="utf-8")
+"""By its schema: results and receipts beside a history that 1.x could have too, and a time to live that is over."""
+
+PLACE = "@dafx-joker@t"
+THREAD = "/api/agents/Joker/threads/t"
+REFUSED = (500, "unreadable_state")
+SENTENCE = "schemaVersion 2.0.0 cannot be read"
+
+Started = tuple[DirectHost, httpx.AsyncClient]
+
+
+@pytest.fixture
+async def started() -> AsyncIterator[Started]:
+    """An app whose agent's threads have a time to live, and the thread in its task hub."""
+    app = app_of(environ={"AGENT_LOG": "memory"})
+    app.add_agent(scripted_agent("Joker"), ttl_seconds=60)
+    async with served(app) as (host, http):
+        host.entities.states[PLACE] = WRITTEN
+        yield host, http
+
+
+@pytest.mark.behaviour("state.schema-2")
+@pytest.mark.parametrize("fields", [{}, {"busy": "interrupt"}, {"response_format": {"type": "json_object"}}])
+async def test_a_run_is_refused_by_name_and_the_agent_is_not_asked(started: Started, fields: dict[str, Any]) -> None:
+    host, http = started
+
+    answer = await ask(http, "hi", thread_id="t", **fields)
+    await host.entities.idle()
+
+    assert (answer.status_code, answer.json()["code"], SENTENCE in answer.json()["detail"]) == (*REFUSED, True)
+    assert host.entities.states[PLACE] == WRITTEN
+
+
+@pytest.mark.behaviour("state.schema-2")
+async def test_a_run_that_nobody_waits_for_ends_by_that_name(started: Started) -> None:
+    host, http = started
+
+    accepted = await ask(http, "hi", thread_id="t", wait_for_response=False)
+    await host.entities.idle()
+    ended = (await http.get(accepted.headers["location"])).json()
+
+    assert (ended["status"], ended["error"]["code"]) == ("failed", "unreadable_state")
+    assert host.entities.states[PLACE] == WRITTEN
+
+
+READS = {
+    "the thread": ("GET", "", None),
+    "its messages": ("GET", "/messages", None),
+    "its export": ("GET", "/export", None),
+    "a fork": ("POST", "/fork", {"thread_id": "copy"}),
+}
+
+
+@pytest.mark.behaviour("state.schema-2")
+@pytest.mark.parametrize(("method", "path", "body"), READS.values(), ids=list(READS))
+async def test_what_reads_the_conversation_is_refused_by_name(
+    started: Started, method: str, path: str, body: Any
+) -> None:
+    host, http = started
+
+    answer = await http.request(method, f"{THREAD}{path}", json=body)
+    await host.entities.idle()
+
+    assert (answer.status_code, answer.json()["code"]) == REFUSED
+    assert host.entities.states == {PLACE: WRITTEN}
+
+
+OPERATIONS: dict[str, Any] = {
+    "run": {"message": "hi", "correlationId": "r-3"},
+    "run_agent": {"message": "hi", "correlationId": "r-3"},
+    "migrate": {"source": {"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}, "migrationId": "m"},
+    "expire_responses": None,
+    "expire": None,
+    "trim": None,
+    "store": None,
+    "checkanddeleteifexpired": None,
+}
+
+
+@pytest.mark.behaviour("state.schema-2")
+@pytest.mark.parametrize(("operation", "value"), OPERATIONS.items(), ids=list(OPERATIONS))
+async def test_no_operation_of_its_entity_changes_it(started: Started, operation: str, value: Any) -> None:
+    """Neither theirs nor ours, also the one that ends a thread whose time is over."""
+    host, _ = started
+
+    await host.entities.call("dafx-joker", "t", operation, value, is_signal=True)
+    await host.entities.idle()
+
+    assert host.entities.states == {PLACE: WRITTEN}

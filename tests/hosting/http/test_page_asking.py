@@ -1,0 +1,370 @@
+"""What people are asked on the page: questions, sign-ins, standing approvals; and what they tell runs at work."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from tests.hosting.http.browsed_page import HOSTILE, IN_A_BROWSER, REFUSED, UNWANTED, ask, browsed, ended, for_everybody
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.delegating import start, wait
+from tests.support.running_host import RunningHost
+from tests.support.signer import LINK
+
+UNSEEN = f"{HOSTILE} \u202eno"
+ADA = "Ada <b>"
+
+pytestmark = IN_A_BROWSER
+
+
+def client_of(host: RunningHost) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS)
+
+
+async def run(host: RunningHost, agent: str, thread: str, message: str) -> dict[str, Any]:
+    """Have an agent do something on a thread, and return the answer."""
+    async with client_of(host) as http:
+        answer = await http.post(f"agents/{agent}/run", json={"message": message, "thread_id": thread})
+        return dict(answer.raise_for_status().json())
+
+
+async def standing(host: RunningHost, thread: str) -> list[dict[str, Any]]:
+    """Return what is approved for good on a thread of the clerk's, once there is any."""
+    async with client_of(host) as http:
+        for _ in range(400):
+            told = (await http.get(f"agents/Clerk/threads/{thread}/approvals/standing")).json()
+            if told["standing_approvals"]:
+                return list(told["standing_approvals"])
+            await asyncio.sleep(0.05)  # it stands when its run has ended
+    raise AssertionError("Nothing is approved for good.")
+
+
+@pytest.mark.behaviour("asks.checked")
+async def test_what_a_tool_asks_is_answered_by_a_form_that_shows_a_wrong_answer_at_its_place(
+    asking: RunningHost,
+) -> None:
+    """The tool goes on with the answer that fits, and the timeline has its step under the call."""
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Clerk/asked")
+        await ask(page, "call ship 5")
+        card = page.locator(".card.ask")
+        await expect(card.locator(".question")).to_have_text("Where does 5 go?")
+        street, number = [card.get_by_label(name, exact=True) for name in ("Street", "Number")]
+        await street.fill("Elm")
+        await number.fill("0")
+        await card.get_by_role("button", name="Answer", exact=True).click()
+        wrong = card.locator(".row-of-field:has(.refusal:not(:empty))")
+        await expect(wrong).to_contain_text("Number")
+        await expect(number).to_be_focused()
+        await expect(street).to_have_value("Elm")
+        await number.fill("3")
+        await number.press("Enter")
+        await expect(page.locator(".turn").last).to_contain_text("told: 5 from shelf 5 to Elm 3")
+        await expect(card).to_have_count(0)
+        await page.locator(".turn").first.get_by_role("button", name="Timeline").click()
+        steps = page.locator(".timeline").first.locator(":is(.tool_call, .tool_step) .what")
+        await expect(steps).to_have_text(["ship asks a person", "Step reserve"])
+
+
+@pytest.mark.behaviour("page.answers")
+async def test_a_question_of_a_workflow_stands_with_its_answer_and_who_gave_it(asking: RunningHost) -> None:
+    """In each tab and after a reload; the next run has the one graph of both."""
+    tabs = []
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Asking/asked")
+        await ask(page, "tea")
+        await expect(page.locator(".graph li")).to_have_text(["reviewer: waits for a person"])
+        other = await browser.open("#/Asking/asked")
+        await expect(other.locator(".graph li")).to_have_text(["reviewer: waits for a person"])
+        await page.get_by_role("switch", name="Approved").check()
+        await page.get_by_role("button", name="Answer", exact=True).click()
+        answer = await ended(page, number=2)
+        await ended(other, number=2)
+        for tab in (page, other, page):
+            await expect(tab.locator(".turn").nth(1).locator(".graph li")).to_have_text(["reviewer: done 2 times"])
+            await expect(tab.locator(".graph:visible")).to_have_count(1)
+            await expect(tab.locator(".request").last.locator(".note")).to_have_text(f"Answered by {ADA} just now")
+            tabs.append(await tab.locator(".request").last.locator("> div > :not(.note)").all_text_contents())
+            await page.reload()
+            await ended(page, number=2)
+        await page.get_by_role("button", name="Timeline").first.click()
+        step = page.locator(".step-row.approval_answered")
+        await expect(step.locator(".what")).to_have_text(f"Question answered by {ADA}")
+        await step.locator("summary").click()
+        await for_everybody(page)
+
+    assert "tea: True" in answer
+    assert tabs == [["reviewer asked", "Questiontextteastepsonetwo", "Answerapprovedtrue"]] * 3
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_what_a_workflow_asks_is_answered_in_the_inbox(asking: RunningHost) -> None:
+    """By JSON too; what does not fit its schema is refused there, and the question stands."""
+    async with client_of(asking) as http, browsed(asking.origin, REFUSED) as browser:
+        await http.post("workflows/Asking/run", json={"message": "tea", "thread_id": "boxed"})
+        page = await browser.open("#/?approvals")
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="boxed"))
+        await item.get_by_role("button", name="Write as JSON").click()
+        for answer, says in (("nonsense", "not JSON"), ("{}", "is not what "), ('{"approved": true}', "Answered.")):
+            await item.locator("textarea.json").fill(answer)
+            await item.get_by_role("button", name="Answer", exact=True).click()
+            await item.get_by_text(says).wait_for()
+        await expect(item.get_by_text("Answered.")).to_be_focused()
+        newest = (await http.get("workflows/Asking/threads/boxed/runs")).json()["runs"][0]
+        told = (await http.get(f"workflows/Asking/threads/boxed/runs/{newest['run_id']}/events")).text
+
+    assert "tea: True" in told
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_the_words_before_a_question_stand_with_it(asking: RunningHost) -> None:
+    """What was asked and what was said, as text; the end of a long answer, and the start of a long message."""
+    long = f"{'a' * 1990} middle {'z' * 1990}"
+    messages = {"of-words": f"Pay it. {UNSEEN}", "silent": "silent", "long": long}
+    for thread, message in messages.items():
+        await run(asking, "payer", thread, message)
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/?approvals")
+        items = {
+            name: page.get_by_role("listitem").filter(has=page.get_by_role("link", name=name)) for name in messages
+        }
+        await expect(items["long"].locator(".card.ask")).to_be_visible()
+        shown = {name: await item.locator(".words dd").all_text_contents() for name, item in items.items()}
+        names = await items["long"].locator(".words dt").all_text_contents()
+        await for_everybody(page)
+
+    written = r"<img src=x onerror=hacked()> \u202eno"
+    assert shown["of-words"] == [f"Pay it. {written}", f"I looked: Pay it. {written}"]
+    assert shown["silent"] == ["silent"]
+    assert [len(text) for text in shown["long"]] == [2000, 2000]
+    assert (shown["long"][0][:2], shown["long"][1][-2:], names) == ("aa", "zz", ["Asked", "payer said"])
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_who_is_second_is_told_what_the_first_one_decided_and_who_that_was(asking: RunningHost) -> None:
+    """On the card of the inbox, which asks no more, and in the timeline of the run that asked."""
+    [approval] = (await run(asking, "Plain", "raced", "call refund 5"))["pending_approvals"]
+    async with client_of(asking) as http, browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/?approvals")
+        card = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="raced"))
+        await card.get_by_role("button", name="Approve", exact=True).wait_for()
+        refused = {"approved": False, "reason": "not today"}
+        (await http.post(f"agents/Plain/threads/raced/approvals/{approval['id']}", json=refused)).raise_for_status()
+        await card.get_by_role("button", name="Approve", exact=True).click()
+        await expect(card.get_by_text(f"It was refused by {ADA} just now: not today.")).to_be_visible()
+        await expect(card.get_by_role("button", name="Approve", exact=True)).to_be_disabled()
+        await page.goto(f"{asking.origin}/api/ui/#/Plain/raced")
+        await page.get_by_role("button", name="Timeline").first.click()
+        await expect(page.locator(".step-row.approval_answered .what")).to_have_text(
+            f"Call refused by {ADA}: not today"
+        )
+
+
+@pytest.mark.behaviour("page.standing")
+async def test_a_standing_approval_is_withdrawn_on_the_page(asking: RunningHost) -> None:
+    """Beside what the agent is, in the thread where it was given; a new thread shows nothing of it."""
+    async with client_of(asking) as http:
+        for amount in ("5", HOSTILE):
+            [asked] = (await run(asking, "Clerk", "given", f"call refund {amount}"))["pending_approvals"]
+            decision = {"approved": True, "always": "tool_with_arguments"}
+            await http.post(f"agents/Clerk/threads/given/approvals/{asked['id']}", json=decision)
+    async with browsed(asking.origin, REFUSED) as browser:
+        page = await browser.open("#/Clerk/new?about")
+        await expect(page.locator(".about")).to_contain_text("Settings of its runs")
+        await expect(page.locator(".about")).not_to_contain_text("Approved for this thread")
+        await page.goto(f"{asking.origin}/api/ui/#/Clerk/given?about")
+        rows = page.locator(".about section", has_text="Approved for this thread").get_by_role("listitem")
+        await expect(rows).to_have_count(2)
+        await for_everybody(page)
+        await rows.first.get_by_role("button", name="Withdraw the approval of refund").click()
+        await expect(rows).to_have_count(1)
+        await rows.first.get_by_role("button").press("Enter")
+        await expect(rows).to_have_text(["Nothing. Each tool asks again."])
+
+
+@pytest.mark.behaviour("page.standing")
+@pytest.mark.parametrize(
+    ("place", "button", "arguments"),
+    [
+        ("thread", "Always approve this tool", None),
+        ("inbox", "Always with these arguments", {"order": "5"}),
+    ],
+)
+async def test_a_card_approves_later_calls_too(
+    asking: RunningHost, place: str, button: str, arguments: dict[str, str] | None
+) -> None:
+    thread = f"always-{place}"
+    await run(asking, "Clerk", thread, "call refund 5")
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/?approvals" if place == "inbox" else f"#/Clerk/{thread}")
+        asked = page.locator("#conversation")
+        if place == "inbox":  # it has the cards of other threads too
+            asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name=thread))
+        await expect(asked.get_by_role("button", name=button)).to_be_visible()
+        await for_everybody(page)
+        await asked.get_by_role("button", name=button).click()
+        await expect(asked.locator(".card.ask")).to_have_count(0)
+        [given] = await standing(asking, thread)
+
+    assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
+
+
+@pytest.mark.behaviour("page.sign-in")
+@pytest.mark.parametrize(
+    ("place", "button", "then"), [("thread", "I have signed in", "pushed by ada"), ("inbox", "Refuse", "Refused")]
+)
+async def test_a_card_leads_to_the_service_and_takes_the_users_word(
+    asking: RunningHost, place: str, button: str, then: str
+) -> None:
+    """In the thread and in the inbox; nothing opens by itself, and the service's page cannot reach back."""
+    thread = f"sign-in-{place}"
+    await run(asking, "Signer", thread, "call push 5")
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/?approvals" if place == "inbox" else f"#/Signer/{thread}")
+        asked = page.locator("#conversation")
+        if place == "inbox":
+            asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name=thread))
+        card = asked.locator(".card.ask")
+        await expect(card).to_contain_text("push needs you to sign in to GitHub")
+        await expect(card).to_contain_text("It asks for: repo")
+        link = card.get_by_role("link")
+        await expect(link).to_have_text("Sign in at github.example")
+        assert [await link.get_attribute(name) for name in ("href", "target", "rel")] == [
+            LINK,
+            "_blank",
+            "noopener noreferrer",
+        ]
+        assert (await page.evaluate(UNWANTED), len(page.context.pages)) == ([], 1)
+
+        await card.get_by_role("button", name=button).click()
+        await expect(card).to_have_count(0)
+        await expect(asked).to_contain_text(then)
+
+
+@pytest.mark.behaviour("page.put")
+async def test_messages_that_another_puts_in_stand_between_the_turns_and_say_by_whom(asking: RunningHost) -> None:
+    """An open page shows new ones. They are no turn of the agent: nothing of a run is offered for them."""
+    shown = f"Put in by {ADA}, without a run"
+
+    async def put(*messages: dict[str, str]) -> None:
+        body = {"messages": [*messages]}
+        (await http.post("agents/Joker/threads/put/messages", json=body)).raise_for_status()
+
+    async with browsed(asking.origin, "404 (Not Found)") as browser, client_of(asking) as http:
+        page = await browser.open("#/Joker/put")
+        turns = page.locator(".turn")
+        await expect(page.locator("#message")).to_be_editable()
+        await put({"message": "my name is Ada"}, {"role": "assistant", "message": "**Hello**, Ada."})
+        await expect(turns).to_have_count(1)
+        await expect(page.locator("#empty")).to_have_count(0)
+        await run(asking, "Joker", "put", "one")
+        await put({"message": "I like trains"})
+        await put({"role": "assistant", "message": "Noted."})
+        await expect(turns).to_have_count(4)
+        await expect(turns.locator("h2")).to_have_text([shown, "A turn of Joker", shown, shown])
+        await expect(turns.first.locator(".request")).to_have_text("my name is Ada")
+        await expect(turns.first.locator(".markdown strong")).to_have_text("Hello")
+        offered = [await turns.nth(number).get_by_role("button").all_inner_texts() for number in range(2)]
+        ratings = await turns.first.get_by_role("button", name="Good answer").count()
+        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        await for_everybody(page)
+
+    assert ("Regenerate" in offered[0], "Regenerate" in offered[1], ratings) == (False, True, 0)
+
+
+@pytest.mark.behaviour("page.steering")
+@pytest.mark.parametrize(("agent", "offered"), [("steers", "steer"), ("rejects", "queue")])
+async def test_a_word_joins_the_run_at_work_which_answers_both(
+    asking: RunningHost, gates: Path, agent: str, offered: str
+) -> None:
+    """What the agent does stands as the choice. A reload shows both words in the turn of that run."""
+    async with browsed(asking.origin) as browser:
+        page = await browser.open(f"#/{agent}")
+        await ask(page, "first")
+        await page.locator(".turn .step.busy").wait_for()
+        choice, message = [
+            page.get_by_label(label, exact=True) for label in ("A run is in progress. Your message", "Message")
+        ]
+        await message.fill("and this")
+        await expect(choice).to_have_value(offered)
+        await for_everybody(page)
+        await choice.select_option("joins the run")
+        await message.press("Enter")
+        await page.get_by_text("Waiting for its turn").wait_for()
+        (gates / agent).touch()
+        await ended(page, "joined")
+        answer = await ended(page)
+        await page.reload()
+        await expect(page.locator(".turn")).to_have_count(1)
+        asked = page.locator(".turn .request")
+        await expect(asked).to_contain_text("first")
+        await expect(asked).to_contain_text("and this")
+
+    assert '"user: and this"' in answer
+
+
+@pytest.mark.behaviour("page.pausing")
+async def test_a_run_says_how_far_it_is_and_is_paused_and_resumed(asking: RunningHost, gates: Path) -> None:
+    """By one button, which goes with the run; the timeline has how long it stood."""
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/Clerk")
+        await ask(page, "call read A-17")
+        state = page.locator(".turn .state").last
+        await expect(state).to_have_text("reading <b>page</b> 2 (40 %)")
+        await page.get_by_role("button", name="Pause", exact=True).click()
+        await expect(state).to_have_text("Pausing after this step")
+        (gates / "A-17").touch()
+        await expect(state).to_have_text("Paused")
+        await page.get_by_role("button", name="Timeline").last.click()
+        await expect(page.locator(".timeline .note").first).to_contain_text("paused")
+        await for_everybody(page)
+        await page.get_by_role("button", name="Resume", exact=True).click()
+        await expect(page.locator(".turn .markdown").last).to_contain_text("A-17 read")
+        await expect(page.get_by_role("button", name="Pause", exact=True)).to_be_hidden()
+        await expect(page.locator(".timeline .paused")).to_contain_text("Paused by hand")
+
+
+@pytest.mark.behaviour("page.reasoning")
+async def test_thoughts_stand_folded_above_the_answer(asking: RunningHost) -> None:
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/shows")
+        await ask(page, "look")
+        await ended(page)
+        for _ in range(2):
+            thoughts = page.locator(".turn .thoughts")
+            await expect(thoughts.locator("p").first).to_be_hidden()
+            await thoughts.locator("summary").click()
+            await expect(thoughts.locator("p")).to_have_text(["Let me look.", "It is a door."])
+            await expect(page.locator(".turn .markdown")).to_have_text("A door.")
+            await page.reload()
+
+
+@pytest.mark.behaviour("page.tasks")
+async def test_the_timeline_leads_to_a_task_s_thread_and_back(asking: RunningHost) -> None:
+    """That thread is shown without a box: nobody sends a background agent a message. The list is its parent's."""
+    await run(asking, "Planner", "t", f"{start('tea')}\n{wait(1)}")
+    async with browsed(asking.origin) as browser:
+        page = await browser.open("#/Planner/t")
+        await page.get_by_role("button", name="Timeline").click()
+        row = page.locator(".timeline li.tool_call", has_text="begins a task")
+        await row.locator("summary").click()
+        await for_everybody(page)
+        await row.get_by_role("link", name="Planner_Researcher").click()
+
+        await expect(page.locator("#title")).to_have_text("tea")
+        await expect(page.locator("#composer")).to_be_hidden()
+        await expect(page.locator("#threads a")).to_have_count(1)
+        for gone in ("Agent", "Figures", "Call it from your code"):
+            await expect(page.locator("#tools").get_by_role("button", name=gone, exact=True)).to_be_hidden()
+
+        await page.get_by_role("button", name="Timeline").click()
+        await expect(page.locator(".timeline")).to_contain_text("begun by Planner")
+        await for_everybody(page)
+        await page.locator(".timeline").get_by_role("link", name="Planner").click()
+        await expect(page.locator("#composer")).to_be_visible()
+        assert page.url.endswith("#/Planner/t")
