@@ -278,3 +278,33 @@ async def test_reading_one_long_thread_many_times_at_once_is_no_larger_than_read
     print(f"{few} MiB more for one of each, {many} MiB for eight")
 
     assert many < 2 * few
+
+
+LARGE_MIB = 120
+MOST_GROWN_BY_A_FILE_MIB = 48
+"""Some pieces of the file, and what its stores hold of them."""
+
+
+@pytest.mark.behaviour("uploads.in-pieces")
+async def test_no_process_holds_a_file_whole(app: AppFolder) -> None:
+    """One that takes and sends a large file grows by some pieces of it."""
+
+    async def content() -> AsyncIterator[bytes]:
+        for _ in range(LARGE_MIB):
+            yield bytes(MIB)
+
+    headers = {"content-length": str(LARGE_MIB * MIB)}
+    with app.host({"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(2 * LARGE_MIB * MIB)}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=300) as http:
+            await http.post("/api/files?name=small.bin", content=bytes(MIB))
+            before = resident_mib(host)
+            forget_peak(host)
+            sent = await http.post("/api/files?name=large.bin", content=content(), headers=headers)
+            read = 0
+            async with http.stream("GET", sent.json()["content_url"]) as answer:
+                async for piece in answer.aiter_bytes():
+                    read += len(piece)
+            grown = peak_mib(host) - before
+
+    assert (sent.status_code, read) == (201, LARGE_MIB * MIB)
+    assert grown < MOST_GROWN_BY_A_FILE_MIB
