@@ -19,7 +19,6 @@ import pytest
 
 from hosting.names import new_id
 from tests.faults.planned_app import PlannedApp, points
-from tests.support.kept_in import over
 from tests.support.seeds import IS_EXPLORING
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("service.steering-killed")]
@@ -30,7 +29,6 @@ AGENT = "/api/agents/Steered"
 # that joins, the second answer, its result, the end.
 POINTS = points(7)
 JOINED = "after 4"
-TAKEN = ["before 0", "after 0"]
 SHOWN = ["user: first", "call", "tool", "user: and this", "call", "tool"]
 
 
@@ -135,38 +133,11 @@ async def killed_at_work(app: SteeredApp, stands: Sequence[str]) -> dict[str, St
     return dict(zip(stands, ends, strict=True))
 
 
-async def killed_at_the_door(app: SteeredApp) -> dict[str, Steered]:
-    """Kill the process that stands around its acceptance of what joins; its caller sends that again to the other."""
-    with app.groups(standing=[1], durable=1) as group:
-        one, two = group.http
-        async with (
-            httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
-            httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other,
-        ):
-            waiting = await app.at_work(http, TAKEN)
-            words = [asyncio.create_task(word(other, thread)) for thread in waiting]
-            await app.until_standing(len(words))
-            two.kill()
-            await asyncio.gather(*words)
-            await asyncio.gather(*(word(http, thread) for thread in waiting))
-            app.open()
-            await asyncio.gather(*waiting.values())
-            ends = await asyncio.gather(*(app.steered(http, thread) for thread in waiting))
-    return dict(zip(TAKEN, ends, strict=True))
-
-
 @pytest.fixture(scope="module")
 def at_work(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Steered]:
     """Each run by the point at which its process was killed."""
     app = SteeredApp(tmp_path_factory.mktemp("steered"), log_settings)
     return asyncio.run(asyncio.wait_for(killed_at_work(app, stood_at(log_settings)), 2 * GUARD_SECONDS))
-
-
-@pytest.fixture(scope="module")
-def at_the_door(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Steered]:
-    """Each run by the side of the acceptance on which the process was killed that took the message."""
-    app = SteeredApp(tmp_path_factory.mktemp("taken"), log_settings)
-    return asyncio.run(asyncio.wait_for(killed_at_the_door(app), 2 * GUARD_SECONDS))
 
 
 @pytest.mark.parametrize("log_settings", ["sqlite"], indirect=True)
@@ -185,16 +156,6 @@ def test_the_message_is_given_once_where_only_a_lease_says_that_a_process_is_gon
 ) -> None:
     """Over stores of several machines, too."""
     assert_given_at_the_same_call(at_work[point], point)
-
-
-@over("log_settings", "sqlite")
-@pytest.mark.parametrize("point", TAKEN)
-def test_a_message_whose_process_is_killed_joins_once(at_the_door: dict[str, Steered], point: str) -> None:
-    """Sent again under its key: it was accepted, or is now."""
-    steered = at_the_door[point]
-
-    assert_given_once(steered)
-    assert steered.shown == [SHOWN[:1], SHOWN[:4], SHOWN]
 
 
 def assert_given_at_the_same_call(steered: Steered, point: str) -> None:
