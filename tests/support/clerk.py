@@ -29,6 +29,9 @@ class ClerksClient(AnsweringClient):
     """
 
     async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        return await self._answer(messages)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         refuse_open_calls(messages)
         newest = messages[-1]
         if newest.role == "tool":
