@@ -92,4 +92,5 @@ for store, chosen in (("log", "thread_store"), ("archive", "archive"), ("attachm
     choice: Any = f"choose_{chosen}"
     setattr(hosting.store_choice, choice, _killing(store, getattr(hosting.store_choice, choice)))
 dies_around(DurableClient, "signal", "signal")
-hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)  # type: ignore[misc]
+real: Any = hosting
+real.app.Services = partial(real.app.Services, lease_seconds=1.0, margin_seconds=0.5)

@@ -42,10 +42,10 @@ class AnsweringModel(BaseChatClient[Any]):
         for message in response.messages:
             pieces = [self.pieces(content) for content in message.contents]
             if None in pieces:
-                yield ChatResponseUpdate(contents=message.contents, role=message.role)
+                yield ChatResponseUpdate(contents=message.contents, role="assistant")
                 continue
             for piece in (piece for each in pieces for piece in each or ()):
-                yield ChatResponseUpdate(contents=[piece], role=message.role, message_id=name)
+                yield ChatResponseUpdate(contents=[piece], role="assistant", message_id=name)
         if response.usage_details is not None:
             usage = [Content.from_usage(response.usage_details)]
             yield ChatResponseUpdate(contents=usage, role="assistant", message_id=name)
