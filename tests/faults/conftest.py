@@ -44,9 +44,9 @@ def kept(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def agent_app_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app of a module of marked tests, which has it as `SOURCE`."""
+    """The app of marked tests, whose source is their parameter."""
     host = json.loads((APP / "host.json").read_text(encoding="utf-8"))
-    return make_app(tmp_path_factory.mktemp("marked"), request.module.SOURCE, host=host)
+    return make_app(tmp_path_factory.mktemp("marked"), request.param, host=host)
 
 
 @pytest.fixture

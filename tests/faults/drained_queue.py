@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ class DrainedQueue:
             "AGENT_LOG": "sqlite:.agents/log.sqlite",
             "INBOX": name,
             "DELIVERIES": str(self._deliveries),
+            "NOTES": os.devnull,
             HUB: name,
         }
         self._sent = 0
@@ -58,7 +60,7 @@ class DrainedQueue:
 
             run("durable", "--queue-poll", "0.05")
             run("function:inbox")
-            yield run("function:inbox", KILL_AT=kill_at)
+            yield run("function:inbox", KILL=kill_at)
 
     async def drain(self, least: int, victim: RunningHost, ahead: int) -> int:
         """Put at least so many messages, and more until the victim is dead; return their number once all are answered.

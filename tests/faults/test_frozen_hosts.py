@@ -128,21 +128,3 @@ def test_a_run_that_ended_while_its_host_was_stopped_is_answered(app: GroupedApp
     listed = httpx.get(f"{app.origin}/api/agents/Clerk/threads/{thread_id}/runs", timeout=GUARD_SECONDS).json()["runs"]
     assert (answer.status_code, answer.json()["status"]) == (200, "success") if waits else (202, "success")
     assert [run["run_id"] for run in listed] == [answer.json()["run_id"]]
-
-
-def test_an_approval_that_was_carried_out_while_its_host_was_stopped_is_answered(
-    app: GroupedApp, tmp_path: Path
-) -> None:
-    """And its tool was called once."""
-    thread_id = new_id()
-    asked = httpx.post(
-        f"{app.http[1].origin}/api/agents/Clerk/run",
-        json={"message": "call refund 5", "thread_id": thread_id},
-        timeout=GUARD_SECONDS,
-    ).json()
-    approval = f"/api/agents/Clerk/threads/{thread_id}/approvals/{asked['pending_approvals'][0]['id']}"
-
-    answer = frozen(app, tmp_path / "stops", approval, {"approved": True}, thread_id)
-
-    assert (answer.status_code, answer.json()["response"]) == (200, "told: refunded 5")
-    assert len((tmp_path / "notes").read_text(encoding="utf-8").splitlines()) == 1

@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from devhost.durable.unkind import VARIABLE
-from tests.support.azurite import Azurite
 from tests.support.carriers import APP
 from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.kept_in import over
@@ -155,44 +154,6 @@ def test_a_follower_at_another_host_gets_an_event_of_five_mebibytes(
 
     name, data = frames[-1].split("\n")[1:]
     assert (name, json.loads(data.removeprefix("data: "))["response"]) == ("event: completed", large)
-
-
-@pytest.mark.behaviour("turn.queue-limit")
-@over("log_settings", "sqlite")
-def test_a_thread_takes_no_more_runs_than_its_limit(folder: Path, log_settings: dict[str, str]) -> None:
-    """By turns: what one accepted counts for the other."""
-    with grouped_app(folder, durable=0, log={**log_settings, "AGENT_QUEUE_LIMIT": "2"}) as app:
-        answers = [ask(app.origin, f"word {n}", thread_id="full") for n in range(4)]
-
-    assert [answer.status_code for answer in answers] == [202, 202, 429, 429]
-
-
-COUNTED_TURNS = 5
-SETTLING_SECONDS = 1.0
-
-
-@pytest.mark.parametrize(("message", "most"), [("word", 4), ("wait 2", 10)])
-def test_a_turn_costs_no_more_storage_calls_than_its_budget(
-    azurite: Azurite, folder: Path, message: str, most: int
-) -> None:
-    """Of all processes together, by the account's log, the cheapest of five threads; the engine has none here.
-
-    A machine under load adds renewals and looks to some turns, and what a turn costs by design to each of them.
-    """
-    log = {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string}
-    with grouped_app(folder, log=log) as app, httpx.Client(base_url=app.origin, timeout=GUARD_SECONDS) as client:
-        for _ in range(4):
-            client.post(RUN, json={"message": "warm"})
-        time.sleep(SETTLING_SECONDS)
-        costs = []
-        for _ in range(COUNTED_TURNS):
-            position = azurite.position()
-            assert client.post(RUN, json={"message": message}).status_code == 200
-            time.sleep(SETTLING_SECONDS)  # an entity stores the document behind the answer
-            costs.append(len(azurite.calls_since(position)))
-
-    print(message, costs)
-    assert min(costs) <= most, costs
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 from tests.support.event_stream import parse
 from tests.support.grouped_app import grouped_app
 from tests.support.kept_in import kept_in, settings_of
-from tests.support.running_host import RunningHost
 from tests.support.whole_lines import whole_lines
 
 pytestmark = pytest.mark.slow(seconds=60)
@@ -91,45 +90,3 @@ async def test_each_step_is_made_once_though_attempts_end_and_processes_are_kill
     assert len(attempts) > KILLS + 3
     assert [frame.event for frame in told if frame.event in {"completed", "failed", "timed_out"}] == ["completed"]
     record_property("measured", f"{STEPS} steps, {KILLS} kills: {len(attempts)} attempts, {len(keys)} calls")
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_a_request_that_waits_is_answered_by_a_later_attempt(tmp_path: Path) -> None:
-    """Its own process held the first one."""
-    app = StepsApp(tmp_path, {"AGENT_LOG": "sqlite:.agents/log.sqlite"}, STEPS="60")
-    with RunningHost(app.path, environ=app.environ) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            answer = await http.post(RUN, json={"message": "go"})
-            runs = f"/api/agents/Steps/threads/{answer.json()['thread_id']}/runs"
-            listed = (await http.get(runs)).json()["runs"][0]
-
-    assert (answer.status_code, answer.json()["response"]) == (200, "all done")
-    assert len(app.keys()) == len(set(app.keys())) == 60
-    assert listed["attempts"] > 2
-
-
-@pytest.mark.behaviour("run.attempts")
-async def test_a_function_that_may_work_for_half_a_minute_has_runs_that_take_longer(tmp_path: Path) -> None:
-    """By the host's own `functionTimeout`, which ends nothing here: a stream ends before it, and goes on by its id."""
-    app = StepsApp(
-        tmp_path,
-        {"AGENT_LOG": "sqlite:.agents/log.sqlite"},
-        STEPS="300",
-        STEP_SECONDS="0.06",
-        AGENT_ATTEMPT_SECONDS="0",
-        AzureFunctionsJobHost__functionTimeout="00:00:30",
-    )
-    with RunningHost(app.path, environ=app.environ) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            first = await http.post(RUN, json={"message": "go", "stream": True})
-            begun = parse(first.text)
-            place, told, streams = first.headers["content-location"], begun, 1
-            while told[-1].event != "completed":
-                last = next(frame.id for frame in reversed(told) if frame.id)
-                told += parse((await http.get(place, headers={"last-event-id": last})).text)
-                streams += 1
-            runs = (await http.get(httpx.URL(place).path.rpartition("/runs/")[0] + "/runs")).json()["runs"][0]
-
-    assert (len(app.keys()), len(set(app.keys()))) == (300, 300)
-    assert 1 < streams < 10
-    assert runs["attempts"] > 3

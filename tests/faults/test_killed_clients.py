@@ -82,30 +82,6 @@ async def read(stream: Any, events: list[Any]) -> None:
             events += [event]
 
 
-@pytest.mark.behaviour("responses.killed")
-async def test_openais_client_for_python_has_all_that_was_said(planned: PlannedApp) -> None:
-    """It asks for what comes after the last number that it has."""
-    events: list[Any] = []
-    async with until_killed(planned) as host:
-        first = client_of(host)
-        begun = first.responses.create(model="Speaker", input=POINT, stream=True)
-        reading = asyncio.ensure_future(read(begun, events))
-    await reading
-    await first.close()
-    last, identifier = events[-1], events[0].response.id
-    with planned.host() as host:
-        async with client_of(host) as second:
-            await read(second.responses.retrieve(identifier, stream=True, starting_after=last.sequence_number), events)
-    said: dict[str, str] = {}
-    for event in events:
-        if event.type == "response.output_text.delta":
-            said[event.item_id] = said.get(event.item_id, "") + event.delta
-    standing = [said[item.id] for item in events[-1].response.output if item.type == "message"]
-
-    assert last.type != "response.completed"
-    assert "\n\n".join(standing) == ALL_SAID
-
-
 @pytest.mark.behaviour("responses.chat-client")
 async def test_agent_frameworks_client_has_the_answer_by_its_token(planned: PlannedApp) -> None:
     """It had begun the response in the background."""
@@ -121,38 +97,6 @@ async def test_agent_frameworks_client_has_the_answer_by_its_token(planned: Plan
                 answer = await other.get_response(message, options={"continuation_token": answer.continuation_token})
 
     assert answer.text.split() == ALL_SAID.split()
-
-
-@pytest.mark.behaviour("a2a.killed")
-async def test_a2as_client_for_python_has_all_that_was_said(planned: PlannedApp) -> None:
-    """It subscribes to its task again, and reads it."""
-    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
-    from a2a.client import ClientConfig, ClientFactory
-    from a2a.helpers import new_text_message
-    from a2a.types import GetTaskRequest, Role, SendMessageRequest, SubscribeToTaskRequest
-
-    async def client(host: RunningHost, http: httpx.AsyncClient) -> Any:
-        factory = ClientFactory(ClientConfig(httpx_client=http))
-        return await factory.create_from_url(f"{host.origin}/api/a2a/Speaker")
-
-    before: list[Any] = []
-    message = new_text_message(POINT, role=Role.ROLE_USER)
-
-    async def send(one: Any) -> Any:
-        return one.send_message(SendMessageRequest(message=message))
-
-    async with httpx.AsyncClient(timeout=60) as http:
-        async with until_killed(planned) as host:
-            reading = asyncio.ensure_future(read(send(await client(host, http)), before))
-        await reading
-        identifier = before[0].task.id
-        with planned.host() as host:
-            other = await client(host, http)
-            after = [one async for one in other.subscribe(SubscribeToTaskRequest(id=identifier))]
-            task = await other.get_task(GetTaskRequest(id=identifier))
-
-    assert after[0].task.id == identifier
-    assert "".join(part.text for part in task.artifacts[-1].parts) == ALL_SAID
 
 
 @pytest.mark.behaviour("a2a.agent")

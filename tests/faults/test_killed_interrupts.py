@@ -18,7 +18,7 @@ from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.kept_in import over
 from tests.support.running_host import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, over("log_settings", "sqlite")]
 
 GUARD_SECONDS = 60.0
 RUN = "/api/agents/Storm/run"
@@ -103,7 +103,6 @@ async def test_the_words_of_a_run_are_kept_or_gone_whether_its_process_lives_or_
 
 
 @pytest.mark.behaviour("turn.busy-takes-over")
-@over("log_settings", "sqlite")
 @pytest.mark.parametrize("busy", ["interrupt", "rollback"])
 async def test_the_next_run_begins_although_all_are_killed_between_its_acceptance_and_its_beginning(
     app: GroupedApp, busy: str

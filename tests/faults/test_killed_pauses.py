@@ -1,232 +1,301 @@
-"""Runs that are paused and resumed, under SIGKILL: of the process that takes the request, and of the one that works."""
+"""Runs that are paused, that report, or that a schedule begins, whose process dies around each record of that."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
-from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.faults.app_process import until_dead
-from tests.faults.killing_app import SOURCE, ClerksApp
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.grouped_app import GroupedApp, grouped_app
-from tests.support.kept_in import KINDS, kept_in
-from tests.support.running_host import RunningHost
+from tests.faults.app_process import AppFolder
+from tests.faults.killed_app import CLERK, KILLED, KilledApp, Scenario
+from tests.support.carriers import Api
+from tests.support.grouped_app import grouped_app
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
-]
+pytestmark = KILLED
 
-APP = (
-    SOURCE.replace("agents=[clerk(note)]", "").replace(
-        "from tests.support.clerk import clerk",
-        "import asyncio\nfrom agent_framework import Agent, tool\nfrom hosting.tools import current, idempotent\n"
-        "from tests.support.clerk import ClerksClient",
-    )
-    + """
+SLOW = """
+import asyncio
+import os
+from pathlib import Path
+
+from agent_framework import Agent, tool
+from hosting.tools import current, idempotent
+from tests.support.clerk import ClerksClient
+
 
 @idempotent
 @tool
 async def slow(n: str) -> str:
     note(f"begun {n}")
     await current().progress(0.25, "waits for its gate")
-    while not Path(os.environ["GATE"]).exists():
+    while not Path(os.environ["NOTES"]).with_name("gate").exists():
         await asyncio.sleep(0.01)
     await current().progress(0.75, "is through its gate")
     note(f"ended {n}")
     return "done"
 
 
-app.add_agent(Agent(ClerksClient(), "Do as told.", name="Joker", tools=[slow]))
+app = AgentFunctionApp(agents=[Agent(ClerksClient(), "Do as told.", name="Joker", tools=[slow])])
 """
-)
 """An agent whose tool waits for a file. It notes when it begins and ends, and reports how far it is."""
-
+DONE = "One moment.\n\ntold: done"
 THREAD = "/api/agents/Joker/threads/t"
-PAUSED = [f"{side} {kind} 1" for kind in ("paused", "released") for side in ("after", "before")]
-"""Around the record of a pause, and around the release of the run behind its step."""
-RESUMED = ["after resumed 1", "before resumed 1", "before claimed 2", "after claimed 2"]
-"""Behind the record of the end of a pause, which is before its signal, and before it; around the next claim."""
 
 
-class SlowApp(ClerksApp):
-    """The app over one log; `open` lets its tool end."""
-
-    def __init__(self, folder: Path, log: dict[str, str]) -> None:
-        self._gate = folder / "gate"
-        super().__init__(folder, {**log, "GATE": str(self._gate)}, APP)
-
-    @property
-    def environ(self) -> dict[str, str]:
-        """The settings of its hosts."""
-        return self._environ
-
-    def open(self) -> None:
-        """Let the tool end."""
-        self._gate.touch()
-
-    async def until_noted(self, line: str) -> None:
-        """Return once a tool has noted that."""
-        while line not in self.said():  # noqa: ASYNC110 - another process writes the file
-            await asyncio.sleep(0.01)
+def open_the_gate(app: KilledApp) -> None:
+    (app.path.parent / "gate").touch()
 
 
-@contextlib.asynccontextmanager
-async def reached(host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield the way to a host."""
-    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-        yield http
-
-
-async def begin(http: httpx.AsyncClient, app: SlowApp) -> str:
+async def begin(app: KilledApp, api: Api) -> str:
     """Begin a run, and return where it is read, once its tool is at work."""
-    body = {"message": "call slow 1", "thread_id": "t", "wait_for_response": False}
-    answer = await http.post("/api/agents/Joker/run", json=body)
-    assert answer.status_code == 202, answer.text
-    await asyncio.wait_for(app.until_noted("begun 1"), GUARD_SECONDS)
-    return f"{THREAD}/runs/{answer.json()['run_id']}"
+    answer = await api.ask("call slow 1", thread_id="t", wait_for_response=False)
+    await app.until(lambda: "begun 1" in app.said)
+    app.known["place"] = f"{THREAD}/runs/{answer.json()['run_id']}"
+    return str(app.known["place"])
 
 
-async def posted(http: httpx.AsyncClient, path: str) -> int:
-    """Send a request to a host that may die of it; return the status of its answer, 0 without one."""
-    with contextlib.suppress(httpx.TransportError):
-        return (await http.post(path)).status_code
-    return 0
+async def until_it_is(app: KilledApp, api: Api, status: str) -> Any:
+    async def run() -> Any:
+        shown = (await api.http.get(app.known["place"])).json()
+        return shown["status"] == status and shown
+
+    return await app.until(run)
 
 
-async def until(http: httpx.AsyncClient, place: str, status: str) -> dict[str, Any]:
-    """Return the run once it has that status."""
-
-    async def look() -> dict[str, Any]:
-        while (run := (await http.get(place)).json())["status"] != status:  # noqa: ASYNC110 - another process does it
-            await asyncio.sleep(0.02)
-        return dict(run)
-
-    return await asyncio.wait_for(look(), 2 * GUARD_SECONDS)
+async def attempts(api: Api) -> int:
+    return int((await api.http.get(f"{THREAD}/runs")).json()["runs"][0]["attempts"])
 
 
-async def attempts(http: httpx.AsyncClient) -> int:
-    """Return how many attempts the thread's run has had."""
-    return int((await http.get(f"{THREAD}/runs")).json()["runs"][0]["attempts"])
+async def pause(app: KilledApp, api: Api) -> None:
+    place = await begin(app, api)
+    if "released" in app.known["point"]:
+        asyncio.get_running_loop().call_later(0.5, open_the_gate, app)
+    await api.http.post(f"{place}/pause")
 
 
-@pytest.mark.behaviour("runs.pause-survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=PAUSED[0], rest=PAUSED[1:]), indirect=["stores"])
-async def test_a_pause_whose_process_is_killed_is_asked_for_again_and_stands(
-    tmp_path: Path, point: str, stores: dict[str, str]
-) -> None:
-    """The next process holds the run no longer than its step, and goes on once it is resumed: the tool ends once."""
-    app = SlowApp(tmp_path, stores)
-    with app.host(KILL=point) as host:
-        async with reached(host) as http:
-            place = await begin(http, app)
-            await posted(http, f"{place}/pause")
-            if "released" in point:
-                app.open()
-        assert await until_dead(host) != 0
+async def the_pause_stands(app: KilledApp, api: Api) -> None:
+    """Asked for again it holds the run no longer than its step, and resumed it goes on: the tool ends once."""
+    place = app.known["place"]
+    assert (await api.http.post(f"{place}/pause")).status_code == 202
+    open_the_gate(app)
+    await until_it_is(app, api, "paused")
+    before = await attempts(api)
+    assert (await api.http.post(f"{place}/resume")).status_code == 202
+    ended = await until_it_is(app, api, "success")
 
-    with app.host() as host:
-        async with reached(host) as http:
-            assert await posted(http, f"{place}/pause") == 202
-            app.open()
-            paused = await until(http, place, "paused")
-            before = await attempts(http)
-            assert await posted(http, f"{place}/resume") == 202
-            ended = await until(http, place, "success")
-            after = await attempts(http)
-
-    assert paused["status"] == "paused"
-    assert ended["response"] == "One moment.\n\ntold: done"
-    assert app.said().count("ended 1") == 1
-    assert after == before + 1
+    assert (ended["response"], app.said.count("ended 1")) == (DONE, 1)
+    assert await attempts(api) == before + 1
 
 
-@pytest.mark.behaviour("runs.pause-survives-kill")
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=RESUMED[0], rest=RESUMED[1:]), indirect=["stores"])
-async def test_a_resume_whose_process_is_killed_is_asked_for_again_and_the_run_ends(
-    tmp_path: Path, point: str, stores: dict[str, str]
-) -> None:
+async def pause_and_resume(app: KilledApp, api: Api) -> None:
+    place = await begin(app, api)
+    await api.http.post(f"{place}/pause")
+    open_the_gate(app)
+    await until_it_is(app, api, "paused")
+    await api.http.post(f"{place}/resume")
+
+
+async def the_run_is_resumed(app: KilledApp, api: Api) -> None:
     """Also where the process died before the signal; the tool that had ended is not called again."""
-    app = SlowApp(tmp_path, stores)
-    with app.host(KILL=point) as host:
-        async with reached(host) as http:
-            place = await begin(http, app)
-            await posted(http, f"{place}/pause")
-            app.open()
-            await until(http, place, "paused")
-            await posted(http, f"{place}/resume")
-        assert await until_dead(host) != 0
+    assert (await api.http.post(f"{app.known['place']}/resume")).status_code == 202
+    ended = await until_it_is(app, api, "success")
 
-    with app.host() as host:
-        async with reached(host) as http:
-            assert await posted(http, f"{place}/resume") == 202
-            ended = await until(http, place, "success")
+    assert ended["response"] == DONE
+    assert [app.said.count(line) for line in ("begun 1", "ended 1")] == [1, 1]
 
-    assert ended["response"] == "One moment.\n\ntold: done"
-    assert [app.said().count(line) for line in ("begun 1", "ended 1")] == [1, 1]
+
+async def its_progress_was_kept(app: KilledApp, api: Api) -> None:
+    """The next attempt reports anew; a run that has ended has none."""
+    first = (await api.http.get(app.known["place"])).json()["progress"]
+    open_the_gate(app)
+    ended = await until_it_is(app, api, "success")
+    events = (await api.http.get(f"{app.known['place']}/events")).text
+
+    assert (first, "progress" in ended) == ({"share": 0.25, "text": "waits for its gate"}, False)
+    assert events.count("is through its gate") == 1
+    assert events.rindex("is through its gate") > events.rindex("waits for its gate")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "point", "stores"),
+    [
+        *Scenario(
+            "pause",
+            SLOW,
+            [f"{side} {kind} 1" for kind in ("paused", "released") for side in ("after", "before")],
+            pause,
+            the_pause_stands,
+        ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
+        *Scenario(
+            "resume",
+            SLOW,
+            ["after resumed 1", "before resumed 1", "before claimed 2", "after claimed 2"],
+            pause_and_resume,
+            the_run_is_resumed,
+        ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
+        *Scenario("progress", SLOW, ["after progressed 1"], begin, its_progress_was_kept).rows(
+            pytest.mark.behaviour("runs.progress-survives-kill")
+        ),
+    ],
+    indirect=["stores"],
+)
+async def test_a_run_whose_process_dies_is_as_far_as_it_was(
+    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
+) -> None:
+    """Whoever asks again has what they asked for."""
+    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
 
 
 @pytest.mark.behaviour("runs.pause-survives-kill")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_two_processes_pause_and_resume_a_run_of_a_third_that_is_killed_meanwhile(
     tmp_path: Path, stores: dict[str, str]
 ) -> None:
     """No process that comes takes the run up while it is paused; then it goes on once."""
-    app = SlowApp(tmp_path, stores)
+    app = KilledApp(tmp_path, stores, SLOW)
     with grouped_app(app.path, log=app.environ) as group:
-        async with reached(group.http[0].running) as one, reached(group.http[1].running) as two:
-            place = await begin(one, app)
-            asked = await asyncio.gather(*(posted(http, f"{place}/pause") for http in (one, two)))
-            app.open()
-            await until(two, place, "paused")
+        async with app.reaching(group.http[0]) as one, app.reaching(group.http[1]) as two:
+            place = await begin(app, one)
+            asked = await asyncio.gather(*(api.http.post(f"{place}/pause") for api in (one, two)))
+            open_the_gate(app)
+            await until_it_is(app, two, "paused")
             before = await attempts(two)
-            _start_again(group)
+            group.durable.kill()
+            group.durable.start()
             standing = await attempts(two)
-            resumed = await asyncio.gather(*(posted(http, f"{place}/resume") for http in (one, two)))
-            ended = await until(one, place, "success")
-            events = (await one.get(f"{place}/events")).text
+            resumed = await asyncio.gather(*(api.http.post(f"{place}/resume") for api in (one, two)))
+            ended = await until_it_is(app, one, "success")
+            events = (await one.http.get(f"{place}/events")).text
 
-    assert (asked, resumed) == ([202, 202], [202, 202])
-    assert standing == before
-    assert ended["response"] == "One moment.\n\ntold: done"
-    assert app.said().count("ended 1") == 1
-    assert events.count("event: resumed") == 1
+    assert [answer.status_code for answer in (*asked, *resumed)] == [202] * 4
+    assert (standing, ended["response"]) == (before, DONE)
+    assert (app.said.count("ended 1"), events.count("event: resumed")) == (1, 1)
 
 
-def _start_again(group: GroupedApp) -> None:
-    group.durable.kill()
-    group.durable.start()
+AHEAD_SECONDS = 8.0
+"""A schedule is this far ahead where hosts die over it before it is due."""
+CLERKS_THREAD = "/api/agents/Clerk/threads/t"
+INSTANCES = "/runtime/webhooks/durabletask/instances"
 
 
-@pytest.mark.behaviour("runs.progress-survives-kill")
-@pytest.mark.parametrize("stores", kept_in(*KINDS, first=()), indirect=True)
-async def test_the_next_process_reads_the_progress_that_was_written_and_the_next_attempt_reports_anew(
-    tmp_path: Path, stores: dict[str, str]
+async def schedule(api: Api, agent: str, message: str, seconds: float) -> str:
+    """Make a schedule that runs once on the thread, so long from now, and return its path."""
+    at = datetime.now(UTC) + timedelta(seconds=seconds)
+    body = {"at": at.isoformat(), "message": message, "thread_id": "t"}
+    answer = await api.http.post(f"/api/agents/{agent}/schedules", json=body)
+    assert answer.status_code == 201, answer.text
+    return httpx.URL(answer.headers["location"]).path
+
+
+async def be_due(app: KilledApp, api: Api) -> None:
+    app.known["place"] = await schedule(api, "Clerk", "hello", 1)
+
+
+async def one_run(app: KilledApp, api: Api, agent: str = "Clerk") -> None:
+    """Wait until the schedule has recorded the thread's one run, and that has ended."""
+
+    async def last_run() -> Any:
+        return (await api.http.get(app.known["place"])).json()["last_run"]
+
+    async def runs() -> Any:
+        listed = (await api.http.get(f"/api/agents/{agent}/threads/t/runs")).json()["runs"]
+        return all(run["ended_at"] for run in listed) and listed
+
+    last = await app.until(last_run)
+    (run,) = await app.until(runs)
+    assert (last["run_id"], last["code"], run["status"]) == (run["run_id"], None, "success")
+
+
+async def the_tick_has_its_run(app: KilledApp, api: Api) -> None:
+    """Nobody had to ask for its end, and the schedule knows it."""
+    await one_run(app, api)
+    shown = (await api.http.get(app.known["place"])).json()
+    assert (shown["status"], shown["next_run_at"]) == ("ended", None)
+
+
+async def be_ahead(app: KilledApp, api: Api) -> None:
+    app.known["place"] = await schedule(api, "Clerk", "call look 1", AHEAD_SECONDS)
+
+
+async def pause_the_schedule(app: KilledApp, api: Api) -> httpx.Response:
+    return await api.http.post(f"{app.known['place']}/pause")
+
+
+async def delete_the_schedule(app: KilledApp, api: Api) -> httpx.Response:
+    return await api.http.delete(app.known["place"])
+
+
+async def clocks(api: Api) -> list[Any]:
+    listed = (await api.http.get(INSTANCES)).json()
+    return [each for each in listed if each["runtimeStatus"] in ("Pending", "Running") and "schedule" in each["name"]]
+
+
+async def no_clock_is_left(app: KilledApp, api: Api) -> None:
+    """What had counted holds, what had not is as before: one run."""
+    counts = app.known["point"].startswith("after")
+
+    async def has_none() -> bool:
+        return not await clocks(api)
+
+    await app.until(has_none)
+    runs = (await api.http.get(f"{CLERKS_THREAD}/runs")).json().get("runs", [])
+    assert (len(runs), app.said) == ((0, []) if counts else (1, ["look 1"]))
+    again = [(await call(app, api)).status_code for call in (pause_the_schedule, delete_the_schedule)]
+    assert again[1] == 204
+
+
+@pytest.mark.parametrize(
+    ("scenario", "point", "stores"),
+    [
+        *Scenario("tick", CLERK, ["after 4", "after 3", "engine after-activity:1"], be_due, the_tick_has_its_run).rows(
+            pytest.mark.behaviour("schedules.one-run-per-tick")
+        ),
+        *Scenario("paused", CLERK, ["after 1", "before 1"], pause_the_schedule, no_clock_is_left, be_ahead).rows(
+            pytest.mark.behaviour("schedules.paused")
+        ),
+        *Scenario(
+            "deleted",
+            CLERK,
+            ["after 1", "before 1", "after log.forget 1"],
+            delete_the_schedule,
+            no_clock_is_left,
+            be_ahead,
+        ).rows(pytest.mark.behaviour("schedules.deleted")),
+    ],
+    indirect=["stores"],
+)
+async def test_a_schedule_whose_process_dies_runs_once_or_not_at_all(
+    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
 ) -> None:
-    """The run stays open meanwhile; once it has ended it has no progress."""
-    app = SlowApp(tmp_path, stores)
-    with app.host() as host:
-        async with reached(host) as http:
-            place = await begin(http, app)
-            while "progress" not in (await http.get(place)).json():  # noqa: ASYNC110 - the run's own loop writes it
-                await asyncio.sleep(0.01)
-        host.process.kill()
+    """As it was when it died."""
+    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
 
-    with app.host() as host:
-        async with reached(host) as http:
-            first = (await http.get(place)).json()["progress"]
-            app.open()
-            ended = await until(http, place, "success")
-            events = (await http.get(f"{place}/events")).text
 
-    assert first == {"share": 0.25, "text": "waits for its gate"}
-    assert "progress" not in ended
-    assert events.count("is through its gate") == 1
-    assert events.rindex("is through its gate") > events.rindex("waits for its gate")
+@pytest.mark.behaviour("schedules.one-run-per-tick")
+async def test_a_tick_whose_clock_runs_in_two_processes_has_one_run(tmp_path: Path) -> None:
+    """Each has an engine and a clock of its own over one log, and both wake at the same moment.
+
+    Each engine has an entity of the thread too, and takes the other's claim for one of a delivery that was lost. So the
+    model is asked by both, and one answer counts: this counts runs.
+    """
+    log = {"AGENT_LOG": f"sqlite:{tmp_path / 'shared' / 'log.sqlite'}"}
+    folders = [AppFolder(tmp_path / name, log) for name in ("one", "two")]
+    with folders[0].host() as one, folders[1].host() as two:
+        apis = [folder.api(host) for folder, host in zip(folders, (one, two), strict=True)]
+        app = KilledApp(tmp_path, log, CLERK)
+        app.known["place"] = await schedule(apis[0], "Joker", "say hello", 2)
+        [clock] = await clocks(apis[0])
+        url = f"/runtime/webhooks/durabletask/orchestrators/{clock['name']}/{clock['instanceId']}"
+        assert (await apis[1].http.post(url, content=clock["input"])).status_code == 202
+
+        async def slept() -> bool:
+            answers = [await api.http.get(f"{INSTANCES}/{clock['instanceId']}") for api in apis]
+            return {answer.json()["runtimeStatus"] for answer in answers} == {"Completed"}
+
+        await app.until(slept)
+        await one_run(app, apis[1], "Joker")
+        for api in apis:
+            await api.http.aclose()

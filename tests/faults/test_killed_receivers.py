@@ -58,12 +58,6 @@ async def rpc(http: httpx.AsyncClient, origin: str, method: str, **params: Any) 
     return dict((await http.post(f"{origin}/api/a2a/Joker", json=body)).json())
 
 
-async def begun(http: httpx.AsyncClient, origin: str, text: str, context: str) -> str:
-    """Return the id of a task that was begun there, for which nobody waits."""
-    wanted = {"message": message(text, contextId=context), "configuration": {"returnImmediately": True}}
-    return str((await rpc(http, origin, "SendMessage", **wanted))["result"]["task"]["id"])
-
-
 async def settled(http: httpx.AsyncClient, origin: str, thread_id: str, state: str = "delivered") -> dict[str, Any]:
     """Return the one delivery of a thread's runs, once it is in that state."""
 
@@ -104,29 +98,6 @@ async def test_a_receiver_is_notified_once_by_the_process_that_takes_a_killed_ru
     assert [one["status"] for one in delivery["tries"]] == [204]
     assert receiver.arrived.empty()
     assert folder.model_calls("sleep 2") == 2
-
-
-@pytest.mark.behaviour("a2a.push")
-async def test_a_receiver_that_is_set_while_another_process_ends_the_run_is_notified_once(
-    app: GroupedApp, http: httpx.AsyncClient, receiver: Receiver
-) -> None:
-    """Whether its task is over by then or not: what was answered is no promise that is lost."""
-    one, two = app.http
-
-    async def set_meanwhile(number: int) -> str:
-        task = await begun(http, one.origin, f"say {number}", new_id())
-        await asyncio.sleep(number * 0.01)  # so that ends come before, at and after it
-        kept = await rpc(http, two.origin, "CreateTaskPushNotificationConfig", taskId=task, url=receiver.url)
-        return str(kept["result"]["taskId"])
-
-    tasks = await asyncio.gather(*(set_meanwhile(number) for number in range(8)))
-    told = [(await receiver.next(GUARD_SECONDS)).verified()["statusUpdate"] for _ in tasks]
-    for task in tasks:
-        await settled(http, two.origin, task.partition("~")[2])
-
-    assert sorted(update["taskId"] for update in told) == sorted(tasks)
-    assert {update["status"]["state"] for update in told} == {"TASK_STATE_COMPLETED"}
-    assert receiver.arrived.empty()
 
 
 @pytest.mark.behaviour("webhooks.shown")

@@ -16,19 +16,15 @@ import pytest
 from hosting.commands.operations import __name__ as COMMAND
 from hosting.core.thread.commands import AcceptRun
 from hosting.names import Address
-from tests.faults.killing_app import SOURCE, ClerksApp
+from tests.faults.killed_app import CLERK, KILLED, KilledApp, kill_at
 from tests.support.known_callers import left_behind
 from tests.support.running_host import ROOT, START_GUARD_SECONDS, RunningHost
 from tests.support.threads import accepted
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.behaviour("overview.stuck"),
-    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
-]
+pytestmark = [*KILLED, pytest.mark.behaviour("overview.stuck")]
 
 IMPATIENT = (
-    SOURCE
+    CLERK
     + """
 import hosting.features.overview.operators_view
 
@@ -39,6 +35,10 @@ hosting.features.overview.operators_view.QUIET_SECONDS = 0.5
 AGO_SECONDS = 1000.0
 THREADS = ("one", "two", "three")
 ASKED = "  retried: "
+
+
+def start(app: KilledApp, **environ: str) -> RunningHost:
+    return RunningHost(app.path, environ={**app.environ, **environ})
 
 
 def repairing(host: RunningHost) -> subprocess.Popen[str]:
@@ -80,7 +80,7 @@ def is_open(page: Mapping[str, Any]) -> bool:
     return any(one["queued"] + one["running"] for one in page["agents"])
 
 
-async def stuck_runs(app: ClerksApp) -> Sequence[str]:
+async def stuck_runs(app: KilledApp) -> Sequence[str]:
     """Leave a run on each thread, as processes that died long ago before they signalled; return their paths."""
     runs = []
     for n, thread_id in enumerate(THREADS):
@@ -98,18 +98,18 @@ def test_a_repair_that_is_killed_and_made_again_ends_each_stuck_run_once(tmp_pat
 
     What the dead host wrote down and did not signal is quiet again before it is listed.
     """
-    app = ClerksApp(tmp_path, {"AGENT_LOG": "sqlite:.agents/log.sqlite"}, IMPATIENT)
-    with app.host() as host:
+    app = KilledApp(tmp_path, {"AGENT_LOG": "sqlite:.agents/log.sqlite"}, IMPATIENT)
+    with start(app) as host:
         for thread_id in THREADS:
             body = {"message": "hello", "thread_id": thread_id}
             httpx.post(f"{host.origin}/api/agents/Clerk/run", json=body).raise_for_status()
         until_looked(host, lambda page: page["looked_at"] == len(THREADS))
     runs = asyncio.run(stuck_runs(app))
 
-    with app.host(KILL="after 1") as host:
+    with start(app, **kill_at("after 1")) as host:
         code, asked, _ = told(repairing(host))
         assert host.process.wait(START_GUARD_SECONDS) == -9
-    with app.host() as host:
+    with start(app) as host:
         until_looked(host, lambda page: len(page["stuck"]) == len(THREADS))
         killed = repairing(host)
         assert killed.stdout is not None
@@ -122,4 +122,4 @@ def test_a_repair_that_is_killed_and_made_again_ends_each_stuck_run_once(tmp_pat
     assert (code, asked, first, killed.returncode) == (1, [], f"{ASKED}accepted\n", -9)
     assert repaired <= {0}
     assert ended == ["success"] * len(THREADS)
-    assert app.notes() == ["look"] * len(THREADS)
+    assert app.tools == ["look"] * len(THREADS)

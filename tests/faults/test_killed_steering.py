@@ -29,8 +29,8 @@ AGENT = "/api/agents/Steered"
 # The model's answer with its tool's begin, the result (and again, behind what the other process appended), the message
 # that joins, the second answer, its result, the end.
 POINTS = points(7)
-JOINED = "after 4"
-TAKEN = ["before 0", "after 0"]
+SOME = ["after 1", "after 4", POINTS[-1]]
+STOOD_AT = POINTS if IS_EXPLORING else SOME
 SHOWN = ["user: first", "call", "tool", "user: and this", "call", "tool"]
 
 
@@ -90,11 +90,6 @@ def is_of_files(log: Mapping[str, str]) -> bool:
     return log["AGENT_LOG"].startswith("sqlite")
 
 
-def stood_at(log: Mapping[str, str]) -> list[str]:
-    """Return the points at which runs over that log stand in this run of the tests."""
-    return POINTS if IS_EXPLORING or is_of_files(log) else [JOINED]
-
-
 async def sent(http: httpx.AsyncClient, message: str, thread: str, **fields: Any) -> None:
     """Send a message to a process that may be killed meanwhile, under a key of the thread's."""
     body = {"message": message, "thread_id": thread, **fields}
@@ -135,78 +130,27 @@ async def killed_at_work(app: SteeredApp, stands: Sequence[str]) -> dict[str, St
     return dict(zip(stands, ends, strict=True))
 
 
-async def killed_at_the_door(app: SteeredApp) -> dict[str, Steered]:
-    """Kill the process that stands around its acceptance of what joins; its caller sends that again to the other."""
-    with app.groups(standing=[1], durable=1) as group:
-        one, two = group.http
-        async with (
-            httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
-            httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other,
-        ):
-            waiting = await app.at_work(http, TAKEN)
-            words = [asyncio.create_task(word(other, thread)) for thread in waiting]
-            await app.until_standing(len(words))
-            two.kill()
-            await asyncio.gather(*words)
-            await asyncio.gather(*(word(http, thread) for thread in waiting))
-            app.open()
-            await asyncio.gather(*waiting.values())
-            ends = await asyncio.gather(*(app.steered(http, thread) for thread in waiting))
-    return dict(zip(TAKEN, ends, strict=True))
-
-
 @pytest.fixture(scope="module")
 def at_work(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Steered]:
     """Each run by the point at which its process was killed."""
     app = SteeredApp(tmp_path_factory.mktemp("steered"), log_settings)
-    return asyncio.run(asyncio.wait_for(killed_at_work(app, stood_at(log_settings)), 2 * GUARD_SECONDS))
+    return asyncio.run(asyncio.wait_for(killed_at_work(app, STOOD_AT), 2 * GUARD_SECONDS))
 
 
-@pytest.fixture(scope="module")
-def at_the_door(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Steered]:
-    """Each run by the side of the acceptance on which the process was killed that took the message."""
-    app = SteeredApp(tmp_path_factory.mktemp("taken"), log_settings)
-    return asyncio.run(asyncio.wait_for(killed_at_the_door(app), 2 * GUARD_SECONDS))
-
-
-@pytest.mark.parametrize("log_settings", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("point", POINTS)
-def test_another_process_gives_the_message_once_and_at_the_same_call(at_work: dict[str, Steered], point: str) -> None:
-    """Wherever the run stood: no call of either process was shown it at another place."""
-    assert_given_at_the_same_call(at_work[point], point)
-
-
-@pytest.mark.parametrize("log_settings", ["redis", "tables"], indirect=True)
+@over("log_settings", "sqlite", "redis")
 @pytest.mark.parametrize(
-    "point", [point if point == JOINED else pytest.param(point, marks=pytest.mark.explore) for point in POINTS]
+    "point", [point if point in SOME else pytest.param(point, marks=pytest.mark.explore) for point in POINTS]
 )
-def test_the_message_is_given_once_where_only_a_lease_says_that_a_process_is_gone(
-    at_work: dict[str, Steered], point: str
-) -> None:
-    """Over stores of several machines, too."""
-    assert_given_at_the_same_call(at_work[point], point)
+def test_another_process_gives_the_message_once_and_at_the_same_call(at_work: dict[str, Steered], point: str) -> None:
+    """Wherever the run stood: no call of either process was shown it at another place.
 
-
-@over("log_settings", "sqlite")
-@pytest.mark.parametrize("point", TAKEN)
-def test_a_message_whose_process_is_killed_joins_once(at_the_door: dict[str, Steered], point: str) -> None:
-    """Sent again under its key: it was accepted, or is now."""
-    steered = at_the_door[point]
-
-    assert_given_once(steered)
-    assert steered.shown == [SHOWN[:1], SHOWN[:4], SHOWN]
-
-
-def assert_given_at_the_same_call(steered: Steered, point: str) -> None:
-    """Also in the second attempt, which every run had that had not ended."""
-    assert_given_once(steered)
-    assert all(shown == SHOWN[: len(shown)] and len(shown) in (1, 4, 6) for shown in steered.shown), steered.shown
-    assert steered.attempts == (1 if point == POINTS[-1] else 2)
-
-
-def assert_given_once(steered: Steered) -> None:
-    """The run took the message, which is in its answer and its request once."""
+    Every run that had not ended has a second attempt, also where only a lease says that a process is gone.
+    """
+    steered = at_work[point]
     run, joined = steered.run, steered.word
+
     assert (run["status"], json.loads(run["response"])) == ("success", SHOWN)
     assert (joined["status"], joined["joined"]) == ("joined", run["run_id"])
     assert steered.asked == ["first", "and this"]
+    assert all(shown == SHOWN[: len(shown)] and len(shown) in (1, 4, 6) for shown in steered.shown), steered.shown
+    assert steered.attempts == (1 if point == POINTS[-1] else 2)

@@ -1,276 +1,342 @@
-"""Streams under SIGKILL: a real host killed while runs that it streams stand around each of their records.
+"""Streams of each wire under SIGKILL: one process is killed while runs that it streams stand around their records.
 
-A reader that comes back with the last id that it has seen gets the rest: each event once, and words that are the answer
-once they are joined by their offsets, though a few may be told twice. So does a reader at another process, which lives
-on and whose stream never breaks; and the caller of a process that slept while another one ended its runs.
+A client that comes back to another process with what it has gets the rest: each event once, and each word.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.faults.planned_app import PlannedApp, PlannedRun, points
-from tests.support.event_stream import Frame, frames, parse, words
+from tests.faults.killed_app import KILLED, KilledApp, Scenario
+from tests.faults.planned_app import PlannedApp, points
+from tests.support.a2a import HEADERS, message, payloads, taken
+from tests.support.ag_ui import events_of, folded, states, wanted
+from tests.support.carriers import Api
+from tests.support.event_stream import Frame, parse, words
+from tests.support.mcp_wire import Session
+from tests.support.mcp_wire import events_of as mcp_events
 from tests.support.planned import ALL_SAID
-from tests.support.redis_server import RedisServer
-from tests.support.running_host import RunningHost
 from tests.support.seeds import IS_EXPLORING
 
-pytestmark = pytest.mark.slow
+pytestmark = KILLED
 
 GUARD_SECONDS = 60.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
 APPENDS = 1 + 3 + 5 + 1
-SETTINGS = {"AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
 EACH = points(APPENDS)
-SOME = ["before 1", "after 1", "before 4", "after 6", "before 10", "after 10"]
-"""Where a begin, a result and the end stand: over logs that are not files, the gate has no run for other points."""
-OVER_FILES = pytest.mark.parametrize("log_settings", ["sqlite"], indirect=True)
-OVER_OTHERS = pytest.mark.parametrize("log_settings", ["redis", "tables"], indirect=True)
-AT_EACH = pytest.mark.parametrize("point", EACH)
-AT_SOME = pytest.mark.parametrize(
+SOME = ["before 1", "after 4", "after 6", "before 10"]
+STOOD_AT = EACH if IS_EXPLORING else SOME
+"""Where a begin, a result and the end stand."""
+SETTINGS = {"AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
+AT_EACH_POINT = pytest.mark.parametrize(
     "point", [point if point in SOME else pytest.param(point, marks=pytest.mark.explore) for point in EACH]
 )
 
 
-def stood_at(log: Mapping[str, str]) -> list[str]:
-    """Return the points at which runs over that log stand in this run of the tests."""
-    return EACH if IS_EXPLORING or log["AGENT_LOG"].startswith("sqlite") else SOME
+@dataclass(frozen=True)
+class Request:
+    """What a client sends; it is read as a stream."""
+
+    path: str
+    body: Any
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a reader had at the kill, what it got when it came back, and what one who reads it all anew gets."""
+class Wire:
+    """What begins a run that stands at a point, and what its client asks of the next process with what it has."""
 
-    before: bytes
-    after: bytes
-    anew: bytes
-
-
-@pytest.fixture(scope="module")
-def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """Each run by the point at which it was killed."""
-    app = PlannedApp(tmp_path_factory.mktemp("streams"), {**log_settings, **SETTINGS})
-    return asyncio.run(killed_and_resumed(app, stood_at(log_settings)))
+    begin: Callable[[str], Request]
+    come_back: Callable[[httpx.AsyncClient, str, str], Coroutine[Any, Any, Any]]
 
 
-async def killed_and_resumed(app: PlannedApp, stands: Sequence[str]) -> dict[str, Seen]:
-    """Have a streamed run stand at each point, kill the process, and follow on at another one."""
+def begin_plain(point: str) -> Request:
+    return Request("agents/Speaker/run", {"message": point, "stream": True}, {})
+
+
+async def resume_plain(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Frame], list[Frame]]:
+    """Return all frames with the rest behind the last id, and those that somebody gets who reads it all anew."""
+    before = parse(had)
+    run = before[0].fields
+    events = f"agents/Speaker/threads/{run['thread_id']}/runs/{run['run_id']}/events"
+    rest = await http.get(events, headers={"last-event-id": str(before[-1].id)})
+    return [*before, *parse(rest.text)], parse((await http.get(events)).text)
+
+
+def begin_response(point: str) -> Request:
+    return Request("openai/v1/responses", {"model": "Speaker", "input": point, "stream": True}, {})
+
+
+async def resume_response(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], list[Any]]:
+    """Return all events with the rest behind the last number, and all of them anew."""
+    before = response_events(had)
+    response = f"openai/v1/responses/{before[0]['response']['id']}"
+    behind = {"stream": "true", "starting_after": str(before[-1]["sequence_number"])}
+    rest, anew = [await http.get(response, params=params) for params in (behind, {"stream": "true"})]
+    return [*before, *response_events(rest.text)], response_events(anew.text)
+
+
+def response_events(text: str) -> list[Any]:
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+
+
+def begin_page(point: str) -> Request:
+    return Request("ag-ui/Speaker", asked_by_page(point), {})
+
+
+def asked_by_page(point: str) -> dict[str, Any]:
+    name = point.replace(" ", "-")
+    return wanted(point, thread=name, run=f"run-{name}")
+
+
+async def resume_page(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the page's messages at the end by the run sent again with what it had, its events, and those anew."""
+    asked = asked_by_page(point)
+    messages = folded(events_of(had), asked["messages"])
+    again = events_of((await http.post("ag-ui/Speaker", json={**asked, "messages": messages})).text)
+    anew = events_of((await http.post("ag-ui/Speaker", json=asked)).text)
+    return folded(again, messages), again, folded(anew, asked["messages"])
+
+
+def begin_task(point: str) -> Request:
+    params = {"message": message(point)}
+    return Request(
+        "a2a/Speaker", {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params}, HEADERS
+    )
+
+
+async def resume_task(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], Any]:
+    """Return what a new subscription gets, and the task as it is read then."""
+    params = {"id": payloads(had)[0]["task"]["id"]}
+    answers = [
+        await http.post(
+            "a2a/Speaker", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=HEADERS
+        )
+        for method in ("SubscribeToTask", "GetTask")
+    ]
+    is_stream = answers[0].headers["content-type"].startswith("text/event-stream")
+    return payloads(answers[0].text) if is_stream else [answers[0].json()], answers[1].json()["result"]
+
+
+WIRES = {
+    "plain": Wire(begin_plain, resume_plain),
+    "responses": Wire(begin_response, resume_response),
+    "ag-ui": Wire(begin_page, resume_page),
+    "a2a": Wire(begin_task, resume_task),
+}
+Seen = Mapping[tuple[str, str], Any]
+
+
+async def killed_and_resumed(app: PlannedApp) -> Seen:
+    """Have a run of each wire stand at each point, kill their process, and have each client come back to another."""
+    got = {(wire, point): bytearray() for wire in WIRES for point in STOOD_AT}
     with app.host(stands=True) as host:
-        before = await streamed_until_killed(app, host, stands)
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) as http:
+            readers = [
+                asyncio.ensure_future(read(http, WIRES[wire].begin(point), received))
+                for (wire, point), received in got.items()
+            ]
+            await app.until_standing(len(got))
+            host.process.kill()
+            await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
+    had = {key: received.decode(errors="replace").rpartition("\n\n")[0] + "\n\n" for key, received in got.items()}
     with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            after = await asyncio.gather(*(resumed(http, run, received) for run, received in before.items()))
-            anew = await asyncio.gather(*(resumed(http, run, b"") for run in before))
-    return {run.point: Seen(before[run], *received) for run, *received in zip(before, after, anew, strict=True)}
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) as http:
+            ends = await asyncio.gather(*(WIRES[wire].come_back(http, point, had[wire, point]) for wire, point in got))
+    return dict(zip(got, ends, strict=True))
 
 
-async def streamed_until_killed(app: PlannedApp, host: RunningHost, stands: Sequence[str]) -> dict[PlannedRun, bytes]:
-    """Return what the reader of each run got until the host died under it."""
-    got = {point: bytearray() for point in stands}
-    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-        readers = [asyncio.ensure_future(stream(http, "Speaker", point, received)) for point, received in got.items()]
-        await app.until_standing(len(got))
-        host.process.kill()
-        await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
-    return {run_of("Speaker", point, bytes(received)): bytes(received) for point, received in got.items()}
-
-
-async def stream(http: httpx.AsyncClient, agent: str, point: str, got: bytearray) -> None:
-    """Have the agent run to the point, and read what it says until the stream breaks."""
+async def read(http: httpx.AsyncClient, request: Request, got: bytearray) -> None:
+    """Read a stream until it breaks."""
     with contextlib.suppress(httpx.TransportError):
-        async with http.stream("POST", f"/api/agents/{agent}/run", json={"message": point, "stream": True}) as answer:
+        async with http.stream("POST", request.path, json=request.body, headers=request.headers) as answer:
             async for piece in answer.aiter_bytes():
                 got.extend(piece)
 
 
-def run_of(agent: str, point: str, received: bytes) -> PlannedRun:
-    """Return the run that a stream's first frame names."""
-    accepted = parse(received.decode(errors="replace"))[0].fields
-    return PlannedRun(agent, point, accepted["thread_id"], accepted["run_id"])
-
-
-async def resumed(http: httpx.AsyncClient, run: PlannedRun, before: bytes) -> bytes:
-    """Return the rest of a stream to its end, behind the last whole frame of what came before."""
-    whole = parse(before.decode(errors="replace"))
-    cursor = {"last-event-id": str(whole[-1].id)} if whole else {}
-    return (await http.get(f"{run.status_path}/events", headers=cursor)).content
-
-
-def steps(received: list[Frame]) -> list[Frame]:
-    """Return what is no word."""
-    return [frame for frame in received if frame.event != "delta"]
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """What each client had in the end."""
+    return asyncio.run(killed_and_resumed(PlannedApp(tmp_path_factory.mktemp("streams"), SETTINGS)))
 
 
 @pytest.mark.behaviour("streams.killed")
-@OVER_FILES
-@AT_EACH
-def test_a_stream_of_a_killed_host_goes_on_where_it_broke_off(seen: dict[str, Seen], point: str) -> None:
-    """At every record: each event once, and the same words once joined by their offsets."""
-    assert_goes_on(seen[point])
-
-
-@pytest.mark.behaviour("streams.killed")
-@OVER_FILES
-@AT_EACH
-def test_a_reader_of_a_killed_host_ends_with_the_whole_answer(seen: dict[str, Seen], point: str) -> None:
+@AT_EACH_POINT
+def test_a_stream_of_a_killed_host_goes_on_where_it_broke_off(seen: Seen, point: str) -> None:
     """Words that are void are taken back; what a recorded model answer said is not said again."""
-    assert_has_all(seen[point])
+    read, anew = seen["plain", point]
+
+    assert [frame for frame in read if frame.event != "delta"] == [frame for frame in anew if frame.event != "delta"]
+    assert words(read) == words(anew) == ALL_SAID
+    assert (anew[-1].event, anew[-1].fields["response"]) == ("completed", ALL_SAID)
+    assert [frame.event for frame in anew].count("completed") == 1
 
 
-@pytest.mark.behaviour("streams.killed")
-@OVER_OTHERS
-@AT_SOME
-def test_over_other_logs_a_stream_goes_on_and_ends_with_the_whole_answer(seen: dict[str, Seen], point: str) -> None:
-    """The same of what stands in a server's log."""
-    assert_goes_on(seen[point])
-    assert_has_all(seen[point])
+@pytest.mark.behaviour("responses.killed")
+@AT_EACH_POINT
+def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(seen: Seen, point: str) -> None:
+    """The words of an attempt that was killed before its model's answer was recorded are no output."""
+    read, anew = seen["responses", point]
+    delta = "response.output_text.delta"
+    output = anew[-1]["response"]["output"]
+    standing = {item["id"]: item["content"][0]["text"] for item in output if item["type"] == "message"}
+    done = [event["item"] for event in anew if event["type"] == "response.output_item.done"]
+
+    def texts(events: list[Any]) -> dict[str, str]:
+        said = [event for event in events if event["type"] == delta and event["item_id"] in standing]
+        return {name: "".join(each["delta"] for each in said if each["item_id"] == name) for name in standing}
+
+    assert anew[-1]["response"]["status"] == "completed"
+    assert "\n\n".join(standing.values()) == ALL_SAID
+    assert [event for event in read if event["type"] != delta] == [event for event in anew if event["type"] != delta]
+    assert texts(read) == texts(anew) == standing
+    kept = [item for item in done if item["status"] != "incomplete"]
+    assert sorted(kept, key=lambda item: item["id"]) == sorted(output, key=lambda item: item["id"])
+    assert sum(item["type"] == "mcp_call" for item in output) == 5
 
 
-def assert_goes_on(stream: Seen) -> None:
-    """Each event came once, and the words are those that one who reads it all anew gets."""
-    before, after, anew = (parse(part.decode(errors="replace")) for part in (stream.before, stream.after, stream.anew))
+@pytest.mark.behaviour("ag-ui.killed")
+@AT_EACH_POINT
+def test_a_page_that_sends_a_killed_run_again_has_each_word_once(seen: Seen, point: str) -> None:
+    """All that was said, and each tool's call once, with its result."""
+    messages, again, anew = seen["ag-ui", point]
+    said = [each["content"] for each in messages[1:] if each.get("content") and "toolCallId" not in each]
+    calls = [call["id"] for each in messages for call in each.get("toolCalls", ())]
+    results = [each["toolCallId"] for each in messages if "toolCallId" in each]
 
-    assert steps([*before, *after]) == steps(anew)
-    assert words([*before, *after]) == words(anew)
-
-
-def assert_has_all(stream: Seen) -> None:
-    """One who reads it all anew gets the answer, and one end."""
-    received = parse(stream.anew.decode())
-
-    assert words(received) == ALL_SAID
-    assert (received[-1].event, received[-1].fields["response"]) == ("completed", ALL_SAID)
-    assert [frame.event for frame in received].count("completed") == 1
-
-
-@dataclass(frozen=True)
-class Followed:
-    """What a reader elsewhere had when the process stopped, all that it got by one stream, and all that the caller of
-    that process got; and what one who reads it all anew gets.
-    """
-
-    when_stopped: list[Frame]
-    received: list[Frame]
-    by_caller: list[Frame]
-    anew: list[Frame]
+    assert again[-1]["outcome"] == {"type": "success"}
+    assert messages == anew
+    assert "\n\n".join(said) == ALL_SAID
+    assert sorted(set(calls)) == sorted(calls) == sorted(results)
+    assert len(calls) == 5
 
 
-@pytest.fixture(scope="module")
-def followed(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
-    """Each run by the point at which its process was killed, as it was read at another one."""
-    app = PlannedApp(tmp_path_factory.mktemp("followed"), {**log_settings, **SETTINGS})
-    return asyncio.run(followed_elsewhere(app, "Speaker", stood_at(log_settings), goes_on=False))
+@pytest.mark.behaviour("a2a.killed")
+@AT_EACH_POINT
+def test_a_task_of_a_killed_host_goes_on_and_is_followed_again(seen: Seen, point: str) -> None:
+    """What its reader has then is the task, whole, unless it was over already."""
+    after, task = seen["a2a", point]
+    final = taken([{"task": task}])
+
+    assert final["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert list(final["texts"].values()) == [ALL_SAID]
+    assert after[0]["error"]["code"] == -32004 if "error" in after[0] else taken(after) == final
 
 
-@pytest.fixture(scope="module")
-def slept(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
-    """The same of a process that sleeps meanwhile, and whose last words are its own.
-
-    Over Redis alone: whoever sleeps in a transaction of a file keeps all others from it.
-    """
-    app = PlannedApp(tmp_path_factory.mktemp("slept"), {"AGENT_LOG": redis_server.url, **SETTINGS})
-    return asyncio.run(followed_elsewhere(app, "Signer", EACH, goes_on=True))
+def mcp_call(session: Session) -> Any:
+    """Return the call that stands in the middle: the same whenever it is sent."""
+    arguments = {"query": "after 6", "threadId": "after-6"}
+    params = {"name": "Speaker", "arguments": arguments, "_meta": {"progressToken": "p"}}
+    return session.request("tools/call", params, "the call")
 
 
-async def followed_elsewhere(
-    app: PlannedApp, agent: str, stands: Sequence[str], *, goes_on: bool
-) -> dict[str, Followed]:
-    """Have one HTTP process run the agent and stop, while the other one streams and the durable one ends the runs.
+@pytest.mark.behaviour("mcp-endpoint.killed")
+async def test_a_client_of_mcp_that_comes_back_has_the_result_of_its_one_run(tmp_path: Path) -> None:
+    """By the rest of the stream and by the call sent again: progress goes on, and all is said."""
+    app, got = PlannedApp(tmp_path, SETTINGS), bytearray()
+    options: Any = {"timeout": GUARD_SECONDS, "headers": {"accept": "application/json, text/event-stream"}}
+    with app.host(stands=True) as host:
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/mcp/v1", **options) as http:
+            session = Session(http)
+            await session.begin()
+            calling = asyncio.ensure_future(read(http, Request("", mcp_call(session), session.headers), got))
+            await app.until_standing(1)
+            host.process.kill()
+            await calling
+    had = mcp_events(got.decode().rpartition("\n\n")[0])
+    last = next(event.id for event in reversed(had) if event.id)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/mcp/v1", **options) as session.http:
+            answer = await session.http.get("", headers={**session.headers, "last-event-id": last})
+            again = mcp_events((await session.post(mcp_call(session))).text)[-1].value
+            url = f"{host.origin}/api/agents/Speaker/threads/after-6/runs"
+            runs = (await session.http.get(url)).json()["runs"]
+    rest = mcp_events(answer.text)
+    steps = [event.value["params"]["progress"] for event in rest if event.value and "params" in event.value]
 
-    The process is then killed, or `goes_on` when that is done.
-    """
-    with app.groups() as group:
-        stopped, alive = group.http
-        async with (
-            httpx.AsyncClient(base_url=stopped.origin, timeout=GUARD_SECONDS) as holder,
-            httpx.AsyncClient(base_url=alive.origin, timeout=GUARD_SECONDS) as http,
-        ):
-            got = {point: bytearray() for point in stands}
-            callers = [asyncio.ensure_future(stream(holder, agent, point, received)) for point, received in got.items()]
-            await app.until_standing(len(got))
-            runs = [run_of(agent, point, bytes(received)) for point, received in got.items()]
-            received: dict[PlannedRun, list[Frame]] = {run: [] for run in runs}
-            begun = {run: asyncio.Event() for run in runs}
-            readers = [asyncio.ensure_future(follow(http, run, received[run], begun[run])) for run in runs]
-            await asyncio.wait_for(asyncio.gather(*(one.wait() for one in begun.values())), GUARD_SECONDS)
-            when_stopped = {run: list(received[run]) for run in runs}
-            with stopped.frozen() if goes_on else contextlib.nullcontext():
-                if not goes_on:
-                    stopped.kill()
-                app.go_on.touch()
-                await asyncio.to_thread(group.durable.start)
-                await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
-            await asyncio.wait_for(asyncio.gather(*callers), GUARD_SECONDS)
-            anew = await asyncio.gather(*(resumed(http, run, b"") for run in runs))
-    return {
-        run.point: Followed(
-            when_stopped[run], received[run], parse(got[run.point].decode(errors="replace")), parse(text.decode())
-        )
-        for run, text in zip(runs, anew, strict=True)
-    }
+    assert again["result"]["structuredContent"]["response"] == ALL_SAID
+    assert (len(runs), rest[-1].value) == (1, again)
+    assert steps == sorted(set(steps))
 
 
-async def follow(http: httpx.AsyncClient, run: PlannedRun, received: list[Frame], begun: asyncio.Event) -> None:
-    """Read a stream to its end, and say when its first frame is here."""
-    async with http.stream("GET", f"{run.status_path}/events") as answer:
-        async for frame in frames(answer):
-            received.append(frame)
-            begun.set()
+SHOWN = """
+import os
+from pathlib import Path
+
+from tests.support.painter import painter
+from tests.support.steered import FileGate, Working
 
 
-@pytest.mark.behaviour("streams.killed-elsewhere")
-@OVER_FILES
-@AT_EACH
-def test_a_reader_at_a_process_that_lives_gets_each_event_once_and_one_text(
-    followed: dict[str, Followed], point: str
+class Noted(list):
+    def append(self, shown):
+        note(f"{os.getpid()} {shown}")
+
+
+working = Working("Steered")
+working.client.shown = Noted()
+working.gate = FileGate(Path(os.devnull))
+app = AgentFunctionApp(agents=[working.agent, painter()], wires=["ag-ui"])
+"""
+CONTEXT = [{"description": "The open order.", "value": "A-17"}]
+RED, BLUE = ({"color": color, "shapes": [*range(20)]} for color in ("red", "blue"))
+
+
+async def page_runs(api: Api, path: str, fields: dict[str, Any]) -> list[Any]:
+    return events_of((await api.http.post(f"/api/ag-ui/{path}", json=fields)).text)
+
+
+async def show(app: KilledApp, api: Api) -> None:
+    await page_runs(api, "Steered", {**wanted("first", run="r-1"), "context": CONTEXT})
+
+
+async def each_model_call_had_the_context(app: KilledApp, api: Api) -> None:
+    """Also in the process that goes on; its client, which shows nothing any more, changes nothing."""
+    events = await page_runs(api, "Steered", wanted("first", run="r-1"))
+
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert len({line.split()[0] for line in app.said}) == 2
+    assert [line.count("A-17") for line in app.said] == [1] * len(app.said)
+
+
+async def paint(app: KilledApp, api: Api) -> list[Any]:
+    return await page_runs(api, "Painter", {**wanted("paint blue, look", run="r-1"), "state": RED})
+
+
+async def no_change_of_the_state_is_lost(app: KilledApp, api: Api) -> None:
+    """The tool after the kill sees it, the page gets it once, and the thread keeps it."""
+    ended, following = await paint(app, api), await page_runs(api, "Painter", wanted("look", run="r-2"))
+
+    assert folded(ended)[-1]["content"] == f"painted blue | {json.dumps(BLUE)}"
+    assert [event["type"] for event in ended if event["type"].startswith("STATE")] == ["STATE_SNAPSHOT", "STATE_DELTA"]
+    assert (states(ended), states(following)) == ([RED, BLUE], [BLUE])
+
+
+ROUNDS = [f"{side} {nth}" for nth in (3, 2, 4, 5) for side in ("after", "before")]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "point", "stores"),
+    [
+        *Scenario("context", SHOWN, ROUNDS, show, each_model_call_had_the_context).rows(
+            pytest.mark.behaviour("ag-ui.context")
+        ),
+        *Scenario("state", SHOWN, ROUNDS, paint, no_change_of_the_state_is_lost).rows(
+            pytest.mark.behaviour("ag-ui.state")
+        ),
+    ],
+    indirect=["stores"],
+)
+async def test_what_a_page_shows_outlives_the_process(
+    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
 ) -> None:
-    """Though the process that ran the agent was killed and another one went on: the one stream never breaks."""
-    assert_never_broke(followed[point], point)
-
-
-@pytest.mark.behaviour("streams.killed-elsewhere")
-@OVER_OTHERS
-@AT_SOME
-def test_over_other_logs_a_reader_at_a_process_that_lives_gets_the_same(
-    followed: dict[str, Followed], point: str
-) -> None:
-    """The process that lives hears of another one's appends in another way from each log."""
-    assert_never_broke(followed[point], point)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there")
-@pytest.mark.behaviour("streams.slept")
-@AT_EACH
-def test_the_caller_of_a_process_that_slept_past_its_lease_gets_the_run_as_another_ended_it(
-    slept: dict[str, Followed], point: str
-) -> None:
-    """It wakes in the middle of the run and may speak on; its stream takes that back for what was said meanwhile."""
-    read = slept[point]
-
-    assert_whole(read.received, read.anew)
-    assert_whole(read.by_caller, read.anew)
-
-
-def assert_whole(received: list[Frame], anew: list[Frame]) -> None:
-    """Each event came once, in order, and the words are the answer."""
-    logged = [frame.id for frame in steps(received) if frame.id is not None]
-
-    assert steps(received) == steps(anew)
-    assert len(set(logged)) == len(logged)
-    assert received[-1].event == "completed"
-    assert words(received) == received[-1].fields["response"]
-
-
-def assert_never_broke(read: Followed, point: str) -> None:
-    """The stream had begun when its run's process was killed, and then got all of it."""
-    assert read.when_stopped[-1].event != "completed" or point == f"after {APPENDS}"
-    assert_whole(read.received, read.anew)
-    assert words(read.received) == ALL_SAID
+    """The request sent again follows the run."""
+    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)

@@ -1,70 +1,148 @@
-"""Tokens of the caller, under SIGKILL: the next process has none, waits for the user, and no file ever had one."""
+"""Runs with their user's rights in real processes: those of a clock, and those that a kill left without a token."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from hosting.names import new_id
-from tests.faults.app_process import until_dead
-from tests.faults.killing_app import ClerksApp
-from tests.faults.mailer_app import MAILER
+from tests.faults.killed_app import KILLED, KilledApp
 from tests.support.canary import holds
-from tests.support.carriers import GUARD_SECONDS
+from tests.support.carriers import Api
 from tests.support.identity_provider import ADA, BOB, IdentityProvider
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.mailer import bearer
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.behaviour("user-tokens.survives-kill"),
-    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
-]
+pytestmark = KILLED
 
-POINTS = ["after 2", "before 2", "before 3"]
+CLERKS = "/api/agents/Clerk"
+MAILER = """
+import os
 
-
-async def asked(http: httpx.AsyncClient, thread: str) -> dict[str, Any]:
-    """Return the sign-in that the thread waits for, once it does."""
-    while not (waiting := (await http.get(f"{thread}/approvals")).json().get("approvals")):  # noqa: ASYNC110 - by HTTP
-        await asyncio.sleep(0.05)
-    return dict(waiting[0])
+import jwt
+from tests.support.mailer import by_bearer, mailer
 
 
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
-async def test_a_run_that_another_process_takes_up_waits_for_its_user(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, point: str, stores: dict[str, str]
-) -> None:
-    """Append 1 accepts the run, 2 begins the call, 3 has its result. Bob's token does not help Ada's run."""
+class Elsewhere:
+    issuer, keys, authority = (os.environ[name] for name in ("ISSUER", "KEYS", "AUTHORITY"))
+
+    def user_of(self, token):
+        return jwt.decode(token, options={"verify_signature": False})["oid"]
+
+
+class Served(list):
+    def append(self, user):
+        super().append(user)
+        note(f"mail {user}")
+
+
+app = AgentFunctionApp(agents=[mailer(Elsewhere(), Served())], principal=by_bearer(Elsewhere()))
+"""
+"""An agent that acts with the rights of its user, by a provider in another process."""
+
+
+class Users:
+    """A provider, an app, and the two users as its clients."""
+
+    def __init__(self, folder: Path, stores: dict[str, str], provider: IdentityProvider) -> None:
+        elsewhere = {"ISSUER": provider.issuer, "KEYS": provider.keys, "AUTHORITY": provider.authority}
+        self.app = KilledApp(folder, stores, MAILER, SSL_CERT_FILE=str(provider.certificate), **elsewhere)
+        self.provider = provider
+        self.thread_id = new_id()
+
+    @asynccontextmanager
+    async def signed_in(self, **environ: str) -> AsyncIterator[Api]:
+        """Run a host, and yield how Ada reaches it."""
+        async with self.app.running(**environ) as api:
+            api.http.headers.update(bearer(self.provider.token(ADA)))
+            yield api
+
+    async def goes_on(self, api: Api) -> tuple[list[str], int, str]:
+        """Return what was done before the sign-in, how Bob's is refused, and what the agent says after Ada's."""
+
+        async def sign_in() -> Any:
+            waiting = (await api.http.get(f"{CLERKS}/threads/{self.thread_id}/approvals")).json()
+            return next((each for each in waiting.get("approvals", []) if each["kind"] == "authorization"), None)
+
+        place = f"{CLERKS}/threads/{self.thread_id}/approvals/{(await self.app.until(sign_in))['id']}"
+        said, of_bob = self.app.said, bearer(self.provider.token(BOB))
+        refused = await api.http.post(place, json={"approved": True}, headers=of_bob)
+        done = await api.http.post(place, json={"approved": True})
+        return said, refused.status_code, done.json()["response"]
+
+
+@pytest.fixture
+def users(tmp_path: Path, stores: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Users]:
+    """Both users; at the end no file has a token."""
     provider = IdentityProvider(tmp_path_factory.mktemp("provider"))
-    elsewhere = {"ISSUER": provider.issuer, "KEYS": provider.keys, "AUTHORITY": provider.authority}
-    app = ClerksApp(tmp_path, {**stores, **elsewhere, "SSL_CERT_FILE": str(provider.certificate)}, MAILER)
-    thread, of_ada = f"/api/agents/Clerk/threads/{(thread_id := new_id())}", bearer(provider.token(ADA))
-    with app.host(KILL=point) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS, headers=of_ada) as http:
-            with contextlib.suppress(httpx.TransportError):
-                await http.post("/api/agents/Clerk/run", json={"message": "call mail 5", "thread_id": thread_id})
-        assert await until_dead(host) != 0
-        said = host.printed_so_far()
-    before = app.said()
-
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS, headers=of_ada) as http:
-            wanted = await asyncio.wait_for(asked(http, thread), 4 * GUARD_SECONDS)
-            assert app.said() == before
-            answer = f"{thread}/approvals/{wanted['id']}"
-            of_bob = await http.post(answer, json={"approved": True}, headers=bearer(provider.token(BOB)))
-            done = (await http.post(answer, json={"approved": True})).json()
-        said += host.printed_so_far()
+    yield Users(tmp_path, stores, provider)
     provider.stop()
-
-    assert (wanted["kind"], of_bob.status_code, done["response"]) == ("authorization", 404, f"told: 5 by {ADA}")
-    assert set(app.said()) == {f"mail {ADA}"}
     assert not holds(tmp_path, provider.canary.encode())
-    assert provider.canary not in said
+
+
+@pytest.mark.behaviour("user-tokens.survives-kill")
+@pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
+@pytest.mark.parametrize("waits", [True, False], ids=["waits", "leaves"])
+@pytest.mark.parametrize(
+    ("point", "stores"), kept_in(*KINDS, first="after 2", rest=["before 2", "before 3"]), indirect=["stores"]
+)
+async def test_a_run_that_another_process_takes_up_waits_for_its_user(users: Users, point: str, waits: bool) -> None:
+    """Around the begin of the call and its result. Bob's token does not help Ada's run, and nobody printed one."""
+    body = {"message": "call mail 5", "thread_id": users.thread_id, "wait_for_response": waits}
+    of_ada = bearer(users.provider.token(ADA))
+    await users.app.killed_by(lambda api: api.http.post(f"{CLERKS}/run", json=body, headers=of_ada), point)
+    printed, before = users.app.host.printed_so_far(), users.app.said
+
+    async with users.signed_in() as api:
+        went_on = await users.goes_on(api)
+        printed += users.app.host.printed_so_far()
+
+    assert went_on == (before, 404, f"told: 5 by {ADA}")
+    assert set(users.app.said) == {f"mail {ADA}"}
+    assert users.provider.canary not in printed
+
+
+async def by_schedule(users: Users, api: Api) -> None:
+    at = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    body = {"at": at, "message": "call mail 5", "thread_id": users.thread_id}
+    assert (await api.http.post(f"{CLERKS}/schedules", json=body)).status_code == 201
+
+
+async def by_default(users: Users, api: Api) -> None:
+    """Have the run ask a person, who does not answer."""
+    answer = await api.http.post(f"{CLERKS}/run", json={"message": "call later 5", "thread_id": users.thread_id})
+    assert answer.json()["pending_approvals"][0]["kind"] == "ask"
+
+
+@pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
+@pytest.mark.parametrize(("begin", "said"), [(by_schedule, "5"), (by_default, "5 today")])
+async def test_a_run_that_a_clock_begins_waits_for_its_user(
+    users: Users, begin: Callable[[Users, Api], Awaitable[None]], said: str
+) -> None:
+    """Though the user was there a moment ago, in the same process."""
+    async with users.signed_in() as api:
+        await begin(users, api)
+        went_on = await users.goes_on(api)
+
+    assert went_on == ([], 404, f"told: {said} by {ADA}")
+    assert users.app.said == [f"mail {ADA}"]
+
+
+@pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
+async def test_a_run_that_nobody_waits_for_has_its_token_in_a_real_host(users: Users) -> None:
+    """The entity's invocation is in the process that accepted it."""
+    body = {"message": "call mail 5", "thread_id": users.thread_id, "wait_for_response": False}
+    async with users.signed_in() as api:
+        accepted = await api.http.post(f"{CLERKS}/run", json=body)
+        run = f"{CLERKS}/threads/{users.thread_id}/runs/{accepted.json()['run_id']}"
+
+        async def ended() -> Any:
+            answer = await api.http.get(run)
+            return answer.status_code == 200 and answer.json()
+
+        assert (await users.app.until(ended))["response"].endswith(f"told: 5 by {ADA}")

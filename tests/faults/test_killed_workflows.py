@@ -1,146 +1,370 @@
-"""A workflow whose process is killed with SIGKILL: at every superstep's boundary, and inside of one."""
+"""Workflows whose process dies around each append: between their steps and supersteps, and within them."""
+
+from __future__ import annotations
 
 import asyncio
 import shutil
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.support import planned
-from tests.support.running_host import RunningHost
+from tests.faults.killed_app import HEAD, KILLED, KilledApp, Scenario
+from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.running_host import ROOT, RunningHost
 
-pytestmark = pytest.mark.slow
+pytestmark = KILLED
 
-APP = Path(__file__).resolve().parent / "flow_app"
-SAMPLE = APP.parents[2] / "samples" / "workflow_builders" / "function_app.py"
-GUARD_SECONDS = 60.0
-KEY = {"idempotency-key": "once"}
-BUILDERS = ("Sequential", "Concurrent", "Handoff", "GroupChat", "Magentic")
-DONE = {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1, "step 3": 1, "step 4": 1}
+TRIP = '''
+import asyncio
 
+from agent_framework import Agent, RunContext, step, tool, workflow
 
-class Flows:
-    """A copy of the app, and what the outside saw of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = shutil.copytree(APP, folder / "app")
-        shutil.copy(planned.__file__, self.path / "planned.py")
-        self._notes = folder / "notes.txt"
-
-    def host(self) -> RunningHost:
-        """Start a process."""
-        return RunningHost(self.path, environ={"NOTES": str(self._notes)})
-
-    def counted(self) -> Counter[str]:
-        """Return what was done, and how often."""
-        return Counter(line for line in self._notes.read_text().splitlines() if not line.startswith("died"))
-
-    async def killed_and_ended(self, point: str, change: tuple[str, str] | None = None) -> dict[str, str]:
-        """Run the workflow in a process that dies at the point; return how it ends in another one."""
-        body = {"message": f"die {point}", "thread_id": "t", "wait_for_response": False}
-        with self.host() as host:
-            async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-                with suppress(httpx.RemoteProtocolError):  # it may die before it has answered
-                    await http.post("/api/workflows/Chain/run", json=body, headers=KEY)
-                await asyncio.to_thread(host.process.wait)
-        if change is not None:
-            file = self.path / "function_app.py"
-            file.write_text(file.read_text().replace(*change))
-        with self.host() as host:
-            async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-                begun = await http.post("/api/workflows/Chain/run", json=body, headers=KEY)
-                place = f"/api/workflows/Chain/threads/t/runs/{begun.headers['x-ms-run-id']}"
-                async with asyncio.timeout(GUARD_SECONDS):
-                    async with http.stream("GET", f"{place}/events") as events:
-                        await events.aread()
-                return dict((await http.get(place)).json())
+from hosting.tools import StepCutOffError, idempotent
+from tests.support.planned import planned_client
 
 
-@pytest.mark.behaviour("workflows.survives-kill")
-@pytest.mark.parametrize("point", ["1", "2", "2.5", "3", "4"])
-async def test_a_killed_workflow_continues_behind_its_last_superstep(tmp_path: Path, point: str) -> None:
-    """The same output; no superstep before the kill again, and of the one under way no recorded call."""
-    flows = Flows(tmp_path)
-
-    ended = await flows.killed_and_ended(point)
-
-    assert ended["status"] == "success", ended
-    assert ended["response"] == "said 1\n\nsaid 3\n\nsaid 4"
-    assert flows.counted() == DONE
+@tool(approval_mode="never_require")
+def city(n: str) -> str:
+    """Name a city."""
+    note("tool")
+    return "Paris"
 
 
-@pytest.mark.behaviour("workflows.as-agent")
-@pytest.mark.parametrize("point", ["1", "2", "2.5", "3"])
-async def test_a_killed_agent_that_is_a_workflow_continues_with_the_state_of_its_thread(
-    tmp_path: Path, point: str
-) -> None:
+guide = Agent(planned_client(note, (("city",), "all done")), name="Guide", tools=[city])
+
+
+@step
+async def book(what: str) -> dict[str, str]:
+    note("book")
+    return {"booked": what}
+
+
+@idempotent
+@step
+async def look(what: str) -> str:
+    note("look")
+    return f"saw {what}"
+
+
+@idempotent
+@step
+async def ask_guide(text: str) -> str:
+    return (await guide.run("which city?")).text
+
+
+@workflow(name="Trip")
+async def trip(text: str, ctx: RunContext) -> str:
+    note("function")
+    try:
+        booked = (await book(text))["booked"]
+    except StepCutOffError:
+        booked = "perhaps"
+    ctx.set_state("booked", booked)
+    seen, other = await asyncio.gather(look(text), book("another"))
+    said = await ask_guide(text)
+    if text == "ask":
+        price = await ctx.request_info("How much?", int)
+        said = f"{said} for {price * await ctx.request_info('How many?', int, request_id='many')}"
+    return f"{ctx.get_state('booked')}, {seen}, {other['booked']}, {said}"
+
+
+app = AgentFunctionApp(workflow=trip)
+'''
+"""A function with steps of its own, one of an agent, and two questions where it is told to ask."""
+CHAIN = '''
+from agent_framework import Agent, Executor, Message, WorkflowBuilder, WorkflowContext, handler, tool
+
+from tests.support.planned import planned_client
+
+
+@tool(approval_mode="never_require")
+def city(n: str) -> str:
+    """Name a city."""
+    note("tool")
+    return "Paris"
+
+
+class Step(Executor):
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        note(self.id)
+        began = ctx.get_state("began") or text
+        ctx.set_state("began", began)
+        await ctx.yield_output(f"{self.id} of {began}")
+        await ctx.send_message(f"{text}, {self.id}")
+
+
+class Asking(Executor):
+    def __init__(self):
+        super().__init__("asking")
+        self.agent = Agent(planned_client(note, (("city",), "all done")), name="Asked", tools=[city])
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.send_message(f"{text}, {(await self.agent.run('which city?')).text}")
+
+
+class Turns(Executor):
+    """Counts the turns, in its own state and in the workflow's."""
+
+    own = 0
+
+    @handler
+    async def count(self, messages: list[Message], ctx: WorkflowContext[str, str]) -> None:
+        note("turn")
+        self.own += 1
+        ctx.set_state("turns", ctx.get_state("turns", 0) + 1)
+        await ctx.yield_output(f"turn {self.own} {ctx.get_state('turns')}, {len(messages)} messages")
+        await ctx.send_message(messages[-1].text)
+
+    async def on_checkpoint_save(self):
+        return {"own": self.own}
+
+    async def on_checkpoint_restore(self, state):
+        self.own = state["own"]
+
+
+class Last(Executor):
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{text} of {ctx.get_state('began')}")
+
+
+def chain():
+    first, asking, third, last = Step("first"), Asking(), Step("third"), Last("last")
+    return WorkflowBuilder(name="Chain", start_executor=first).add_chain([first, asking, third, last]).build()
+
+
+def talk():
+    turns, asking, last = Turns("turns"), Asking(), Step("third")
+    return WorkflowBuilder(name="Talk", start_executor=turns).add_chain([turns, asking, last]).build()
+
+
+app = AgentFunctionApp(agents=[talk().as_agent()], workflow=chain)
+'''
+"""A chain of four executors, an agent with a tool among them; and an agent that is a workflow with a state."""
+
+
+async def run(api: Api, place: str, message: str, thread_id: str = "t") -> Any:
+    """Run a workflow on a thread, once however often it is sent."""
+    body = {"message": message, "thread_id": thread_id}
+    return (await api.http.post(f"/api/{place}/run", json=body, headers={"idempotency-key": message})).json()
+
+
+async def travel(app: KilledApp, api: Api) -> Any:
+    return await run(api, "workflows/Trip", "tea")
+
+
+ONCE = {"function": 1, "book": 2, "look": 1, "model": 2, "tool": 1}
+# Appends of a run: 1 accepted and claimed, 2 the booking begins, 3 its result, 4 the other booking begins, 5 what was
+# seen, 6 the other result, 7 the model's answer with the begin of its tool, 8 the tool's result, 9 the model's next
+# answer, 10 what the guide said, 11 the end.
+DONE_AGAIN: dict[str, dict[str, int]] = {
+    "after 8": {},
+    "after 3": {},
+    "before 2": {},
+    "before 4": {"look": 1},
+    "after 6": {},
+    "before 7": {"model": 1},
+    "before 10": {},
+    "after 10": {},
+    "before 11": {},
+}
+"""Where it dies between two records, and what is done once more for it, besides the function's own code."""
+SAYS = "tea, saw tea, another, all done"
+
+
+async def the_function_went_on(app: KilledApp, api: Api) -> None:
+    """The same answer, with its state; no step is done again, and no recorded call of an agent."""
+    assert (await travel(app, api))["response"] == SAYS
+    assert Counter(app.tools) == Counter(ONCE) + Counter({"function": 1, **DONE_AGAIN[app.known["point"]]})
+
+
+CUT_OFF = ["before 3", "after 2", "after 4"]
+"""Where it dies within a step that may not run twice: after that has acted, and before the step's own code."""
+BOOKED = {"before 3": 1, "after 2": 0, "after 4": 1}
+
+
+async def the_step_ended_its_run(app: KilledApp, api: Api) -> None:
+    """It is not run again, whether it had acted or not, and nothing after it is."""
+    answer = await travel(app, api)
+    assert answer["code"] == "run_interrupted"
+    assert ("while step 'book' was running" in answer["detail"], "@idempotent" in answer["detail"]) == (True, True)
+    assert app.tools.count("book") == BOOKED[app.known["point"]]
+
+
+async def the_function_was_told(app: KilledApp, api: Api) -> None:
+    """Where the app says so; it goes on as it likes."""
+    assert (await travel(app, api))["response"] == SAYS.replace("tea, saw", "perhaps, saw")
+    assert app.tools.count("book") == BOOKED[app.known["point"]] + 1
+
+
+# Appends where it asks: 11 the state with the first question, 12 the end, 13 the answer with the run that goes on, 14
+# its state with the second question, 15 its end, 16 the answer with the last run, 17 the end.
+ANSWERS = {"How much?": 3, "How many?": 2}
+TRIPS = "/api/workflows/Trip/threads/t"
+
+
+async def ask_and_answer(app: KilledApp, api: Api) -> str:
+    """Run the workflow, answer all that it asks, and return its last answer."""
+    answer = await run(api, "workflows/Trip", "ask")
+    while True:
+        for waiting in (await api.http.get(f"{TRIPS}/approvals")).json().get("approvals", []):
+            value = {"value": ANSWERS[waiting["arguments"]]}
+            answer = (await api.http.post(f"{TRIPS}/approvals/{waiting['id']}", json=value)).json()
+        if answer.get("status") == "success" and "pending_approvals" not in answer:
+            return str(answer["response"])
+        newest = (await api.http.get(f"{TRIPS}/runs")).json()["runs"][0]["run_id"]
+        answer = (await api.http.get(f"{TRIPS}/runs/{newest}")).json()
+
+
+async def each_question_was_asked_once(app: KilledApp, api: Api) -> None:
+    """The answers are those that were given, and no step is done again."""
+    said = await ask_and_answer(app, api)
+    listed = (await api.http.get(f"{TRIPS}/runs")).json()["runs"]
+    runs = [(await api.http.get(f"{TRIPS}/runs/{each['run_id']}")).json() for each in listed]
+    asked = [question["arguments"] for each in runs for question in each.get("pending_approvals", [])]
+
+    assert said == SAYS.replace("tea", "ask") + " for 6"
+    assert sorted(asked) == sorted(ANSWERS)
+    assert Counter(tool for tool in app.tools if tool != "function") == Counter(ONCE) - Counter(function=1)
+
+
+async def run_the_chain(app: KilledApp, api: Api) -> Any:
+    return await run(api, "workflows/Chain", "tea")
+
+
+# Appends: 1 accepted and claimed, 2 the superstep of the first, 3 the model's answer with the begin of its tool, 4 the
+# tool's result, 5 the model's next answer, 6 the superstep of the agent, 7 that of the third, 8 that of the last, 9 the
+# end.
+CHAIN_ONCE = {"first": 1, "model": 2, "tool": 1, "third": 1}
+CHAINED_AGAIN: dict[str, dict[str, int]] = {
+    "after 4": {},
+    "after 2": {},
+    "before 3": {"model": 1},
+    "before 6": {},
+    "after 6": {},
+    "before 7": {"third": 1},
+    "after 8": {},
+}
+"""Where it dies, and what is done once more for it: what came behind the last append, never a tool of an agent."""
+
+
+async def the_chain_went_on(app: KilledApp, api: Api) -> None:
+    """The same answer, with the shared state; nothing is done again but what was under way."""
+    said = (await run_the_chain(app, api))["response"]
+    assert said == "first of tea\n\nthird of tea\n\ntea, first, all done, third of tea"
+    assert Counter(app.tools) == Counter(CHAIN_ONCE) + Counter(CHAINED_AGAIN[app.known["point"]])
+
+
+async def the_other_graph_is_refused(app: KilledApp, api: Api) -> None:
+    """By name; nothing is done by the graph that was deployed meanwhile."""
+    assert (await run_the_chain(app, api))["code"] == "workflow_changed"
+    assert Counter(app.tools) == {"first": 1, "model": 2, "tool": 1}
+
+
+async def talk_first(app: KilledApp, api: Api) -> None:
+    app.known["said"] = [(await run(api, "agents/Talk", "a"))["response"]]
+
+
+async def talk(app: KilledApp, api: Api) -> Any:
+    return (await run(api, "agents/Talk", "b"))["response"]
+
+
+async def the_state_of_the_thread_went_on(app: KilledApp, api: Api) -> None:
     """A turn before, the killed one, and one behind it: what was kept is neither lost nor counted twice."""
-    flows = Flows(tmp_path)
-    run = {"url": "/api/agents/Talk/run", "headers": KEY}
-    body = {"message": f"die {point}", "thread_id": "t", "wait_for_response": False}
+    said = [*app.known["said"], await talk(app, api), (await run(api, "agents/Talk", "c"))["response"]]
+    assert [each.partition("\n")[0] for each in said] == [
+        "turn 1 1, 1 messages",
+        "turn 2 2, 4 messages",
+        "turn 3 3, 7 messages",
+    ]
+    assert Counter(app.tools)["tool"] == 3
 
-    with flows.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            first = (await http.post("/api/agents/Talk/run", json={"message": "a", "thread_id": "t"})).json()
-            with suppress(httpx.RemoteProtocolError):
-                await http.post(**run, json=body)  # type: ignore[arg-type]
-            await asyncio.to_thread(host.process.wait)
-    with flows.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            begun = await http.post(**run, json=body)  # type: ignore[arg-type]
-            place = f"/api/agents/Talk/threads/t/runs/{begun.headers['x-ms-run-id']}"
-            async with asyncio.timeout(GUARD_SECONDS), http.stream("GET", f"{place}/events") as events:
-                await events.aread()
-            killed = (await http.get(place)).json()
-            last = (await http.post("/api/agents/Talk/run", json={"message": "b", "thread_id": "t"})).json()
 
-    said = [body["response"].partition("\n")[0] for body in (first, killed, last)]
-    assert said == ["turn 1 1, 1 messages", "turn 2 2, 4 messages", "turn 3 3, 7 messages"]
-    assert flows.counted() == {"turn": 3, "model 1": 3, "tool": 3, "model 2": 3, "step 3": 3}
+STEPS = [
+    *Scenario("function", TRIP, list(DONE_AGAIN), travel, the_function_went_on).rows(
+        pytest.mark.behaviour("workflows.steps")
+    ),
+    *Scenario("cut off", TRIP, CUT_OFF, travel, the_step_ended_its_run).rows(
+        pytest.mark.behaviour("workflows.cut-off-steps")
+    ),
+    *Scenario(
+        "told", TRIP, CUT_OFF[:2], travel, the_function_was_told, environ={"AGENT_INTERRUPTED_TOOLS": "tell"}
+    ).rows(pytest.mark.behaviour("workflows.cut-off-steps")),
+    *Scenario(
+        "questions",
+        TRIP,
+        ["after 14", "before 11", "after 11", "after 12", "before 13", "after 13", "after 15", "after 16", "before 17"],
+        ask_and_answer,
+        each_question_was_asked_once,
+    ).rows(pytest.mark.behaviour("workflows.asks-survives-kill")),
+    *Scenario("supersteps", CHAIN, list(CHAINED_AGAIN), run_the_chain, the_chain_went_on).rows(
+        pytest.mark.behaviour("workflows.survives-kill")
+    ),
+    *Scenario(
+        "agent",
+        CHAIN,
+        ["after tool_result 1", *(f"{side} checkpointed {nth}" for nth in (1, 2, 3) for side in ("before", "after"))],
+        talk,
+        the_state_of_the_thread_went_on,
+        talk_first,
+    ).rows(pytest.mark.behaviour("workflows.as-agent")),
+]
+
+
+@pytest.mark.parametrize(("scenario", "point", "stores"), STEPS, indirect=["stores"])
+async def test_a_workflow_whose_process_dies_goes_on_behind_its_last_step(
+    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
+) -> None:
+    """In another process, which does nothing again that was recorded."""
+    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, **scenario.environ), point)
 
 
 @pytest.mark.behaviour("workflows.changed")
-async def test_a_workflow_whose_graph_changed_meanwhile_is_refused(tmp_path: Path) -> None:
-    """By name; nothing is done by the other graph."""
-    flows = Flows(tmp_path)
+async def test_a_workflow_whose_graph_changed_meanwhile_is_refused(tmp_path: Path, stores: dict[str, str]) -> None:
+    """The run began in the graph that was deployed before the kill."""
+    app = KilledApp(tmp_path, stores, CHAIN)
+    await app.killed_by(lambda api: run_the_chain(app, api), "after 6")
+    (app.path / "function_app.py").write_text(HEAD + CHAIN.replace('Step("third"), Last', 'Step("fourth"), Last'))
 
-    ended = await flows.killed_and_ended("3", change=('Step("4")', 'Step("5")'))
+    async with app.running() as api:
+        await the_other_graph_is_refused(app, api)
 
-    assert ended["error"]["code"] == "workflow_changed"  # type: ignore[index]
-    assert flows.counted() == {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1}
+
+BUILDERS = ("Sequential", "Concurrent", "Handoff", "GroupChat", "Magentic")
 
 
 @pytest.mark.behaviour("workflows.builders")
 async def test_killed_ready_made_workflows_continue_behind_their_last_superstep(tmp_path: Path) -> None:
     """All five in one process, each at its second model call; the first one of those in a row is not made again."""
-    app = shutil.copytree(APP.parent / "builder_app", tmp_path / "app")
-    shutil.copy(SAMPLE, app / "sample.py")
+    app = shutil.copytree(Path(__file__).parent / "builder_app", tmp_path / "app")
+    shutil.copy(ROOT / "samples" / "workflow_builders" / "function_app.py", app / "sample.py")
     notes = tmp_path / "notes.txt"
-    environ = {"NOTES": str(notes)}
 
-    async def begin(http: httpx.AsyncClient, name: str, thread_id: str) -> httpx.Response:
+    async def begin(http: httpx.AsyncClient, name: str, thread_id: str) -> str:
         told = "Call handoff_to_guide with {}" if name == "Handoff" else f"Write about {name}."
         body = {"message": told, "thread_id": thread_id, "wait_for_response": False}
-        return await http.post(f"/api/workflows/{name}/run", json=body, headers={"idempotency-key": thread_id})
+        answer = await http.post(f"/api/workflows/{name}/run", json=body, headers={"idempotency-key": thread_id})
+        return f"/api/workflows/{name}/threads/{thread_id}/runs/{answer.headers['x-ms-run-id']}"
 
     async def end(http: httpx.AsyncClient, name: str, thread_id: str) -> str:
-        run_id = (await begin(http, name, thread_id)).headers["x-ms-run-id"]
-        place = f"/api/workflows/{name}/threads/{thread_id}/runs/{run_id}"
-        async with asyncio.timeout(GUARD_SECONDS), http.stream("GET", f"{place}/events") as events:
+        place = await begin(http, name, thread_id)
+        async with asyncio.timeout(12 * GUARD_SECONDS), http.stream("GET", f"{place}/events") as events:
             await events.aread()
-        ended = (await http.get(place)).json()
-        return str(ended.get("response", ended))
+        return str((await http.get(place)).json()["response"])
 
-    with RunningHost(app, environ=environ) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+    with RunningHost(app, environ={"NOTES": str(notes)}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=12 * GUARD_SECONDS) as http:
             with suppress(httpx.RemoteProtocolError):
                 await asyncio.gather(*(begin(http, name, "killed") for name in BUILDERS))
             await asyncio.to_thread(host.process.wait)
-    with RunningHost(app, environ=environ) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+    with RunningHost(app, environ={"NOTES": str(notes)}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=12 * GUARD_SECONDS) as http:
             killed = {name: await end(http, name, "killed") for name in BUILDERS}
             made = Counter(notes.read_text().splitlines())
             whole = {name: await end(http, name, "whole") for name in BUILDERS}

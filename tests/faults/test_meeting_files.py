@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.killing_stores import killing_stores_app
+from tests.faults.killed_app import KilledApp
 from tests.faults.uploaded_files import names_in
 from tests.support.grouped_app import grouped_app
 from tests.support.kept_in import KINDS, kept_in
-from tests.support.running_host import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +24,9 @@ ROUNDS = 4
 QUOTA = 1_000_000
 OWNERS = """
 from hosting.app import Principal
+from tests.support.app.scripted import scripted_agent
 
-app = hosting.app.AgentFunctionApp(
+app = AgentFunctionApp(
     agents=[scripted_agent("Joker")],
     principal=lambda request: Principal("https://login.example", request.headers.get("x-user", "ann")),
 )
@@ -35,11 +34,10 @@ app = hosting.app.AgentFunctionApp(
 
 
 @asynccontextmanager
-async def two_hosts(folder: Path, stores: dict[str, str]) -> AsyncIterator[Sequence[httpx.AsyncClient]]:
+async def two_hosts(app: KilledApp) -> AsyncIterator[Sequence[httpx.AsyncClient]]:
     """Run two hosts of the app, and yield a client of each."""
-    shutil.copy(ROOT / "host.json", folder)
-    with grouped_app(folder, log={**stores, "AGENT_FILES_QUOTA_BYTES": str(QUOTA)}) as app:
-        one, two = (httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) for host in app.http)
+    with grouped_app(app.path, log={**app.environ, "AGENT_FILES_QUOTA_BYTES": str(QUOTA)}) as group:
+        one, two = (httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) for host in group.http)
         async with one, two:
             yield one, two
 
@@ -53,8 +51,8 @@ async def at_once(*calls: Awaitable[httpx.Response]) -> list[httpx.Response]:
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_what_two_hosts_do_with_a_file_at_once_happens_once(tmp_path: Path, stores: dict[str, str]) -> None:
     """A completion, the same content twice, a deletion; and nothing is left in the end."""
-    folder = killing_stores_app(tmp_path, OWNERS)
-    async with two_hosts(folder, stores) as hosts:
+    app = KilledApp(tmp_path, stores, OWNERS)
+    async with two_hosts(app) as hosts:
         one = hosts[0]
         for number in range(ROUNDS):
             content = f"content {number} ".encode() * 1000
@@ -75,7 +73,7 @@ async def test_what_two_hosts_do_with_a_file_at_once_happens_once(tmp_path: Path
             assert len(listed) == 3
             assert set(contents) == {content}
             assert sum(answer.json()["files"] for answer in deleted) == 3
-        left = await names_in(folder, stores, "uploads")
+        left = await names_in(app, "uploads")
 
     assert left == []
 
@@ -84,8 +82,8 @@ async def test_what_two_hosts_do_with_a_file_at_once_happens_once(tmp_path: Path
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_two_hosts_give_an_owner_no_more_than_the_quota(tmp_path: Path, stores: dict[str, str]) -> None:
     """Eight files at once of which three have room: three are stored, and another owner has the whole quota."""
-    folder = killing_stores_app(tmp_path, OWNERS)
-    async with two_hosts(folder, stores) as hosts:
+    app = KilledApp(tmp_path, stores, OWNERS)
+    async with two_hosts(app) as hosts:
         sent = await at_once(
             *(
                 host.post(f"files?name={number}.txt", content=bytes([number]) * 300_000)
@@ -112,10 +110,10 @@ async def test_a_content_of_two_owners_stays_with_the_other_when_one_is_erased(
     tmp_path: Path, stores: dict[str, str]
 ) -> None:
     """And whoever has the content learns nothing of who else has it: the answers are alike."""
-    folder = killing_stores_app(tmp_path, OWNERS)
+    app = KilledApp(tmp_path, stores, OWNERS)
     bob = {"x-user": "bob"}
     content = b"the very same content " * 5000
-    async with two_hosts(folder, stores) as (one, two):
+    async with two_hosts(app) as (one, two):
         mine = await one.post("files?name=a.txt", content=content)
         his = await two.post("files?name=a.txt", content=content, headers=bob)
         guesses = [
@@ -123,9 +121,9 @@ async def test_a_content_of_two_owners_stays_with_the_other_when_one_is_erased(
             for file_id in (his.json()["file_id"], "0" * 32)
             for rest in ("", "/content")
         ]
-        pieces = await names_in(folder, stores, "uploads")
+        pieces = await names_in(app, "uploads")
         await one.delete("owners/me")
-        left = await names_in(folder, stores, "uploads")
+        left = await names_in(app, "uploads")
         kept = (await one.get(f"files/{his.json()['file_id']}/content", headers=bob)).content
 
     assert [mine.status_code, his.status_code] == [201, 201]

@@ -34,10 +34,6 @@ MOST_GROWN_BY_REFUSED_MIB = 30
 TURNS = 10_000
 THREADS = 1000
 MOST_GROWN_BY_TURNS_MIB = 60
-KEYED = [pytest.param(25, id="100"), pytest.param(150, id="600", marks=pytest.mark.explore)]
-"""So many of each of four kinds."""
-MOST_GROWN_BY_KEYED_MIB = 24
-"""Six hundred left the process at 110 MB from 86."""
 ENDED = [pytest.param(40, id="40"), pytest.param(200, id="200", marks=pytest.mark.explore)]
 CACHED_MIB = (conversations.CACHED_BYTES + conversations.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
 """What a process remembers of threads at most."""
@@ -141,37 +137,6 @@ async def test_many_turns_over_many_threads_leave_memory_within_its_bounds(
 
 
 @pytest.mark.behaviour("service.bounded")
-@pytest.mark.parametrize("times", KEYED)
-async def test_refused_requests_of_a_mebibyte_with_keys_of_their_own_leave_memory_as_it_was(
-    app: AppFolder, times: int
-) -> None:
-    """One in four has an impossible id, no agent of ours, a body that is too large, a queue that is full."""
-    kinds = [
-        (RUN, {"message": LARGE, "thread_id": "a/b"}),
-        ("/api/agents/Nobody/run", {"message": LARGE}),
-        (RUN, {"message": 2 * LARGE}),
-        (RUN, {"message": LARGE, "thread_id": "full"}),
-    ]
-    with app.host({"LEASE_SECONDS": "20", "AGENT_QUEUE_LIMIT": "1"}) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=60) as http:
-            await http.post(RUN, json={"message": "sleep 500", "thread_id": "full", "wait_for_response": False})
-
-            async def refused(number: int) -> httpx.Response:
-                path, body = kinds[number % len(kinds)]
-                return await http.post(path, json=body, headers={"idempotency-key": f"own-{number}"})
-
-            await codes(2 * WARM, refused)
-            before, files = resident_mib(host), stored_bytes(app)
-            answers = await codes(len(kinds) * times, lambda number: refused(2 * WARM + number))
-            grown, written = resident_mib(host) - before, stored_bytes(app) - files
-    print(f"{before} MiB at first, {grown} MiB more; {written} bytes in files")
-
-    assert answers == {400: times, 404: times, 413: times, 429: times}
-    assert grown < MOST_GROWN_BY_KEYED_MIB
-    assert written < MIB
-
-
-@pytest.mark.behaviour("service.bounded")
 @pytest.mark.parametrize("times", ENDED)
 @pytest.mark.parametrize(("limit_bytes", "status"), [(8 * MIB, 200), (MIB // 2, 409)])
 async def test_ended_runs_with_a_mebibyte_each_leave_memory_within_its_bounds(
@@ -252,29 +217,31 @@ async def test_exports_and_pages_hold_a_part_of_what_they_send(owned: RunningHos
     assert grown < EXPORTED * len(SAID) // MIB
 
 
-TURNS_OF_ONE = 40
+LARGE_MIB = 120
+MOST_GROWN_BY_A_FILE_MIB = 48
+"""Some pieces of the file, and what its stores hold of them."""
 
 
-@pytest.mark.behaviour("service.bounded")
-@pytest.mark.timeout(300)
-async def test_reading_one_long_thread_many_times_at_once_is_no_larger_than_reading_it_a_few_times(
-    owned: RunningHost,
-) -> None:
-    """Its messages, its runs, its export: eight times as many readers take turns."""
-    async with httpx.AsyncClient(base_url=owned.origin, timeout=120) as http:
-        thread = "/api/agents/Joker/threads/long"
-        for number in range(TURNS_OF_ONE):
-            await http.post(RUN, json={"message": f"{number}".ljust(150_000, "x"), "thread_id": "long"})
-        paths = [f"{thread}/messages?limit=200", f"{thread}/runs?limit=200", f"{thread}/export"]
+@pytest.mark.behaviour("uploads.in-pieces")
+async def test_no_process_holds_a_file_whole(app: AppFolder) -> None:
+    """One that takes and sends a large file grows by some pieces of it."""
 
-        async def grown_by(times: int) -> int:
-            before = resident_mib(owned)
-            forget_peak(owned)
-            answers = await asyncio.gather(*(http.get(path) for path in paths * times))
-            assert {answer.status_code for answer in answers} == {200}
-            return peak_mib(owned) - before
+    async def content() -> AsyncIterator[bytes]:
+        for _ in range(LARGE_MIB):
+            yield bytes(MIB)
 
-        few, many = await grown_by(1), await grown_by(8)
-    print(f"{few} MiB more for one of each, {many} MiB for eight")
+    headers = {"content-length": str(LARGE_MIB * MIB)}
+    with app.host({"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(2 * LARGE_MIB * MIB)}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=300) as http:
+            await http.post("/api/files?name=small.bin", content=bytes(MIB))
+            before = resident_mib(host)
+            forget_peak(host)
+            sent = await http.post("/api/files?name=large.bin", content=content(), headers=headers)
+            read = 0
+            async with http.stream("GET", sent.json()["content_url"]) as answer:
+                async for piece in answer.aiter_bytes():
+                    read += len(piece)
+            grown = peak_mib(host) - before
 
-    assert many < 2 * few
+    assert (sent.status_code, read) == (201, LARGE_MIB * MIB)
+    assert grown < MOST_GROWN_BY_A_FILE_MIB

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
     AgentMiddleware,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
     tool,
 )
 
 from hosting.tools import current
+from tests.support.answering import AnsweringClient, says
 
 Note = Callable[[str], None]
 
 
-class _ClerksModel(BaseChatClient[Any]):
+class ClerksClient(AnsweringClient):
     """Does what the newest message of a user says, and tells what its tools gave.
 
     `call NAME N, NAME N`: calls these tools at once, with a word before it; arguments may have names, as in
     `call refund order=A-17`. Else an echo.
     """
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role=message.role)
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        return await self._answer(messages)
 
     async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         refuse_open_calls(messages)
@@ -50,13 +40,9 @@ class _ClerksModel(BaseChatClient[Any]):
                 return _calls("refund 9")
             if "broken" in results:
                 raise RuntimeError("a secret of the model")
-            return _says(f"told: {' | '.join(results)}")
+            return says(f"told: {' | '.join(results)}")
         word, _, rest = newest.text.partition(" ")
-        return _calls(rest) if word == "call" else _says(f"echo: {newest.text}")
-
-
-class ClerksClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _ClerksModel):
-    """The clerk's model with function invocation and middleware."""
+        return _calls(rest) if word == "call" else says(f"echo: {newest.text}")
 
 
 def refuse_open_calls(messages: Sequence[Message]) -> None:
@@ -90,17 +76,13 @@ def clerk(note: Note, *middleware: AgentMiddleware) -> Agent[Any]:
 
 def _calls(output: str) -> ChatResponse[Any]:
     named = [step.split() for step in output.split(",")]
-    calls = [
+    made = [
         Content.from_function_call(call_id=f"call-{place}", name=name, arguments=json.dumps(_arguments(given)))
         for place, (name, *given) in enumerate(named)
     ]
-    return ChatResponse(messages=Message("assistant", [Content.from_text("One moment."), *calls]))
+    return says("One moment.", *made)
 
 
 def _arguments(given: Sequence[str]) -> dict[str, str]:
     pairs = (("n", value) if "=" not in value else value.split("=", 1) for value in given)
     return dict(pairs)
-
-
-def _says(text: str) -> ChatResponse[Any]:
-    return ChatResponse(messages=Message("assistant", [text]))

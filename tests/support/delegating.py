@@ -7,22 +7,19 @@ step the answer is what the model was told of tasks, and what the tools said, a 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
     BackgroundAgentsProvider,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
 )
 from agent_framework.orchestrations import SequentialBuilder
+
+from tests.support.answering import AnsweringClient
 
 PREFIX = "background_agents_"
 _TOLD = "### Current background tasks"
@@ -61,30 +58,20 @@ def go_on(task_id: int, text: str) -> str:
     return f"continue {json.dumps({'task_id': task_id, 'text': text})}"
 
 
-class _Model(BaseChatClient[Any]):
+class DelegatingClient(AnsweringClient):
     """A model that answers by a function of its messages."""
 
-    answer: Callable[[Sequence[Message]], Awaitable[Message]]
+    answers: Callable[[Sequence[Message]], Awaitable[Message]]
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        answer = self._answer(messages)
-        return self._build_response_stream(_streamed(answer)) if stream else answer
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        usage = {"input_token_count": 6, "output_token_count": 4, "total_token_count": 10}
-        return ChatResponse(messages=await self.answer(messages), usage_details=usage)  # type: ignore[arg-type]
-
-
-class DelegatingClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _Model):
-    """The model with function invocation and middleware."""
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        usage: Any = {"input_token_count": 6, "output_token_count": 4, "total_token_count": 10}
+        return ChatResponse(messages=await self.answers(messages), usage_details=usage)
 
 
 def asking(answer: Callable[[Sequence[Message]], Awaitable[Message]]) -> DelegatingClient:
     """Return the model that answers so."""
     client = DelegatingClient()
-    client.answer = answer
+    client.answers = answer
     return client
 
 
@@ -139,11 +126,3 @@ def planner(
 def delegating(agent: Any, *, name: str = "Planner") -> Agent[Any]:
     """Return an agent that has this one in the background."""
     return Agent(asking(follow_steps), name=name, context_providers=[BackgroundAgentsProvider([agent])])
-
-
-async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:
-    response = await answer
-    for message in response.messages:
-        yield ChatResponseUpdate(role="assistant", contents=message.contents)
-    if response.usage_details is not None:
-        yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(response.usage_details)])

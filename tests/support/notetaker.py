@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
     AgentSession,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     ContextProvider,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
     SessionContext,
 )
+
+from tests.support.answering import AnsweringClient, says
 
 
 class Notes(ContextProvider):
@@ -36,26 +33,16 @@ class Notes(ContextProvider):
         context.extend_instructions(self.source_id, f"notes: {state.get('text', 'none')}, runs: {state['runs']}")
 
 
-class _NotetakersModel(BaseChatClient[Any]):
+class NotetakersClient(AnsweringClient):
     """Says its instructions, then all messages with their roles; after `hold` once `goes_on` is set."""
 
     goes_on: threading.Event | None = None
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        answer = self._answer(messages, options)
-        return self._build_response_stream(_streamed(answer)) if stream else answer
-
-    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         if messages[-1].text == "hold" and self.goes_on is not None:
             await asyncio.to_thread(self.goes_on.wait, 5)
         said = [f"{message.role}={message.text}" for message in messages if not message.text.startswith("notes:")]
-        return ChatResponse(messages=Message("assistant", [f"{options.get('instructions')}; {' | '.join(said)}"]))
-
-
-class NotetakersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _NotetakersModel):
-    """The model with function invocation and middleware."""
+        return says(f"{options.get('instructions')}; {' | '.join(said)}")
 
 
 def notetaker(goes_on: threading.Event | None = None) -> Agent[Any]:
@@ -63,8 +50,3 @@ def notetaker(goes_on: threading.Event | None = None) -> Agent[Any]:
     client = NotetakersClient()
     client.goes_on = goes_on
     return Agent(client, name="Clerk", context_providers=[Notes()])
-
-
-async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:
-    for message in (await answer).messages:
-        yield ChatResponseUpdate(role="assistant", contents=message.contents)

@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
-    Content,
     ContextProvider,
     FunctionInvocationContext,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
     tool,
 )
 
 from hosting.shared_state import read_state, write_state
 from hosting.tools import idempotent
+from tests.support.answering import AnsweringClient, calls, says
 
 
-class _PaintersModel(BaseChatClient[Any]):
+class PaintersClient(AnsweringClient):
     """Calls the tools that the newest message of a user names, one after the other, and says their results.
 
     `paint red, look`: the word behind a name is the tool's argument.
     """
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role="assistant")
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = max(place for place, message in enumerate(messages) if message.role == "user")
         results = [
             str(content.result)
@@ -50,16 +36,9 @@ class _PaintersModel(BaseChatClient[Any]):
         ]
         steps = [step.split() for step in messages[newest].text.split(",")]
         if len(results) == len(steps):
-            return ChatResponse(messages=Message("assistant", [" | ".join(results)]))
+            return says(" | ".join(results))
         name, *words = steps[len(results)]
-        call = Content.from_function_call(
-            call_id=f"call-{len(results)}", name=name, arguments={"word": " ".join(words)}
-        )
-        return ChatResponse(messages=Message("assistant", [call]))
-
-
-class PaintersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _PaintersModel):
-    """The painter's model with function invocation and middleware."""
+        return says(calls(name, f"call-{len(results)}", word=" ".join(words)))
 
 
 @idempotent

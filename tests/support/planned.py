@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
 )
 
 from hosting.tools import current, idempotent
+from tests.support.answering import AnsweringClient, calls, says
 
 Note = Callable[[str], None]
 Plan = Sequence[tuple[str, ...] | str]
@@ -31,25 +27,15 @@ PLAN: Plan = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
 ALL_SAID = "\n\n".join([*(f"Step {number} needs tools." for number in (1, 2, 3)), "all done"])
 
 
-class PlannedModel(BaseChatClient[Any]):
+class PlannedClient(AnsweringClient):
     """Knows how far it is by the tool results that it is shown since the last message of a user."""
 
     note: Note
     plan: Plan = PLAN
     speaks: bool = False
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        if stream:  # an agent that is a tool is run so
-            return self._build_response_stream(self._updates(messages))
-        return self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            for content in message.contents:
-                for piece in _pieces(content):
-                    yield ChatResponseUpdate(contents=[piece], role=message.role, message_id=str(len(messages)))
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        return await self._answer(messages)
 
     async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         newest = max(place for place, message in enumerate(messages) if message.role == "user")
@@ -57,21 +43,13 @@ class PlannedModel(BaseChatClient[Any]):
         self.note(f"model {number + 1}")
         step = self.plan[number]
         if isinstance(step, str):
-            return ChatResponse(messages=Message("assistant", [step]))
-        calls = [
-            Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": str(place)})
-            for place, name in enumerate(step)
-        ]
-        output = [Content.from_text(f"Step {number + 1} needs tools.")] if self.speaks else []
-        return ChatResponse(messages=Message("assistant", [*output, *calls]))
+            return says(step)
+        made = [calls(name, f"call-{number}-{place}", n=str(place)) for place, name in enumerate(step)]
+        return says(*[f"Step {number + 1} needs tools."] * self.speaks, *made)
 
-
-class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], PlannedModel):
-    """The planned model with function invocation and middleware."""
-
-
-def _pieces(content: Content) -> list[Content]:
-    return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
+    def pieces(self, content: Content) -> list[Content]:
+        """Return a text word by word."""
+        return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
 
 
 def planned_client(note: Note, plan: Plan, *, speaks: bool = False) -> PlannedClient:

@@ -6,28 +6,24 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_framework import (
     Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
 )
 
 from hosting.tools import idempotent
+from tests.support.answering import AnsweringClient, calls, says
 
 ROUNDS = 2
 
 
-class RoundsModel(BaseChatClient[Any]):
+class RoundsClient(AnsweringClient):
     """Asks for the tool so many `rounds`, then answers with all that it was shown; `shown` has that of each call.
 
     It stands at its `gate` before each answer while that is closed.
@@ -37,17 +33,7 @@ class RoundsModel(BaseChatClient[Any]):
     shown: list[list[str]]
     gate: threading.Event
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            for content in message.contents:
-                yield ChatResponseUpdate(contents=[content], role=message.role, message_id=str(len(messages)))
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         shown = [*map(said, messages)]
         self.shown.append(shown)
         while not await asyncio.to_thread(self.gate.wait, 0.005):
@@ -56,13 +42,12 @@ class RoundsModel(BaseChatClient[Any]):
         for word in shown:
             results = 0 if word.startswith("assistant:") else results + (word == "tool")
         if results == self.rounds:
-            return ChatResponse(messages=Message("assistant", [json.dumps(shown)]))
-        call = Content.from_function_call(call_id=f"call-{len(shown)}", name="work", arguments="{}")
-        return ChatResponse(messages=Message("assistant", [call]))
+            return says(json.dumps(shown))
+        return says(calls("work", f"call-{len(shown)}"))
 
-
-class RoundsClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], RoundsModel):
-    """The model with function invocation and middleware."""
+    def pieces(self, content: Content) -> list[Content]:
+        """Return each content as it is."""
+        return [content]
 
 
 def said(message: Message) -> str:

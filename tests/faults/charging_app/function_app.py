@@ -15,53 +15,32 @@ if clock := os.environ.get("CLOCK"):
     time.time = lambda: right_time() + (float(ahead.read_text()) if ahead.exists() else 0.0)  # before the app asks
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    tool,
-)
+from agent_framework import Agent, ChatResponse, Message, tool
 
 import hosting.app
+from tests.support.answering import AnsweringClient, calls, says
 
 NOTES = Path(os.environ["NOTES"])
 
 
 def note(what: str) -> None:
-    """Tell the outside, in one write."""
     with NOTES.open("a", encoding="utf-8") as notes:
         notes.write(what + "\n")
 
 
-class ChargingModel(BaseChatClient[Any]):
+class ChargingClient(AnsweringClient):
     """Asks for a charge, and behind that thinks until there is the file that the message names."""
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._answer(messages)
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         if messages[-1].role != "tool":
-            call = Content.from_function_call(call_id="call-1", name="charge", arguments={})
-            return ChatResponse(messages=Message("assistant", [call]))
+            return says(calls("charge"))
         note("thought")
         while not Path(messages[0].text).exists():  # noqa: ASYNC110 - another process makes the file
             await asyncio.sleep(0.01)
-        return ChatResponse(messages=Message("assistant", [str(messages[-1].contents[0].result)]))
-
-
-class ChargingClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ChargingModel):
-    """The model with function invocation and middleware."""
+        return says(str(messages[-1].contents[0].result))
 
 
 @tool

@@ -1,36 +1,23 @@
 """An inbox in a real queue, in a process that kills itself around one step of a delivery.
 
-The steps are those of `stepped`, the `end` of a delivery, and the storage's `send_message` and `delete_message`. Each
+The steps are those of `deaths`, the `end` of a delivery, and the storage's `send_message` and `delete_message`. Each
 delivery is noted in the file DELIVERIES, with the receipt by which a test shows its message again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import azure.functions as func
 from azure.storage.queue.aio import QueueClient
 from scripted import scripted_agent
 
 import hosting.app
-from tests.faults.stepped import stepped
+from tests.faults.deaths import dies_around, dying
 
-
-def step(verb: str) -> None:
-    """Count the storage's calls of that name."""
-    call: Callable[..., Awaitable[Any]] = getattr(QueueClient, verb)
-
-    async def counted(*arguments: Any, **named: Any) -> Any:
-        return await stepped(verb, call(*arguments, **named))
-
-    setattr(QueueClient, verb, counted)
-
-
-step("send_message")
-step("delete_message")
+for verb in ("send_message", "delete_message"):
+    dies_around(QueueClient, verb, verb)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 
 
@@ -40,7 +27,7 @@ async def end(run: hosting.app.AgentRun) -> dict[str, str]:
     async def answer() -> dict[str, str]:
         return {"run_id": run.run_id, "answer": run.response}
 
-    return await stepped("end", answer())
+    return dict(await dying({"end"}, answer))
 
 
 @app.agent_trigger("Joker", on_end=end)
