@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.core.archiving import KEPT_SHARE, Archiver, document_of
+from hosting.core.archiving import Archiver, document_of
 from hosting.core.stores.archive import Volume
 from hosting.core.thread.commands import DeleteThread, ResetThread
 from hosting.core.thread.events import Completed
@@ -54,20 +53,6 @@ async def test_a_long_thread_keeps_its_document_within_the_budget_and_loses_noth
     assert [entry["$type"] for entry in await whole(bench)] == ["request", "response"] * 60
 
 
-@pytest.mark.behaviour("archive.moves-the-oldest")
-async def test_a_move_frees_a_quarter_so_that_most_turns_move_nothing(bench: Bench) -> None:
-    """Each entry is put once, and a document is cut to three quarters of its budget."""
-    held = []
-    for number in range(40):
-        await bench.run(f"turn {number} ".ljust(100, "."))
-        held.append(len(json.dumps(bench.entries(), separators=(",", ":"))))
-
-    puts = bench.archive.puts
-    assert [first for first, _ in puts] == [1, *(last + 1 for _, last in puts[:-1])]
-    assert len(puts) < 40 / 2
-    assert BUDGET / 2 < min(held[20:]) <= BUDGET * KEPT_SHARE < max(held[20:]) <= BUDGET
-
-
 @pytest.mark.behaviour("archive.counts-all")
 async def test_an_answer_counts_the_messages_of_the_whole_conversation(bench: Bench) -> None:
     """As if none had moved."""
@@ -92,28 +77,6 @@ async def test_a_move_lost_before_its_commit_is_done_again_by_another_run(bench:
     await bench.signal(run_id)
 
     assert [entry["correlationId"] for entry in await whole(bench)] == [kept for one in before for kept in (one, one)]
-
-
-@pytest.mark.behaviour("archive.failure-costs-no-answer")
-async def test_a_turn_whose_move_fails_is_answered_and_kept_and_the_next_one_mends(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Each put fails once; the log says so, with ids and no text."""
-    await talk(bench, 5)
-    bench.archive.is_down = True
-    failed = await talk(bench, 3)
-    bench.archive.is_down = False
-    mended = await talk(bench, 1)
-
-    assert [(await bench.terminal(run_id)).kind for run_id in (*failed, *mended)] == ["completed"] * 4
-    assert len(await whole(bench)) == 18
-    assert host_of(read(bench.state)).archived.entries > 0
-    lines = [record.getMessage() for record in caplog.records if record.name == "hosting.core.document_writer"]
-    assert lines
-    assert set(lines) == {
-        "The older part of thread t of agent joker cannot be moved: the archive cannot be reached. Its next operation "
-        "tries again."
-    }
 
 
 @pytest.mark.behaviour("archive.failure-costs-no-answer")
@@ -225,26 +188,6 @@ async def test_a_thread_is_not_forgotten_while_the_archive_is_away(bench: Bench,
     assert bench.state != state
     assert bench.entries() == []
     assert await bench.archive.erase(PLACE) == 0
-
-
-async def test_other_writers_entries_move_with_the_rest(bench: Bench) -> None:
-    """An entry of unknown kind is kept in its place."""
-    await talk(bench, 1)
-    document = json.loads(bench.state or "")
-    document["data"]["conversationHistory"].insert(0, {"$type": "note", "text": "kept"})
-    bench.state = json.dumps(document)
-
-    await talk(bench, 20)
-
-    assert (await whole(bench))[0] == {"$type": "note", "text": "kept"}
-
-
-async def test_the_log_of_a_turn_with_an_archive_names_no_text(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing of what was said is logged when entries move."""
-    with caplog.at_level(logging.DEBUG, "hosting"):
-        await talk(bench, 20)
-
-    assert "turn 1 " not in caplog.text
 
 
 @pytest.mark.behaviour("archive.never-splits")

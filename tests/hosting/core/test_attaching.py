@@ -72,30 +72,6 @@ async def test_a_large_picture_is_kept_beside_the_conversation_and_sent_again(be
 
 
 @pytest.mark.behaviour("erasure.attachments")
-async def test_a_picture_that_comes_twice_is_kept_once(bench: Bench) -> None:
-    """Once for each thread."""
-    await show(bench)
-    await show(bench)
-
-    assert sorted(await bench.attachments.names(PLACE)) == [HASH]
-    assert [contents(bench, entry)[1] for entry in (0, 2)] == [REFERENCE, REFERENCE]
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_what_an_agent_makes_is_kept_beside_the_conversation_too(bench: Bench) -> None:
-    """Its run's log has it whole, for whoever called."""
-    bench.agent.says = [Content.from_uri(URI, media_type="image/png")]
-
-    run_id = await bench.run("draw")
-
-    answered = (await bench.terminal(run_id)).model_dump()
-    assert contents(bench, 1) == [REFERENCE]
-    assert (answered["kept"], answered["entry"]["messages"][0]["contents"][0]["uri"]) == (True, URI)
-    await bench.run("again")
-    assert bench.agent.seen[1][1] == ("data", URI)
-
-
-@pytest.mark.behaviour("erasure.attachments")
 async def test_bytes_are_kept_before_the_document_refers_to_them(bench: Bench) -> None:
     """A crash before the commit leaves bytes that nobody refers to; the second delivery refers to the same."""
     run_id = await show(bench, commit=False)

@@ -173,15 +173,3 @@ async def test_an_interrupted_run_that_streams_sends_its_words_once(processes: P
 
     assert "".join(event.text for event in events if isinstance(event, Delta)) == "echo: first"
     assert len([event for event in events if isinstance(event, Claimed)]) == 1
-
-
-@pytest.mark.behaviour("service.calls")
-@pytest.mark.parametrize("busy", ["queue", "reject", "interrupt", "rollback"])
-async def test_a_policy_costs_no_call_on_a_thread_that_is_not_busy(counted: Process, busy: Busy) -> None:
-    """It is decided on the head, as everything is."""
-    first = await ended(counted, await counted.start(call(thread_id=None, busy=busy)))
-    counted.store.calls.clear()
-
-    await ended(counted, await counted.start(call("again", first.address.thread_id, busy=busy)))
-
-    assert dict(counted.store.calls) == {"append": 2}

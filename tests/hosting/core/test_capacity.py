@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from agent_framework import AgentResponse, Message
 
-from hosting.core.archiving import Capacity, size_bytes
-from hosting.core.thread.events import Completed, Failed
+from hosting.core.archiving import Capacity
+from hosting.core.thread.events import Failed
 from hosting.errors import ArchiveUnavailableError
-from hosting.http.answer_form import Form
 from hosting.http.replies import run_reply
 from tests.support.bench import ADDRESS, Bench
 
@@ -85,15 +84,6 @@ async def test_an_answer_larger_than_a_conversation_is_told_and_leaves_an_error_
     assert stored_bytes(bench) < LIMIT
 
 
-async def test_an_answer_that_is_kept_says_nothing_of_it(bench: Bench) -> None:
-    """The field is there when it is false, and for nobody else."""
-    form: Form = "json"
-    record = await bench.find_run(await bench.run("hi"))
-
-    assert isinstance(record.end, Completed)
-    assert "kept" not in json.loads(run_reply(record, form, "").body)
-
-
 @pytest.mark.behaviour("state.warns-from-half")
 @pytest.mark.parametrize(("held", "lines"), [(2047, 0), (2048, 1), (4095, 1), (4096, 1)])
 def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
@@ -102,24 +92,6 @@ def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: 
         Capacity(LIMIT, attachment_bytes=1024).warn(ADDRESS, "x" * held)
 
     assert len(caplog.messages) == lines
-
-
-@pytest.mark.behaviour("state.warns-from-half")
-async def test_the_log_of_a_filling_thread_holds_ids_and_bytes_and_no_text(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As every line of a log."""
-    await bench.run("a secret " * 100)
-
-    [line] = [record.getMessage() for record in caplog.records if record.name == "hosting.core.archiving"]
-    assert line.startswith(f"Thread t of agent joker holds {stored_bytes(bench)} of its {LIMIT} bytes")
-    assert "secret" not in line
-
-
-@pytest.mark.parametrize("text", ["", "abc", "ü", "😀", "\ud83d"])
-def test_a_size_is_counted_in_utf_8(text: str) -> None:
-    """A half of a surrogate pair counts as what it would take."""
-    assert size_bytes(text) == len(text.encode(errors="surrogatepass"))
 
 
 @pytest.mark.behaviour("state.page")

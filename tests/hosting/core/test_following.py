@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from hosting.core.broadcast import DeltaText, Follower, LoggedEvent, Update
-from hosting.core.care import Care
 from hosting.core.following import Following
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
@@ -19,7 +18,7 @@ from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
 from hosting.options import Retry
-from tests.support.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]
@@ -173,25 +172,6 @@ async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_a
 
 
 @pytest.mark.behaviour("service.following")
-async def test_nothing_is_told_after_the_end_of_a_run() -> None:
-    """Not what its holder had said in other words before, where it ends while a follower reads the log."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    run = await held_in(process, call(streams=True))
-    held = process.holders.held[run.run_id]
-    held.streamed = lambda: "echo: his"
-
-    async def ended() -> None:
-        process.agent.gate.set()
-        await process.runs.wait(run, process.engine, 5.0)
-
-    process.store.before_events = ended
-    received = await followed(process, run)
-
-    process.loop.close()
-    assert received[-1] == "completed"
-
-
-@pytest.mark.behaviour("service.following")
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
     """In other pieces, perhaps."""
     one, other = processes
@@ -199,33 +179,6 @@ async def test_a_follower_in_another_process_has_the_same_text_from_the_log(proc
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
     assert await text_of(other, found) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_has_ended_is_told_from_its_log(processes: Processes) -> None:
-    """With its words joined as they were logged."""
-    one, other = processes
-    run = await one.start(call(streams=True))
-    await one.runs.wait(run, one.engine, 5.0)
-
-    received = await followed(other, run)
-
-    assert (received[:2], received[-1]) == (["accepted", "claimed"], "completed")
-    assert await text_of(other, run) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_what_another_process_appends_between_keeps_no_follower_waiting(processes: Processes) -> None:
-    """A run that is accepted elsewhere on the same thread has a position, too."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call(streams=True))
-    following = asyncio.ensure_future(followed(one, run))
-    await asyncio.sleep(0.05)
-    await other.start(call("second", waits=False))
-    one.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
 
 
 @pytest.mark.behaviour("service.following")
@@ -260,21 +213,6 @@ async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -> None:
-    """By a refusal of ours, and not by silence."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call())
-    following = asyncio.ensure_future(followed(other, run))
-    await asyncio.sleep(0.02)
-    await other.log.execute(ADDRESS, DeleteThread(1.0))
-
-    with pytest.raises(ThreadDeletedError):
-        await asyncio.wait_for(following, 5.0)
-    one.agent.gate.set()
-
-
-@pytest.mark.behaviour("service.following")
 async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(processes: Processes) -> None:
     """It was deleted and erased between two looks."""
     one, other = processes
@@ -291,83 +229,6 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
         with pytest.raises(ThreadDeletedError):
             await asyncio.wait_for(received, 1.0)
     one.agent.gate.set()
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
-    """At once, however long it would be until the next look at a store that cannot push."""
-    process.store.pushes = False
-    patient = Following(Care(process.log, process.changes, process.holders, pace=MINUTE))
-    process.agent.gate.clear()
-    await process.start(call("first"))
-    run = await process.start(call("hi", streams=True))
-    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
-    process.following = patient
-    following = asyncio.ensure_future(followed(process, run))
-    await asyncio.sleep(0.02)
-    process.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
-    await waiting
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_waited_begins_in_the_process_that_follows_it(processes: Processes) -> None:
-    """With nobody else who would wait for it."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    run = await other.start(call("hi", streams=True))
-    following = asyncio.ensure_future(followed(other, run))
-    await asyncio.sleep(0.02)
-    one.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
-    assert [turn[-1] for turn in other.agent.turns] == ["hi"]
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_waited_behind_one_of_its_own_process_is_claimed_with_that_ones_end() -> None:
-    """Its follower is as good as one who waits: two appends end the first run and the second."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"lease_seconds": 60.0})
-    process.agent.gate.clear()
-    await process.start(call("first"))
-    run = await process.start(call("hi"))
-    following = asyncio.ensure_future(followed(process, run))
-    await asyncio.sleep(0.02)
-    process.store.calls.clear()
-    process.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == ["accepted", "claimed", "completed"]
-    assert process.store.calls["append"] == 2
-    process.loop.close()
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_words_before_they_stand_there(
-    process: Process,
-) -> None:
-    """Its frames can bear positions and nothing else."""
-    run = await process.start(call(streams=True))
-    received = await joined(process.following.follow(run, process.engine, logged_only=True))
-    events = await process.log.events(ADDRESS, 0)
-
-    assert received == [LoggedEvent(position, event) for position, event in events]
-    assert "".join(event.text for _, event in events if isinstance(event, Delta)) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier_one_said(process: Process) -> None:
-    """Also where it is the beginning of that."""
-    run = await process.start(call(waits=False, streams=True))
-    run_id, log = run.run_id, process.log
-    for number, text in enumerate(("Good evening", "Good")):
-        silent = (await log.head(ADDRESS)).append_id
-        await log.execute(ADDRESS, ClaimRun(1.0, terms(f"token-{number}"), idle_append=silent))
-        await log.execute(ADDRESS, RecordSteps(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
-    await log.execute(ADDRESS, end(run_id, token="token-1"))
-
-    assert await text_of(process, run) == "Good"
 
 
 @pytest.mark.behaviour("service.following")

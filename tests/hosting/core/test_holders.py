@@ -7,19 +7,16 @@ import gc
 import logging
 
 import pytest
-from msgspec.structs import replace
 
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.broadcast import Follower
 from hosting.core.stores.contract import Append, Appended, StoredHead
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.events import Failed
 from hosting.core.thread.run import Run
-from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
+from hosting.errors import EngineUnavailableError, NewerVersionError
 from hosting.features.callbacks.callbacks import CallbackCalls, Listener, Listeners
 from hosting.names import Address
-from hosting.options import Retry
 from hosting.ports import Clocks
 from tests.support.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
@@ -53,20 +50,6 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
 
 
 @pytest.mark.behaviour("service.runs-here")
-async def test_a_waiter_cancelled_while_it_claims_its_run_leaves_a_run_that_ends(processes: Processes) -> None:
-    """Nobody else would begin it before its lease is out."""
-    one, other = processes
-    run = await one.start(call(waits=False))
-    other.store.fails = ["answer lost"]
-    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 5.0))
-    await asyncio.sleep(0.02)
-    waiting.cancel()
-
-    assert (await one.runs.wait(run, one.engine, 1.0)).end is not None
-    assert len(other.agent.turns) == 1
-
-
-@pytest.mark.behaviour("service.runs-here")
 async def test_a_run_claimed_for_a_caller_that_leaves_at_that_moment_is_executed(process: Process) -> None:
     """The claim stands in the append of the end before it."""
     first, waiting = await queued(process)
@@ -81,23 +64,6 @@ async def test_a_run_claimed_for_a_caller_that_leaves_at_that_moment_is_executed
     await process.deliver((await process.log.head(ADDRESS)).runs[0].id)
 
     assert (await process.kinds())[-2:] == ["claimed", "completed"]
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_one_of_two_waiters_that_leaves_takes_the_others_turn_from_nobody(process: Process) -> None:
-    """The run is still claimed with the end before it: four appends for two runs."""
-    _, waiting = await queued(process)
-    second = (await process.log.head(ADDRESS)).runs[1].id
-    found = await process.runs.find(Address.of(AGENT, "t1"), second, process.engine)
-    leaving = asyncio.ensure_future(process.runs.wait(found, process.engine, 5.0))
-    await asyncio.sleep(0)
-    leaving.cancel()
-    await asyncio.wait((leaving,))
-    process.store.calls.clear()
-    process.agent.gate.set()
-    await waiting
-
-    assert process.store.calls["append"] == 2
 
 
 @pytest.mark.behaviour("service.runs-here")
@@ -125,21 +91,6 @@ async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(proces
 
     assert held is not None
     assert held.stop.is_requested
-
-
-@pytest.mark.behaviour("service.retry")
-async def test_a_look_at_the_head_while_an_attempt_is_made_again_stops_nothing(process: Process) -> None:
-    """The head that it reads names the token of the attempt before."""
-    process.agent.gate.clear()
-    process.agent.fails = [RuntimeError("once")]
-    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await process.start(replace(call(), request=request))
-    process.store.before_append = lambda: asyncio.sleep(0.15)
-    process.agent.gate.set()
-
-    await process.runs.wait(run, process.engine, 5.0)
-
-    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
 
 
 @pytest.mark.behaviour("service.looks")
@@ -228,33 +179,6 @@ async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_hand
     assert await process.kinds() == ["accepted", "claimed", "released"]
 
 
-@pytest.mark.behaviour("service.leave")
-async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Process) -> None:
-    """Neither a new one, nor the next one behind an end: nothing is held when it has left."""
-    _, waiting = await queued(process)
-    leaving = asyncio.ensure_future(process.holders.drain(5.0))
-    await asyncio.sleep(0)
-    await process.start(call(thread_id="t2"))
-    process.agent.gate.set()
-    await leaving
-    waiting.cancel()
-
-    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
-    assert await process.kinds(Address.of(AGENT, "t2")) == ["accepted"]
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
-    """It was given it."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), cached_bytes=0)
-    for message in ("one", "two"):
-        run = await process.start(call(message, waits=False))
-        await asyncio.wait_for(process.deliver(run.run_id), 2.0)
-
-    assert process.agent.turns == [["one"], ["one", "echo: one", "two"]]
-    process.loop.close()
-
-
 @pytest.mark.behaviour("service.runs-here")
 async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers_wait(process: Process) -> None:
     """It has the end from the log."""
@@ -316,35 +240,6 @@ async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_bac
     with pytest.raises(EngineUnavailableError):
         await starting
     assert await process.kinds() == ["accepted", "claimed", "cancel_requested", "released", "cancelled"]
-
-
-@pytest.mark.behaviour("service.promises")
-async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_that(process: Process) -> None:
-    """The process that began to delete it may have died."""
-    await process.start(call(waits=False))
-    process.engine.signals.clear()
-    await process.log.execute(ADDRESS, DeleteThread(1.0))
-
-    with pytest.raises(ThreadDeletingError):
-        await process.start(call())
-    assert process.engine.signals == [("delete", {"logged": True})]
-
-
-@pytest.mark.behaviour("service.looks")
-async def test_one_slow_look_keeps_no_other_run_from_being_looked_after(processes: Processes) -> None:
-    """Neither from the renewal of its lease nor from its cancellation."""
-    one, other = processes
-    one.agent.gate.clear()
-    runs = [await one.start(call(thread_id=name)) for name in ("t1", "t2")]
-    async with one.store.holding("head"):
-        for run in runs:
-            await other.runs.cancel(Address.of(AGENT, run.address.thread_id), run.run_id, other.engine)
-        waits = [asyncio.ensure_future(one.runs.wait(run, one.engine, 5.0)) for run in runs]
-        ended, _ = await asyncio.wait(waits, timeout=2.0, return_when=asyncio.FIRST_COMPLETED)
-    one.agent.gate.set()
-
-    assert len(ended) == 1
-    await asyncio.gather(*waits)
 
 
 @pytest.mark.behaviour("runner.lease")

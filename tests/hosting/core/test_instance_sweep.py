@@ -60,30 +60,6 @@ async def test_what_nobody_purged_is_purged_by_the_sweep(swept: SweptApp) -> Non
 
 
 @pytest.mark.behaviour("erasure.entity")
-async def test_an_end_that_a_slow_engine_shows_is_seen_out(swept: SweptApp) -> None:
-    """The time in which nothing may come behind an end counts from when the end was seen."""
-    swept.engine.answer_seconds = 0.05
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-
-    assert (await swept.outcome(), swept.engine.purged) == ("deleted", ["@dafx-echo@t1"])
-
-
-@pytest.mark.behaviour("erasure.entity")
-async def test_an_entity_that_comes_back_behind_a_sweep_is_purged_by_a_later_one(swept: SweptApp) -> None:
-    """Its thread is among the tombstones anew."""
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-    swept.now += HOUR
-    await swept.process.deliver_delete()
-    returned = await swept.outcome()
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-
-    assert (returned, await swept.outcome(), len(swept.engine.purged)) == ("pending", "deleted", 2)
-
-
-@pytest.mark.behaviour("erasure.entity")
 async def test_a_sweep_by_a_clock_that_was_ahead_hides_nothing_from_the_next(swept: SweptApp) -> None:
     """It left its mark behind moments that were still to come."""
     swept.now += 24 * HOUR

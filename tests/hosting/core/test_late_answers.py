@@ -11,10 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import CancelRun
 from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_operations import Store
 from hosting.errors import EngineUnavailableError, ThreadDeletedError
 from state.codec import read, write
@@ -92,45 +90,6 @@ async def test_a_run_that_ended_on_its_entity_is_answered_and_not_taken_back(
     assert [len(process.agent.turns) for process in processes] == [0, 1]
 
 
-async def test_a_run_that_its_entity_works_on_is_answered_as_it_stands(processes: Processes) -> None:
-    """And waited for, as any other."""
-    stopped, other = processes
-    other.agent.gate.clear()
-    working = list[asyncio.Task[object]]()
-
-    async def begun() -> None:
-        working.append(asyncio.ensure_future(delivered(other)()))
-        while not other.agent.turns:  # noqa: ASYNC110 - the agent runs on its own loop
-            await asyncio.sleep(0.005)
-
-    late(processes, begun)
-
-    run = await stopped.start(call(waits=False, key="k"))
-    other.agent.gate.set()
-    ended = await stopped.runs.wait(run, stopped.engine, GUARD_SECONDS)
-    await working[0]
-
-    assert (run.end, answer_of(ended)) == (None, "echo: hi")
-
-
-@pytest.mark.parametrize("waits", [False, True])
-async def test_the_last_approval_is_answered_with_the_run_that_went_on(processes: Processes, *, waits: bool) -> None:
-    """It was stored, and carried out."""
-    stopped, other = processes
-    other.agent.asks = ["c1"]
-    asked = await stopped.start(call(waits=False))
-    await other.deliver(asked.run_id)
-    waiting = await stopped.approvals.waiting(ADDRESS)
-    assert waiting is not None
-    late(processes)
-
-    decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await stopped.approvals.answer(ADDRESS, Answering(decision, stopped.caller, waits=waits))
-
-    assert answered.resumed is not None
-    assert isinstance(answered.resumed.end, Completed)
-
-
 @pytest.mark.parametrize("what", ["find", "cancel", "key"])
 async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processes: Processes, what: str) -> None:
     """By its id or its key, to read it or to cancel it."""
@@ -145,19 +104,6 @@ async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processe
 
     assert found.run_id == run.run_id
     assert isinstance(found.end, Cancelled if what == "cancel" else Completed)
-
-
-async def test_a_run_that_somebody_cancelled_meanwhile_is_answered_as_cancelled(processes: Processes) -> None:
-    """It was not taken back: to try again would be another run."""
-    stopped, other = processes
-
-    async def cancelled() -> None:
-        run_id = str(stopped.engine.signals[-1][1]["run_id"])
-        await other.log.execute(ADDRESS, CancelRun(0.0, run_id))
-
-    late(processes, cancelled)
-
-    assert isinstance((await stopped.start(call(waits=False))).end, Cancelled)
 
 
 async def test_a_run_whose_thread_was_deleted_meanwhile_is_gone(processes: Processes) -> None:
@@ -209,16 +155,6 @@ async def test_what_the_document_has_by_then_is_answered_as_done(processes: Proc
     mark = host_of(read(stopped.engine.documents["t1"])).log_mark
     assert mark is not None
     assert mark.position == (await stopped.log.head(ADDRESS)).position
-
-
-async def test_a_deletion_that_ended_meanwhile_is_answered_as_done(processes: Processes) -> None:
-    """Its tombstone stands."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-    late(processes, other.deliver_delete)
-
-    assert await stopped.threads.delete(ADDRESS, stopped.engine, 0.0)
 
 
 async def test_a_deletion_whose_engine_is_away_behind_its_tombstone_is_answered_as_done(processes: Processes) -> None:

@@ -12,7 +12,7 @@ from hosting.core.agent.held_run import HeldRun
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run import Run
 from tests.support.planned import planned_agent
-from tests.support.process import ADDRESS, Engine, Process, call
+from tests.support.process import Engine, Process, call
 
 LOOKED = ["accepted", "claimed", "model_result", "tool_started", "tool_result"]
 
@@ -77,19 +77,6 @@ async def test_a_caller_who_comes_back_before_that_step_keeps_the_run_here(looki
 
 
 @pytest.mark.behaviour("service.callers-leave")
-async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> None:
-    """Its reader has gone."""
-    run = await looking.process.start(call())
-    held = looking.process.holders.held.get(run.run_id)
-    assert held is not None
-    following = looking.process.following.follow(run, looking.process.engine)
-    await anext(following)
-    await following.aclose()  # type: ignore[attr-defined]
-
-    assert await looking.ended(held) == [*LOOKED, "released"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
 async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves(looking: Looking) -> None:
     """Its operation is the invocation that keeps the instance alive."""
     run = await looking.process.start(call(waits=False))
@@ -100,17 +87,3 @@ async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves
     await asyncio.wait_for(delivery, 5.0)
 
     assert await looking.process.kinds() == [*LOOKED, "completed"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
-async def test_an_agent_without_another_step_ends_where_its_caller_left(process: Process) -> None:
-    """There is nothing to go on from."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    held = process.holders.held.get(run.run_id)
-    assert held is not None
-    await process.runs.wait(run, process.engine, 0.02)
-    process.agent.gate.set()
-    await asyncio.wait_for(held.is_over.wait(), 5.0)
-
-    assert await process.kinds(ADDRESS) == ["accepted", "claimed", "completed"]

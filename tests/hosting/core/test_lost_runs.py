@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from itertools import count
 
@@ -120,29 +119,6 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     cancelled = await operations.find_run(ADDRESS, run.run_id)
     assert cancelled is not None
     assert isinstance(cancelled.state, Cancelling)
-
-
-@pytest.mark.behaviour("service.lost-runs")
-async def test_an_end_by_the_entity_for_waiting_too_long_is_told(
-    processes: Processes, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As any end is, to who follows the thread here, and by the line on which an operator is alerted."""
-    caplog.set_level(logging.INFO)
-    _, other = processes
-    other.holders.draining.set()
-    await other.log.execute(ADDRESS, AcceptRun(accepted("r1", at=time.time()).model_copy(update={"agent": AGENT}), 32))
-    care = Care(other.log, other.changes, other.holders, queue_seconds=0.0)
-    conversations = other.operations._conversations
-    operations = ThreadOperations(other.log, conversations, other.holders, care, watched_seconds=GUARD_SECONDS)
-
-    with other.changes.subscribe(ADDRESS) as follower:
-        await operations.run(ADDRESS, None, "r1")
-        await follower.wait(GUARD_SECONDS)
-        news = follower.drain()
-
-    assert [one.event.kind for one in news if isinstance(one, LoggedEvent)] == ["cancel_requested", "failed"]
-    (line,) = [record.getMessage() for record in caplog.records if record.name == "hosting.core.telemetry"]
-    assert line.startswith(f"Run r1 of agent {AGENT} on thread {ADDRESS.thread_id}: run_lost;")
 
 
 @pytest.mark.behaviour("service.lost-processes")

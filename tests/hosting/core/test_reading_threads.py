@@ -9,11 +9,9 @@ import pytest
 
 from hosting.commands.tail import tail
 from hosting.core.archiving import PAGE_BYTES
-from hosting.core.references import MOST_INLINE_BYTES
 from hosting.core.stores.archive import Volume
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_view import MessagesPage, ThreadView
-from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.listing import Window
 from hosting.names import Address
 from state.codec import read, write
@@ -106,38 +104,6 @@ async def test_a_thread_that_only_another_package_knows_is_read(process: Process
     assert (texts(view), view.text, view.runs, view.head.position) == (["hi"], THEIRS, (), 0)
 
 
-@pytest.mark.behaviour("service.reading")
-async def test_a_document_of_an_earlier_life_counts_as_none(process: Process) -> None:
-    """Its entity commits its end behind the tombstone, and the thread may begin again before that."""
-    await answered(process, "secret")
-    old = process.engine.documents["t1"]
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.deliver_delete()
-    run = await process.start(call("new"))
-    await process.runs.wait(run, process.engine, 5.0)
-    process.engine.documents["t1"] = old
-
-    exported = await process.threads.export(Address.of(AGENT, "t1"), process.engine)
-
-    assert "secret" not in repr(exported)
-    assert exported.view.text is None
-    assert texts(await process.threads.view(Address.of(AGENT, "t1"), process.engine)) == ["new", "echo: new"]
-
-
-@pytest.mark.behaviour("service.reading")
-async def test_a_thread_that_is_deleted_while_it_is_read_is_unknown(processes: Processes) -> None:
-    """No part of it is shown as if it were the whole."""
-    one, other = processes
-    await answered(one)
-    reading = asyncio.ensure_future(one.threads.view(Address.of(AGENT, "t1"), one.engine))
-    async with one.store.holding("head"):
-        await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
-        await other.deliver_delete()
-
-    with pytest.raises(UnknownThreadError):
-        await reading
-
-
 async def archive_the_first(process: Process) -> None:
     """Move the two oldest entries of the stored document into the archive of the thread's life."""
     conversation = read(process.engine.documents["t1"])
@@ -182,18 +148,6 @@ async def test_a_page_of_messages_ends_at_its_bytes(process: Process, is_newest_
     assert [len(page) for page in pages] == [19, 13]
 
 
-@pytest.mark.behaviour("service.reading")
-async def test_an_export_has_the_archive_and_no_event_as_an_attachment(process: Process) -> None:
-    """A large event lies among the attachments for the log alone, and stands among the runs."""
-    await answered(process, "x" * (MOST_INLINE_BYTES + 1))
-
-    exported = await process.threads.export(Address.of(AGENT, "t1"), process.engine)
-
-    assert len(sorted(await process.attachments.names(process.place(0)))) > 0
-    assert exported.attachments.names == frozenset()
-    assert exported.view.runs[0].accepted.request.message == "x" * (MOST_INLINE_BYTES + 1)
-
-
 @pytest.mark.behaviour("service.reset")
 async def test_messages_of_a_thread_that_is_reset_while_they_are_read_are_read_again(process: Process) -> None:
     """Its archive went between the two looks."""
@@ -222,32 +176,3 @@ async def test_two_who_delete_at_one_moment_are_both_told_that_it_is_gone(proces
     await other.deliver_delete()
 
     assert await asyncio.gather(*both) == [True, True]
-
-
-@pytest.mark.behaviour("service.leave")
-async def test_who_waits_for_a_deletion_is_let_go_of_when_the_process_ends(process: Process) -> None:
-    """It goes on elsewhere."""
-    await answered(process)
-    deleting = asyncio.ensure_future(process.threads.delete(Address.of(AGENT, "t1"), process.engine, 60.0))
-    await asyncio.sleep(0.02)
-
-    await process.holders.drain(0.0)
-
-    assert await asyncio.wait_for(deleting, 5.0) is False
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.delete")
-async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process: Process) -> None:
-    """It need not look for that."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    held = process.holders.held.get(run.run_id)
-    assert held is not None
-
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert held.stop.is_requested
-    process.agent.gate.set()
-    with pytest.raises(ThreadDeletedError):
-        await process.runs.wait(run, process.engine, 5.0)

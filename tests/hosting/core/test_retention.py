@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 import pytest
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
-from hosting.core.thread.commands import FinishDelete, TrimThread
+from hosting.core.thread.commands import TrimThread
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.errors import UnknownApprovalError
@@ -75,32 +74,6 @@ async def test_metadata_outlives_its_event(processes: Processes) -> None:
         head = await other.log.head(ADDRESS)
         assert await one.kinds() == ["trimmed"]
         assert head.metadata == {"for": "a test"}
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_what_is_younger_than_the_setting_stays(process: Process) -> None:
-    """And nothing is appended for it."""
-    await stored(process)
-    before = await process.kinds()
-
-    await retention(process, DAYS - 1).trim(ADDRESS, mark(process))
-
-    assert await process.kinds() == before
-    assert process.store.calls["trim"] == 0
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_a_look_at_a_long_young_thread_reads_a_piece_of_it(process: Process) -> None:
-    """However much its time has room for."""
-    await stored(process)
-    for number in range(3 * EVENTS_BETWEEN_TRIMS):
-        await process.threads.describe(ADDRESS, {"number": str(number)}, process.engine)
-    await stored(process)
-    before = process.store.events_read
-
-    await retention(process, DAYS - 1).trim(ADDRESS, mark(process))
-
-    assert process.store.events_read - before == EVENTS_BETWEEN_TRIMS
 
 
 @pytest.mark.behaviour("service.retention")
@@ -185,20 +158,6 @@ async def test_keys_of_a_deleted_life_are_not_removed_with_events_of_the_next(pr
 
 
 @pytest.mark.behaviour("service.retention")
-async def test_keys_of_a_deleted_life_stay_where_its_erasure_was_broken_off(process: Process) -> None:
-    """Its events are left then, and are for the erasure to remove."""
-    run = await stored(process, "old")
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.log.execute(ADDRESS, FinishDelete(time.time(), {}))
-    await stored(process, "new")
-
-    await retention(process, 0).trim(ADDRESS, mark(process))
-
-    assert process.store.calls["trim"] == 0
-    assert await read_run(process.log, ADDRESS, run.run_id) is not None
-
-
-@pytest.mark.behaviour("service.retention")
 async def test_large_events_go_from_the_attachments_too(process: Process) -> None:
     """They lie there only for the log."""
     await stored(process, "x" * 100_000)
@@ -208,17 +167,6 @@ async def test_large_events_go_from_the_attachments_too(process: Process) -> Non
 
     assert len(before) == 2
     assert sorted(await process.attachments.names(process.place(0))) == []
-
-
-@pytest.mark.behaviour("service.retention")
-def test_most_operations_do_not_look(process: Process) -> None:
-    """Only one in so many events."""
-    rule = retention(process, 0)
-    marks = [LogMark(0, position, position) for position in range(0, 4 * EVENTS_BETWEEN_TRIMS, 3)]
-
-    looks = sum(rule.is_due(one, other.position) for one, other in itertools.pairwise(marks))
-
-    assert looks == 3
 
 
 @pytest.mark.behaviour("service.retention")

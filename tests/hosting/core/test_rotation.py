@@ -71,18 +71,6 @@ async def test_one_that_is_cut_off_goes_on_with_the_next_agent(process: Process)
     assert (engine.asked, complete) == (["ann", "bob", "cid", "ann"], [False] * 4)
 
 
-async def test_one_that_is_not_cut_off_comes_to_each_agent_once(process: Process) -> None:
-    """From the one after where the last was cut off."""
-    engine, store = Lists(), MemoryObjects()
-    engine.page_seconds = MOST_SECONDS
-    await engine.sweep(process, store).run(engine)
-    engine.page_seconds, engine.asked = 0.0, []
-
-    swept = await engine.sweep(process, store).run(engine)
-
-    assert (swept.signalled, swept.is_complete, engine.asked) == (9, True, ["bob", "cid", "ann"])
-
-
 async def test_one_whose_process_dies_goes_on_with_the_next_agent(process: Process) -> None:
     """Whose turn it is was recorded before it began."""
     engine, store = Lists(), MemoryObjects()

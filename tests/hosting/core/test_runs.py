@@ -16,7 +16,7 @@ from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteT
 from hosting.core.thread.events import Accepted, Claimed, Completed
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
-from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
+from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError
 from hosting.names import Address
 from hosting.options import Retry
 from hosting.ports import Wait
@@ -125,39 +125,6 @@ async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the
     one.agent.gate.set()
 
     assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.waits-elsewhere")
-async def test_whoever_waits_behind_another_processs_run_begins_when_that_has_ended(processes: Processes) -> None:
-    """The store says when, also for a run of its own that waits for its turn."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    run = await other.start(call("second"))
-    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_asked(other)
-    one.agent.gate.set()
-
-    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: second"
-    assert [turn[-1] for turn in other.agent.turns] == ["second"]
-
-
-@pytest.mark.behaviour("service.waits-elsewhere")
-async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: Processes) -> None:
-    """Behind the run stands the acceptance of another one: that is no news for ever."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call("first"))
-    await one.start(call("second", waits=False))
-    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_asked(other)
-    for _ in range(100):
-        await asyncio.sleep(0)
-    watches = other.store.calls["watch"]
-    one.agent.gate.set()
-
-    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: first"
-    assert watches == 1
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
@@ -425,19 +392,6 @@ async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_o
 
 
 @pytest.mark.behaviour("service.find")
-async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> None:
-    """By any process; under another thread it is unknown."""
-    one, other = processes
-    run = await answered(one)
-
-    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
-
-    assert text_of(found) == "echo: hi"
-    with pytest.raises(UnknownRunError):
-        await other.runs.find(Address.of(AGENT, "t2"), run.run_id, other.engine)
-
-
-@pytest.mark.behaviour("service.find")
 async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
     """Not unknown."""
     run = await answered(process)
@@ -446,20 +400,6 @@ async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
 
     with pytest.raises(Exception, match="deleted with its thread"):
         await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
-
-
-@pytest.mark.behaviour("service.words")
-async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
-    """And stand in the log, by their offset, before the end."""
-    with process.changes.subscribe(ADDRESS) as follower:
-        run = await process.start(call(streams=True))
-        ended = await process.runs.wait(run, process.engine, 5.0)
-        await follower.wait(1.0)
-        news = follower.drain()
-
-    spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
-    assert spoken[0] == (0, "echo:")
-    assert ended.text == text_of(ended) == "echo: hi"
 
 
 @pytest.mark.slow
@@ -490,50 +430,6 @@ async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Proces
 
     assert text_of(ended) == "echo: hi"
     assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
-
-
-@pytest.mark.behaviour("service.calls")
-async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(counted: Process) -> None:
-    """This process appended its end. A loop that is busy lets an instant agent come first."""
-
-    async def keep_busy() -> None:
-        while True:
-            time.sleep(0.005)  # noqa: ASYNC251 -- the loop is what is to be busy
-            await asyncio.sleep(0)
-
-    busy = asyncio.ensure_future(keep_busy())
-    ended = await answered(counted, thread_id=None)
-    busy.cancel()
-
-    assert text_of(ended) == "echo: hi"
-    assert dict(counted.store.calls) == {"append": 2}
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_starts_that_wait_go_together_once_all_before_them_have_started() -> None:
-    """One that goes when any other has started finds the others at other places of their turns."""
-    starts, entered, ends = Starts(wave_seconds=60.0), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
-
-    async def start(end: asyncio.Event) -> None:
-        nonlocal entered
-        async with starts:
-            entered += 1
-            await end.wait()
-
-    running = [asyncio.ensure_future(start(end)) for end in ends]
-    await asyncio.sleep(0)
-    seen = [entered]
-    for some in (ends[:1], ends[1:STARTS_AT_ONCE]):
-        for one in some:
-            one.set()
-        for _ in range(5):
-            await asyncio.sleep(0)
-        seen.append(entered)
-    for end in ends:
-        end.set()
-    await asyncio.wait(running)
-
-    assert seen == [STARTS_AT_ONCE, STARTS_AT_ONCE, 2 * STARTS_AT_ONCE]
 
 
 @pytest.mark.behaviour("service.runs-here")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import time
 
 import pytest
 from msgspec.structs import replace
 
 from hosting.core.deletion import Instance, Receipt
-from hosting.core.stores.archive import Volume
-from hosting.core.thread.commands import TrimThread
 from hosting.core.thread.run_request import RunRequest
 from hosting.names import Address
 from state.codec import read, write
 from state.conversation import without_oldest
-from state.models import entry_text
 from tests.support.process import ADDRESS, AGENT, Process, call
 
 Processes = tuple[Process, Process]
@@ -79,54 +75,6 @@ async def test_what_cannot_be_read_is_no_reason_to_keep_the_thread(process: Proc
 
 
 @pytest.mark.behaviour("erasure.instances")
-async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Process) -> None:
-    """Its run's events went by their age."""
-    await carried(process, "one", "o1")
-    conversation = read(process.engine.documents["t1"])
-    entries = [entry_text(entry) for entry in conversation.data.conversation_history.stored]
-    await process.archive.put(Volume(process.place(0), 0), 1, entries)
-    process.engine.documents["t1"] = write(without_oldest(conversation, 2))
-    trimmed = await process.log.execute(ADDRESS, TrimThread(time.time(), 4))
-    await process.log.trim(ADDRESS, trimmed.head)
-
-    assert (await deleted(process)).instances == (Instance(id="o1"), Instance(id=OWN))
-
-
-@pytest.mark.behaviour("erasure.receipt")
-async def test_a_second_delivery_leaves_the_receipt_as_it_is(process: Process) -> None:
-    """What was counted the first time is not there the second time; an entity that came back is purged again."""
-    await carried(process, "one")
-    await deleted(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    first = await process.threads.receipt(Address.of(AGENT, "t1"))
-
-    await process.deliver_delete()
-    returned = await outcomes(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert await process.threads.receipt(Address.of(AGENT, "t1")) == first
-    assert (returned, process.engine.purged) == (["pending"], [OWN, OWN])
-    assert await process.kinds() == ["deleted", *5 * ["settled"]]
-
-
-@pytest.mark.behaviour("erasure.instances")
-async def test_what_is_settled_is_not_asked_for_again(processes: Processes) -> None:
-    """What runs is, each time."""
-    one, other = processes
-    await carried(one, "one", "o1")
-    one.engine.outcomes = {"o1": "running"}
-    await deleted(one)
-
-    assert await one.purging.purge(ADDRESS, one.engine)
-    assert await outcomes(other) == ["running", "deleted"]
-    one.engine.outcomes = {"o1": "missing"}
-    await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
-
-    assert await outcomes(one) == ["missing", "deleted"]
-    assert one.engine.purged == ["o1", OWN, "o1"]
-
-
-@pytest.mark.behaviour("erasure.instances")
 async def test_an_engine_that_is_away_leaves_instances_pending(process: Process) -> None:
     """The deletion itself is done; whoever deletes again finishes it."""
     await carried(process, "one", "o1")
@@ -172,29 +120,6 @@ async def test_a_document_that_is_still_there_under_the_tombstone_is_asked_to_go
 
     assert process.engine.signals == [("delete", {"logged": True})]
     assert await outcomes(process) == ["pending"]
-
-
-@pytest.mark.behaviour("erasure.time-to-live")
-async def test_a_thread_whose_time_is_up_is_erased_and_says_so(process: Process) -> None:
-    """Nobody asked for it."""
-    await carried(process, "one")
-
-    is_gone = await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
-
-    assert is_gone
-    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "expired"
-
-
-@pytest.mark.behaviour("erasure.message-wins")
-async def test_a_thread_with_an_answer_that_is_not_stored_yet_is_kept(processes: Processes) -> None:
-    """It begins the time anew, once its entity comes by."""
-    one, other = processes
-    await carried(one, "one")
-    run = await other.start(call("two"))
-    await other.runs.wait(run, other.engine, 5.0)
-
-    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
-    assert (await one.log.head(ADDRESS)).state == "open"
 
 
 @pytest.mark.behaviour("erasure.message-wins")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, Unknown
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.events import Cancelled, Completed, Joined
+from hosting.core.thread.events import Completed, Joined
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.names import Address
@@ -20,7 +20,7 @@ from hosting.principal import Caller, Principal
 from state.codec import read
 from state.conversation import response_text
 from state.models import ResponseEntry
-from tests.support.process import ADDRESS, Engine, Process, call
+from tests.support.process import Engine, Process, call
 from tests.support.state_documents import history_messages
 from tests.support.steered import Working, said, until
 
@@ -134,15 +134,6 @@ async def test_a_run_that_ends_first_leaves_the_message_a_run_of_its_own(two: Tw
     assert answer(word)[-1] == "user: and this"
 
 
-async def test_a_message_to_a_thread_without_a_run_is_a_run_as_any_other(two: Two) -> None:
-    """There is nothing to join."""
-    two.works[0].gate.set()
-
-    run = await two.ended(await two.one.start(call("first", busy="steer")))
-
-    assert answer(run)[0] == "user: first"
-
-
 @pytest.mark.parametrize("streams", [False, True], ids=["plain", "streamed"])
 async def test_another_process_that_takes_the_run_over_shows_the_message_at_the_same_call(
     two: Two, streams: bool
@@ -176,57 +167,6 @@ async def test_a_process_that_dies_before_it_recorded_a_message_leaves_it_to_the
 
     assert answer(first) == SHOWN
     assert [joined.run_id for joined in first.joined] == [two.word.run_id]
-
-
-async def test_two_messages_join_in_their_order(two: Two) -> None:
-    """Both at one call, by one append."""
-    first = await two.steered("one")
-    await two.other.start(call("two", busy="steer", waits=False))
-
-    two.works[0].gate.set()
-    first = await two.ended(first)
-
-    assert answer(first)[2:5] == ["tool", "user: one", "user: two"]
-    assert [joined.number for joined in first.joined] == [2, 2]
-
-
-async def test_a_message_joins_past_those_that_wait_for_their_turn(two: Two) -> None:
-    """What is queued stays queued, in its order."""
-    first = await two.one.start(call("first"))
-    await two.works[0].at_work()
-    queued = await two.one.start(call("queued"))
-    word = await two.one.start(call("word", busy="steer", waits=False))
-
-    two.works[0].gate.set()
-    first, queued = await two.ended(first), await two.ended(queued)
-
-    assert [joined.run_id for joined in first.joined] == [word.run_id]
-    assert "user: queued" not in answer(first)
-    assert answer(queued)[3] == "user: word"
-
-
-async def test_a_message_that_is_cancelled_before_it_joined_does_not_join(two: Two) -> None:
-    """It ends as any cancelled run in its turn."""
-    first = await two.steered()
-    await two.other.runs.cancel(ADDRESS, two.word.run_id, two.engine)
-
-    two.works[0].gate.set()
-    first, word = await two.ended(first), await two.ended(two.word)
-
-    assert (first.joined, isinstance(word.end, Cancelled)) == ((), True)
-
-
-async def test_a_cancelled_run_is_joined_by_nothing(two: Two) -> None:
-    """The message becomes a run of its own, once that has ended."""
-    first = await two.one.start(call("first"))
-    await two.works[0].at_work()
-    await two.one.runs.cancel(ADDRESS, first.run_id, two.engine)
-    word = await two.one.start(call("and this", busy="steer"))
-
-    two.works[0].gate.set()
-    word = await two.ended(word)
-
-    assert answer(word)[0] == "user: and this"
 
 
 @pytest.mark.behaviour("options.alone")
@@ -271,37 +211,6 @@ async def test_a_repeated_key_finds_the_run_that_joined_and_gets_the_answer_of_t
 
     assert again.run_id == word.run_id
     assert (await two.other.runs.wait_as(call().wait, again, two.engine)).run_id == first.run_id
-
-
-async def test_an_interrupted_run_keeps_the_message_that_joined_it(two: Two) -> None:
-    """It stands behind the message of the run, for the model and for readers."""
-    first = await two.steered()
-    two.works[0].client.gate.clear()
-    two.works[0].gate.set()
-    await until(lambda: len(two.works[0].client.shown) == 2)
-
-    following = await two.one.start(call("stop", busy="interrupt"))
-    two.works[0].client.gate.set()
-    following = await two.ended(following)
-
-    assert answer(following)[:3] == ["user: first", "user: and this", "user: stop"]
-    assert isinstance((await two.ended(first)).end, Cancelled)
-
-
-async def test_an_agent_that_keeps_its_history_with_each_call_has_the_message_once() -> None:
-    """The framework loads it for the later calls, and stores it for the next turn."""
-    two = Two(require_per_service_call_history_persistence=True)
-    try:
-        first = await two.steered()
-        two.works[0].gate.set()
-        first = await two.ended(first)
-        following = await two.ended(await two.one.start(call("next")))
-
-        assert answer(first) == SHOWN
-        assert answer(following)[: len(SHOWN)] == SHOWN
-        assert answer(following).count("user: and this") == 1
-    finally:
-        two.close()
 
 
 class DyingStore:

@@ -11,7 +11,7 @@ import pytest
 from hosting.core.retention import DAY_SECONDS, Retention, is_expired
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects
-from hosting.core.sweeps import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
+from hosting.core.sweeps import MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
 from hosting.names import Address
 from hosting.ports import Clocks, EntityPage, iso
 from state.codec import read
@@ -98,22 +98,6 @@ def sweep_of(
         clocks=Clocks(lambda: threads.now, lambda: threads.passed_seconds),
         receipt_seconds=(0.0,),
     )
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("erasure.sweep")
-async def test_of_a_thousand_threads_those_are_deleted_whose_time_is_up(process: Process, threads: Threads) -> None:
-    """Page by page, a few signals at once; threads in use are not even asked."""
-    for number in range(1000):
-        threads.add(f"t-{number:05}", idle_seconds=TTL + 1 if number % 2 else 60)
-
-    swept = await sweep_of(process, threads).run(threads)
-
-    assert swept == Swept(signalled=500, is_complete=True)
-    assert sorted(threads.documents) == [f"t-{number:05}" for number in range(0, 1000, 2)]
-    assert max(threads.page_sizes) <= PAGE_SIZE
-    assert threads.most_at_once == MOST_AT_ONCE
-    assert sorted(threads.purged) == [f"@dafx-echo@t-{number:05}" for number in range(1, 1000, 2)]
 
 
 @pytest.mark.behaviour("erasure.sweep")

@@ -12,7 +12,7 @@ from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.core.thread.events import Accepted, Completed, Failed
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, Store, ThreadOperations
+from hosting.core.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, ThreadOperations
 from hosting.names import Address
 from state.codec import read, write
 from state.conversation import reset, with_log_mark
@@ -86,19 +86,6 @@ async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answ
     assert await durable.kinds() == ["deleted"]
     await caller.start(call(waits=False))
     assert await durable.deletion.forget(ADDRESS, None) is False
-
-
-@pytest.mark.behaviour("service.temporary")
-async def test_a_thread_that_was_deleted_by_whoever_answered_is_not_waited_for(processes: Processes) -> None:
-    """The operation carries the deletion out."""
-    caller, durable = processes
-    run = await caller.start(call(temporary=True))
-    operation = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
-    await caller.runs.wait(run, caller.engine, 5.0)
-    await caller.threads.delete(ADDRESS, caller.engine, 0.0)
-
-    assert await operation == Forget()
-    assert await durable.kinds() == ["accepted", "claimed", "completed", "deleting"]
 
 
 @pytest.mark.behaviour("service.temporary")
@@ -228,54 +215,6 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
     assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
 
 
-@pytest.mark.behaviour("service.thread-operations")
-async def test_two_executions_of_one_operation_end_a_run_once(processes: Processes) -> None:
-    """The engine can lose its lease; the later one takes the claim over, and the earlier one drops what it did."""
-    one, other = processes
-    run = await one.start(call(waits=False))
-    one.agent.gate.clear()
-    first = asyncio.ensure_future(one.operations.run(ADDRESS, None, run.run_id))
-    await until_asked(one)
-
-    await other.deliver(run.run_id)
-    one.agent.gate.set()
-    await first
-
-    assert await other.kinds() == ["accepted", "claimed", "claimed", "completed"]
-    run = await other.operations.find_run(ADDRESS, run.run_id)
-    assert run is not None
-    assert run.claim is not None
-    assert run.claim.attempt == 2
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_what_others_append_before_a_claim_costs_it_no_attempt(processes: Processes) -> None:
-    """A second run is accepted after the entity read the head, and before the claim of the first one stands."""
-    caller, durable = processes
-    first = await caller.start(call("one", waits=False))
-    durable.store.before_append = lambda: caller.start(call("two", waits=False))
-
-    await durable.deliver(first.run_id)
-
-    assert await durable.kinds() == ["accepted", "accepted", "claimed", "completed"]
-    assert output(durable) == ["one", "echo: one"]
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_a_reset_that_comes_before_a_claim_empties_the_conversation_of_its_run(processes: Processes) -> None:
-    """Although the entity read the conversation before it."""
-    caller, durable = processes
-    before = await caller.start(call("before", waits=False))
-    await durable.deliver(before.run_id)
-    run = await caller.start(call("after", waits=False))
-    durable.store.before_append = lambda: caller.threads.reset(ADDRESS, caller.engine)
-
-    await durable.deliver(run.run_id)
-
-    assert durable.agent.turns == [["before"], ["after"]]
-    assert (await durable.kinds())[3:] == ["accepted", "reset", "claimed", "completed"]
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_watched_for_long_enough_sends_itself_on(processes: Processes) -> None:
@@ -399,22 +338,6 @@ async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_watching_reads_the_head_and_the_events_once(processes: Processes) -> None:
-    """When the run has ended: nothing else is of use before that."""
-    caller, durable = processes
-    caller.agent.gate.clear()
-    run = await caller.start(call())
-    delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await until_looked(durable)
-    assert set(durable.store.calls) == {"head", "watch"}
-    caller.agent.gate.set()
-
-    await delivery
-
-    assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "watch", "events"})
-
-
-@pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(processes: Processes) -> None:
     """By another execution: what it was handed belongs to the life before."""
     caller, durable = processes
@@ -428,40 +351,6 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
 
     with pytest.raises(OutdatedDocumentError):
         await delivery
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: Processes) -> None:
-    """Its run is gone, and the document that it was handed counts as empty."""
-    caller, durable = processes
-    run = await caller.start(call())
-    await caller.runs.wait(run, caller.engine, 5.0)
-    await durable.deliver(run.run_id)
-    await caller.log.execute(ADDRESS, DeleteThread(1.0))
-    await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
-
-    await durable.deliver(run.run_id)
-
-    assert await durable.operations.find_run(ADDRESS, run.run_id) is None
-    assert output(durable) == []
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_an_operation_beside_the_runs_holder_reads_nothing(counted: Process) -> None:
-    """It waits for the end in its own process, which has all that was appended."""
-    counted.agent.gate.clear()
-    run = await counted.start(call())
-    counted.store.calls.clear()
-    watching = counted.operations.run(ADDRESS, None, run.run_id)
-    operation = asyncio.ensure_future(watching)
-    await asyncio.sleep(0)
-    counted.agent.gate.set()
-
-    watched = await operation
-
-    assert counted.store.calls == {"append": 1}
-    assert isinstance(watched, Store)
-    assert [terminal.kind for terminal in watched.ended] == ["completed"]
 
 
 @pytest.mark.behaviour("hosting.refuses-while-blocked")

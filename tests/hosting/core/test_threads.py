@@ -44,20 +44,6 @@ async def deletions_signalled(meeting: Callable[[], Awaitable[object]], process:
 
 
 @pytest.mark.behaviour("service.threads")
-async def test_an_answer_is_read_as_soon_as_it_was_given(processes: Processes) -> None:
-    """By any process, before the entity has come by."""
-    one, other = processes
-    await answered(one, "one")
-    run = await answered(other, "two")
-
-    view = await one.threads.view(Address.of(AGENT, "t1"), one.engine)
-
-    assert await output(other) == ["one", "echo: one", "two", "echo: two"]
-    assert view.runs[0].run_id == run.run_id
-    assert (view.head.title, view.head.position) == ("one", 6)
-
-
-@pytest.mark.behaviour("service.threads")
 async def test_a_thread_that_nobody_has_spoken_on_is_unknown(process: Process) -> None:
     """There is neither a run nor a document."""
     with pytest.raises(UnknownThreadError):
@@ -162,26 +148,6 @@ async def test_a_thread_begins_anew_behind_its_tombstone(processes: Processes) -
 
 
 @pytest.mark.behaviour("service.delete")
-async def test_a_deletion_that_broke_off_is_finished_by_its_next_delivery(process: Process) -> None:
-    """What is archived lies under its epoch, so nothing else is touched."""
-    await answered(process, "old")
-    old, new = (Volume(epoch_store_key("hub", ADDRESS, epoch), 0) for epoch in (0, 2))
-    await process.archive.put(old, 1, ['"old"'])
-    await process.archive.put(new, 1, ['"new"'])
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    process.store.fails_erasing = True
-    with pytest.raises(LogUnavailableError):
-        await process.deliver_delete()
-    process.store.fails_erasing = False
-
-    await process.deliver_delete()
-
-    assert await process.kinds() == ["deleted", "settled", "settled"]
-    assert await process.archive.read(new, 1, 1) == ['"new"']
-    assert await process.archive.erase(old.thread) == 0
-
-
-@pytest.mark.behaviour("service.delete")
 async def test_a_deletion_that_broke_off_is_finished_while_the_thread_lives_again(processes: Processes) -> None:
     """Callers had their 204 at the tombstone and went on; what is left of the life before goes all the same."""
     one, other = processes
@@ -227,20 +193,6 @@ async def test_a_deletion_takes_what_a_document_ahead_of_its_log_refers_to(proce
     assert process.engine.documents == {}
     assert await process.archive.epochs(store_key("hub", ADDRESS)) == []
     assert await process.attachments.epochs(store_key("hub", ADDRESS)) == []
-
-
-@pytest.mark.behaviour("service.delete")
-async def test_a_thread_that_is_not_there_is_deleted_already(process: Process) -> None:
-    """And so is one that was deleted before."""
-    first = await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await answered(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.deliver_delete()
-
-    assert first
-    assert await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    with pytest.raises(UnknownThreadError):
-        await process.threads.view(Address.of(AGENT, "t1"), process.engine)
 
 
 @pytest.mark.behaviour("service.delete")

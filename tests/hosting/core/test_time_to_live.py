@@ -52,18 +52,6 @@ async def expire(bench: Bench, *, commit: bool = True) -> None:
 
 
 @pytest.mark.behaviour("erasure.time-to-live")
-async def test_an_answer_begins_the_time_anew(bench: Bench) -> None:
-    """Counted from the run's end, and written as the engine and .NET write times."""
-    first = await bench.run("one")
-    begun = await left(bench, first)
-    age(bench, 1800)
-
-    second = await bench.run("two")
-
-    assert (begun, await left(bench, second)) == (TTL, TTL)
-
-
-@pytest.mark.behaviour("erasure.time-to-live")
 async def test_a_run_without_an_answer_begins_it_only_where_there_is_none(bench: Bench) -> None:
     """A thread that never had an answer does not stay for ever."""
     bench.agent.work = breaks
@@ -222,13 +210,6 @@ def test_a_time_to_live_that_is_none_is_refused(seconds: float) -> None:
     """By a sentence that names the agent."""
     with pytest.raises(ConfigurationError, match="ttl_seconds of agent 'Joker'"):
         AgentOptions(ttl_seconds=seconds).check("Joker")
-
-
-def test_an_agent_has_its_own_time_or_the_settings() -> None:
-    """0 stands for no end, the one like the other."""
-    app = AgentOptions(ttl_seconds=60)
-
-    assert [AgentOptions(ttl_seconds=own).over(app).ttl_seconds for own in (None, 0, 30)] == [60, 0, 30]
 
 
 async def breaks(text: str) -> None:

@@ -53,16 +53,6 @@ def test_wherever_the_process_of_a_run_is_lost_its_messages_are_the_same(seed: i
         assert messages_of(followed(run)) == messages_of(logged(updates(run))), number
 
 
-def test_the_text_of_a_run_that_is_read_of_its_log_is_that_of_its_fold(seed: int) -> None:
-    """After each event, so that a later attempt keeps here what it keeps there."""
-    for number in range(repeated(200, 5000)):
-        given = logged(updates(any_run(random.Random(f"{seed}-{number}"))))
-        transcript = Transcript(run_of(given))
-        for update in given:
-            transcript.next(update)
-            assert transcript.text == transcript.run.text, number
-
-
 def test_a_message_ends_where_the_agent_calls_a_tool_and_where_the_run_ends() -> None:
     """The call has the arguments that the model sent, and then its outcome."""
     transcript, told = Transcript(run_of(updates(TOOLS))), list[object]()

@@ -214,7 +214,7 @@ class AppProcess:
         threads, archive, attachments = (
             Mortal(self.life, each) for each in (self.store, self.archive, self.attachments)
         )
-        stores = Stores(HUB, threads, Archive(archive), attachments)  # type: ignore[arg-type]
+        stores = Stores(HUB, threads, Archive(archive), attachments)
         given = APP_CLOCKS.set(self.cluster.clocks)
         try:
             with patch.multiple(

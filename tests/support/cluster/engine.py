@@ -1,4 +1,4 @@
-"""The durable engine as processes see it: entities, signals that a test delivers, and orchestrations that only sleep."""
+"""The durable engine of processes: entities, signals that a test delivers, and orchestrations that only sleep."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def instance_of(entity: str, key: str) -> str:
 class Engine:
     """An `EntityClient` and `OrchestrationClient`.
 
-    By the ids of instances: `documents` are what entities have stored, `ends` what those left that have ended, `changed`
-    when each last did something, `clocks` what sleeps, with its name and input.
+    By the ids of instances: `documents` are what entities have stored, `ends` what those left that have ended,
+    `changed` when each last did something, `clocks` what sleeps, with its name and input.
 
     It may be away (`is_away`), lose the answers to signals (`loses_answers`), or keep them all waiting (`gate`).
     `next_documents` are what the next reads see in place of what is stored; `before_purge` is awaited once.

@@ -43,6 +43,10 @@ class Life:
             if not over.done():
                 over.set_result(None)
 
+    def end_after(self, steps: int) -> None:
+        """Have it end so many steps from now."""
+        self._ends_at_step = self.steps + steps
+
     async def through(self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call, unless the life ends before it."""
         self.calls += 1
@@ -70,8 +74,9 @@ class Life:
         task: asyncio.Task[T] = context.run(asyncio.ensure_future, work)
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over.add(over)
+        both: tuple[asyncio.Future[Any], ...] = (task, over)
         try:
-            await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._over.discard(over)
             if not task.done():

@@ -30,7 +30,7 @@ class MovedLoop(asyncio.SelectorEventLoop):
         """Return the moved time."""
         return self.now
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """Call in a thread; until that is done no time passes."""
         call = super().run_in_executor(executor, func, *args)
         self.calls_in_threads += 1

@@ -25,7 +25,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
 from tests.support.made_app import app_of, ask
-from tests.support.receiver import GUARD_SECONDS, SECRET, WEBHOOKS, Receiver, receiving
+from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, Receiver, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
 
@@ -118,25 +118,6 @@ async def waiting(monkeypatch: pytest.MonkeyPatch, unkind: Unkind = KIND, **opti
         yield Waiting(running, clock, receiver)
 
 
-async def test_what_was_not_taken_is_tried_again_by_its_clock_and_no_instance_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody looks for it; the engine has ids in it, and none of the address."""
-    async with waiting(monkeypatch) as app:
-        await app.end([503, 503, 204], "/hook?token=canary")
-        for number, pause in enumerate(PAUSES[:2], 1):
-            await app.receiver.next()
-            await app.until_tried(number)
-            kept = json.dumps(await app.inputs())
-            app.clock.advance(pause * (1 + JITTER) + 1)
-        await app.receiver.next()
-        delivery = await app.until_state("delivered")
-        await app.until_no_clock()
-
-    assert [one["status"] for one in delivery["tries"]] == [503, 503, 204]
-    assert not any(text in kept for text in ("canary", app.receiver.url, SECRET))
-
-
 async def test_each_pause_is_a_timer_of_the_engine_and_the_last_try_ends_the_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -175,15 +156,6 @@ async def test_whatever_the_engine_does_each_try_is_made_once_and_no_instance_is
 
     assert tries == [503, 503, 204]
     assert len(received) == 3
-
-
-@pytest.mark.parametrize("nth", [1, 2, 3, 4])
-async def test_two_workers_that_carry_out_one_order_may_both_send_it(monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
-    """It is the same message, and is taken in the end; the last operation removes the clock."""
-    _, received = await _delivered(monkeypatch, Fault.MOVED_PARTITION, ENTITY, nth)
-
-    assert len(received) in (3, 4)
-    assert len(set(received)) == 1
 
 
 async def _delivered(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import threading
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -17,7 +14,7 @@ from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.run_request import OF_TASK
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.webhooks import send_slots as bounds
-from hosting.features.webhooks.client import Posted, post
+from hosting.features.webhooks.client import Posted
 from hosting.features.webhooks.delivery import HELD_SECONDS, WAITING_SECONDS
 from hosting.features.webhooks.send_slots import SendSlots, Slot
 from hosting.features.webhooks.webhooks import logger as webhook_logger
@@ -72,58 +69,6 @@ async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) 
 
     assert arrived == {f"/{number}" for number in range(KEYS)}
     assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
-
-
-class HungCallback:
-    """A callback that does not return until it may."""
-
-    def __init__(self) -> None:
-        self.called = threading.Event()
-        self.go_on = threading.Event()
-
-    def on_agent_response(self, *_: object) -> None:
-        """Wait."""
-        self.called.set()
-        self.go_on.wait(2 * GUARD_SECONDS)
-
-
-async def test_a_callback_that_hangs_keeps_no_receiver_from_what_it_gets() -> None:
-    """Not even that of the same run."""
-    callback = HungCallback()
-    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, default_callback=callback)
-    async with receiving() as receiver, served(app) as (host, http):
-        for number in range(4):
-            await ask(http, "say hello", thread_id=f"t{number}", webhook=f"{receiver.url}/{number}")
-        arrived = {(await receiver.next()).path for _ in range(4)}
-        is_called = callback.called.is_set()
-        callback.go_on.set()
-        await host.entities.idle()
-
-    assert (arrived, is_called) == ({f"/{number}" for number in range(4)}, True)
-
-
-async def test_names_that_nobody_resolves_hold_no_thread_that_others_need() -> None:
-    """Neither those of the process nor those of other names; these hang longer than a try takes."""
-    resolved = threading.Event()
-
-    def lookup(host: str, *rest: int, **asked: int) -> list[Any]:
-        if host == "hangs.example":
-            resolved.wait(2 * GUARD_SECONDS)
-        return socket.getaddrinfo("127.0.0.1", *rest, **asked)
-
-    hosts = ("hangs.example", "good.example")
-    async with receiving() as receiver:
-        port = receiver.url.rpartition(":")[2]
-        hung = [
-            post(f"http://hangs.example:{port}/", {}, b"{}", hosts, 0.1, lookup=lookup) for _ in range(bounds.MOST_SLOW)
-        ]
-        tried = await asyncio.gather(*hung)
-        posted = await post(f"http://good.example:{port}/", {}, b"{}", hosts, GUARD_SECONDS, lookup=lookup)
-        await asyncio.wait_for(asyncio.to_thread(resolved.set), GUARD_SECONDS)
-
-    assert {one.problem for one in tried} == {"timeout"}
-    assert posted.status == 204
-    assert receiver.arrived.qsize() == 1
 
 
 @pytest.fixture
@@ -191,46 +136,6 @@ async def test_a_process_that_dies_while_it_leaves_an_operation_leaves_one_that_
     await yard.until_taken(order)
 
     assert len(set(yard.posts)) == 1
-
-
-@pytest.mark.behaviour("webhooks.again")
-async def test_what_another_process_has_sent_meanwhile_stays_as_it_was_stored(yard: Yard) -> None:
-    """The first one was frozen, and its receiver's answer comes late."""
-    order = await yard.end()
-    await yard.deliver(order)
-    frozen, yard.gate = yard.gate, asyncio.Event()
-    yard.gate.set()
-    yard.now += HELD_SECONDS
-    await yard.wake()
-    await yard.until_taken(order)
-    yard.answer = Posted(503)
-    frozen.set()
-    await yard.settle()
-
-    assert (await yard.record(order)).state == "delivered"
-    assert (len(yard.posts), await yard.left()) == (2, [])
-
-
-@pytest.mark.behaviour("webhooks.shown")
-async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_dies(yard: Yard) -> None:
-    """It had been given up."""
-    order = await yard.end()
-    yard.answer = Posted(410)
-    yard.gate.set()
-    await yard.deliver(order, yard.webhooks(5.0))
-    found = await yard.webhooks().again(order)
-    yard.gate.clear()
-    assert found is not None
-    await yard.deliver(found[0])
-    yard.abandon()
-    yard.gate.set()
-    yard.answer = Posted(204)
-    yard.now += HELD_SECONDS
-    await yard.wake()
-    await yard.until_taken(order)
-
-    assert found[1].state == "dead"
-    assert [one.status for one in (await yard.record(order)).tries] == [410, 204]
 
 
 @pytest.mark.parametrize(("url", "prompt_seconds"), [("https://busy.example/", 5.0), (HANGS, 0.0), (OF_TASK, 5.0)])
@@ -403,19 +308,6 @@ class Turns:
         return over
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("hosts", "most"), [(1, bounds.MOST_WAITING_OF_HOST), (500, bounds.MOST_WAITING)])
-async def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
-    """The others have their clocks."""
-    turns = Turns()
-    slots = [
-        await turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(1_500)
-    ]
-    await turns.give_back(slots)
-
-    assert await turns.drain() == most
-
-
 async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
     """By which somebody else begins it then."""
     turns = Turns()
@@ -438,40 +330,3 @@ async def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -
 
     assert refused is None
     assert {name for name, _ in turns.begun[:2]} == {"alices", "agents"}
-
-
-async def test_a_prompt_receiver_is_sent_to_whatever_hangs_at_its_host_and_elsewhere() -> None:
-    """Somebody else's may be there."""
-    turns = Turns()
-    await turns.answer(await turns.send("https://hooks.example/good"))
-    for number in range(1000):
-        await turns.hang(f"https://hooks.example/{number}")
-        await turns.hang(f"https://h{number}.example/")
-
-    assert await turns.send("https://hooks.example/good") is not None
-    assert await turns.send("https://hooks.example/other") is None
-
-
-async def test_a_new_host_is_sent_to_whatever_hangs() -> None:
-    """What hangs holds slots of new ones for a moment only, and then no more than in all there are."""
-    turns = Turns()
-    hung = [await turns.hang(f"https://h{number}.example/") for number in range(bounds.MOST_HELD - 1)]
-
-    assert None not in hung
-    assert await turns.send("https://h1.example/") is None
-    assert await turns.send("https://new.example/") is not None
-
-
-async def test_a_receiver_that_was_slow_once_is_prompt_when_it_answers_at_once_again() -> None:
-    """And what waits for its host begins."""
-    turns = Turns()
-    hung = [await turns.hang("https://hooks.example/") for _ in range(bounds.MOST_OF_HOST + 1)]
-    turns.now += 2 * bounds.PROMPT_SECONDS
-    await turns.answer(hung[0])
-    assert [name for name, _ in turns.begun] == ["r"]
-    assert await turns.send("https://hooks.example/") is None
-
-    await turns.answer(turns.begun[0][1])
-    await turns.answer(turns.begun[1][1])
-    assert await turns.hang("https://hooks.example/") is not None
-    assert await turns.send("https://hooks.example/") is None

@@ -92,26 +92,6 @@ async def test_each_delivery_is_on_one_page(receiver: Receiver, path: str) -> No
     assert len({(one["run_id"], one["receiver"]) for one in everything["deliveries"]}) == 14
 
 
-async def test_a_runs_own_deliveries_are_asked_for_by_its_id_and_its_timeline_says_whether_there_are_any(
-    receiver: Receiver,
-) -> None:
-    """Of a run without a webhook there are none; one that waits says when it is tried again."""
-    told, found, receiver.statuses = list[bool](), list[list[tuple[str, bool]]](), [503]
-    async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (host, http):
-        for webhook in ({"webhook": receiver.url}, {"webhook": receiver.url}, {}):
-            run_id = (await ask(http, "say hello", thread_id="t", **webhook)).json()["run_id"]
-            await host.entities.idle()
-            told.append((await http.get(f"{THREAD}/runs/{run_id}/timeline")).json()["notifies"])
-            listed = (await http.get(f"{THREAD}/webhooks?run_id={run_id}")).json()["deliveries"]
-            found.append([(one["run_id"] == run_id, one["next_try_at"] is None) for one in listed])
-        refused = await http.get(f"{THREAD}/webhooks?run_id=a%20b")
-        urls = [agent["webhooks_url"] for agent in (await http.get("/api/agents")).json()["agents"]]
-
-    assert (told, found) == ([True, True, False], [[(True, False)], [(True, True)], []])
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
-    assert [url.rpartition("/api/")[2] for url in urls] == ["agents/Joker/webhooks"]
-
-
 async def test_all_owners_deliveries_are_for_administrators_and_a_threads_for_its_owner(receiver: Receiver) -> None:
     """An administrator sees whose they are, and sends them again by that."""
     receiver.statuses = [410, 410]

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
@@ -209,29 +208,6 @@ async def test_an_address_that_may_lead_inside_is_refused_before_a_run_begins() 
     assert [advice for advice, detail in zip(ADVISED.values(), details, strict=True) if advice not in detail] == []
 
 
-async def test_the_document_says_which_addresses_are_taken() -> None:
-    """As the border does; in an app without a secret, none."""
-    texts = [one for one in [*REFUSED, *ADVISED] if isinstance(one, str) and len(one) < 2048]
-    taken = [
-        "https://example.com",
-        "https://example.com:65535/",
-        "https://example.com:1",
-        "https://a-b.example.com:8443/x?y=1",
-        "http://127.0.0.1:9/hook",
-    ]
-    schemas = []
-    for environ in (WEBHOOKS, MEMORY):
-        async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
-            paths = (await http.get("/api/openapi.json")).json()["paths"]
-            body = paths["/agents/Joker/run"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-            schemas.append(body["properties"]["webhook"])
-    with_secret, without = (Draft202012Validator(schema) for schema in schemas)
-
-    assert [one for one in texts if with_secret.is_valid(one)] == []
-    assert [one for one in taken if not with_secret.is_valid(one)] == []
-    assert (without.is_valid(taken[0]), without.is_valid(None)) == (False, True)
-
-
 async def test_without_a_secret_a_webhook_is_refused_at_the_border_and_at_start_up() -> None:
     """And there is nothing to pay for: no clock."""
     app = app_of(scripted_agent("Joker"))
@@ -259,18 +235,6 @@ def test_a_webhook_of_an_agent_is_checked_at_start_up(webhook: str) -> None:
     """As one of a request is."""
     with pytest.raises(ConfigurationError, match="Agent 'Joker': The webhook"):
         app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=webhook)
-
-
-async def test_a_run_without_a_webhook_signals_nothing_for_one() -> None:
-    """Also in an app that sends some."""
-    async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (host, http):
-        signalled: list[str] = []
-        deliver = host.entities.deliver
-        host.entities.deliver = lambda name, *rest: signalled.append(name) or deliver(name, *rest)  # type: ignore[method-assign, func-returns-value]
-        await ask(http, "say hello")
-        await host.entities.idle()
-
-    assert {name.lower() for name in signalled} == {"dafx-joker"}
 
 
 @pytest.mark.parametrize("value", [{}, "post", {"agent": "joker", "thread_id": "t", "run_id": "r", "target": "me"}])
