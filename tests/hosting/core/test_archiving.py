@@ -25,19 +25,16 @@ VOLUME = Volume(PLACE, 0)
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """An entity whose documents hold 4,096 bytes of a conversation."""
     bench = Bench(environ={"AGENT_RECENT_BYTES": str(BUDGET)})
     yield bench
     bench.loop.close()
 
 
 async def talk(bench: Bench, turns: int) -> list[str]:
-    """Take so many turns of some 400 bytes and return their runs' ids."""
     return [await bench.run(f"turn {number} ".ljust(100, ".")) for number in range(turns)]
 
 
 async def whole(bench: Bench) -> list[dict[str, Any]]:
-    """Return every entry of the conversation, archived ones first."""
     count = host_of(read(bench.state)).archived.entries
     older = await bench.archive.read(VOLUME, 1, count) if count else []
     return [*map(json.loads, older), *bench.entries()]
@@ -55,7 +52,6 @@ async def test_a_long_thread_keeps_its_document_within_the_budget_and_loses_noth
 
 @pytest.mark.behaviour("archive.counts-all")
 async def test_an_answer_counts_the_messages_of_the_whole_conversation(bench: Bench) -> None:
-    """As if none had moved."""
     run_ids = await talk(bench, 30)
 
     ended = await bench.terminal(run_ids[-1])
@@ -95,33 +91,7 @@ async def test_a_move_whose_answer_is_lost_is_made_again_with_what_came_since(be
 
 
 @pytest.mark.behaviour("archive.makes-room")
-async def test_a_document_over_its_limit_waits_for_the_archive_and_its_runs_do_not() -> None:
-    """Until then it is not stored, and its operation is delivered again; the log has what was said."""
-    bench = Bench(environ={"AGENT_STATE_LIMIT_BYTES": str(BUDGET)})
-    bench.archive.is_down = True
-    kept: list[str] = []
-
-    async def fill() -> None:
-        while True:
-            kept.append(await bench.open("turn".ljust(100, ".")))
-            await bench.signal(kept[-1])
-
-    with pytest.raises(ArchiveUnavailableError):
-        await fill()
-    assert (await bench.terminal(kept[-1])).kind == "completed"
-
-    bench.archive.is_down = False
-    kept += await talk(bench, 1)
-
-    assert [entry["correlationId"] for entry in await whole(bench)] == [one for one in kept for _ in range(2)]
-    assert len(bench.agent.seen) == len(kept)
-    bench.loop.close()
-
-
-@pytest.mark.behaviour("archive.makes-room")
 async def test_one_turn_as_large_as_a_document_makes_room_for_the_next() -> None:
-    """It stays until then, because it is the last one."""
-
     async def answer_at_length(text: str) -> AgentResponse[None]:
         return AgentResponse(messages=[Message("assistant", ["x" * int(text)])])
 
@@ -158,7 +128,6 @@ async def test_a_tools_call_and_its_late_result_stay_together(bench: Bench) -> N
 
 @pytest.mark.behaviour("archive.forgets")
 async def test_a_reset_erases_what_was_archived_and_begins_a_volume_of_its_own(bench: Bench) -> None:
-    """Positions begin at 1 again."""
     await talk(bench, 20)
     assert host_of(read(bench.state)).archived.entries > 0
 

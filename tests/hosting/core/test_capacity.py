@@ -24,7 +24,6 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "state.md").read_text
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """An entity whose conversation may have 4,096 bytes, and whose archive is away."""
     bench = Bench(environ={"AGENT_STATE_LIMIT_BYTES": str(LIMIT)})
     bench.archive.is_down = True
     yield bench
@@ -32,12 +31,10 @@ def bench() -> Iterator[Bench]:
 
 
 async def answer_at_length(text: str) -> AgentResponse[None]:
-    """Answer with as many letters as the message says."""
     return AgentResponse(messages=[Message("assistant", ["x" * int(text)])])
 
 
 async def fill(bench: Bench) -> str:
-    """Take the turn that passes the limit and return its run's id."""
     bench.agent.work = answer_at_length
     return await bench.run(str(LIMIT - 400))
 
@@ -87,7 +84,6 @@ async def test_an_answer_larger_than_a_conversation_is_told_and_leaves_an_error_
 @pytest.mark.behaviour("state.warns-from-half")
 @pytest.mark.parametrize(("held", "lines"), [(2047, 0), (2048, 1), (4095, 1), (4096, 1)])
 def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    """One line for each turn."""
     with caplog.at_level(logging.WARNING, "hosting.core.archiving"):
         Capacity(LIMIT, attachment_bytes=1024).warn(ADDRESS, "x" * held)
 
@@ -96,7 +92,6 @@ def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: 
 
 @pytest.mark.behaviour("state.page")
 async def test_the_page_shows_what_is_said_at_each_stage(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Numbers and ids apart."""
     await bench.run("a" * 1000)
     long = await bench.terminal(await bench.run("1" * LIMIT))
     bench.state = None
@@ -110,5 +105,4 @@ async def test_the_page_shows_what_is_said_at_each_stage(bench: Bench, caplog: p
 
 
 def shape(line: str) -> str:
-    """The sentence without what is different each time."""
     return re.sub(r"(?<=Thread )\S+|(?<=run )[0-9a-f]{32}|(?<=agent )\w+|\d[\d,]*", "#", line)

@@ -24,21 +24,17 @@ SOON_AND_THEN_SELDOM = Pace(first=0.01, growth=6000.0, longest=60.0)
 
 
 def operations(process: Process) -> ThreadOperations:
-    """Return the operations of the process's entities, which read their store twice and then once a minute."""
     return ThreadOperations(
         process.log, process.conversations, process.holders, process.care, pace=SOON_AND_THEN_SELDOM
     )
 
 
 def seldom(process: Process) -> Runs:
-    """Return the process's runs, whose waiters read a store that cannot push once a minute."""
     care = Care(process.log, process.changes, process.holders, pace=MINUTE)
     return Runs(process.log, process.holders, care, read_settings({}), process.promised)
 
 
 async def until_read(process: Process, verb: str, times: int) -> None:
-    """Return once the process's store was asked so often for that."""
-
     async def read() -> None:
         while process.store.calls[verb] < times:  # noqa: ASYNC110 - the watcher counts it
             await asyncio.sleep(0)
@@ -47,7 +43,6 @@ async def until_read(process: Process, verb: str, times: int) -> None:
 
 
 async def ended(operation: Awaitable[OperationOutcome]) -> list[str]:
-    """Return the kinds of the ends that an operation brings, as soon as it does."""
     outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
     assert isinstance(outcome, Store)
     return [terminal.kind for terminal in outcome.ended]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from hosting.core.conversations import Conversations
@@ -18,7 +17,6 @@ Processes = tuple[Process, Process]
 
 @pytest.mark.behaviour("service.conversations")
 async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Processes) -> None:
-    """The log lacks what came between."""
     one, other = processes
     for process, message in ((one, "one"), (other, "two")):
         run = await process.start(call(message))
@@ -58,7 +56,6 @@ async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(proce
 
 @pytest.mark.behaviour("service.bounded")
 async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom() -> None:
-    """Its messages are counted all the same."""
     cuts: list[int] = []
 
     def shorten(conversation: Conversation) -> Conversation:

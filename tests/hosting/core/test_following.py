@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from msgspec.structs import replace
 
 from hosting.core.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.core.following import Following
@@ -17,7 +16,6 @@ from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from hosting.options import Retry
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
 
@@ -26,33 +24,23 @@ WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 
 def shown(news: list[Update]) -> list[str]:
-    """Return events by their kinds and words as they are."""
     return [words(one) or one.event.kind if isinstance(one, LoggedEvent) else one.text for one in news]
 
 
 def words(one: Update) -> str:
-    """Return what the agent said, from whichever place; nothing for an event of another kind."""
     output = one.event if isinstance(one, LoggedEvent) else one
     return output.text if isinstance(output, Delta | DeltaText) else ""
 
 
 async def followed(process: Process, run: Run) -> list[str]:
-    """Follow a run to its end."""
     return [name async for news in process.following.follow(run, process.engine) for name in shown(news)]
 
 
 async def joined(frames: AsyncIterator[list[Update]]) -> list[Update]:
-    """Return all that is still told."""
     return [one async for news in frames for one in news]
 
 
-async def first_of(frames: AsyncIterator[list[Update]]) -> AsyncIterator[list[Update]]:
-    """Yield the first of them alone."""
-    yield await anext(frames)
-
-
 async def text_of(process: Process, run: Run) -> str:
-    """Return the text that a reader has in the end, who puts each piece at its offset."""
     text = ""
     async for news in process.following.follow(run, process.engine):
         for one in news:
@@ -63,35 +51,12 @@ async def text_of(process: Process, run: Run) -> str:
 
 @pytest.mark.behaviour("service.following")
 async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(process: Process) -> None:
-    """When it comes, and not again when it is logged."""
     run = await process.start(call(streams=True))
 
     assert await followed(process, run) == WHOLE
 
 
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_that_comes_late_has_all_words_at_once() -> None:
-    """Also those that wait to be logged."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    process.agent.gate.clear()
-    run = await process.start(call(streams=True))
-    for _ in range(100):
-        if process.holders.held[run.run_id].streamed() == "echo: hi":
-            break
-        await asyncio.sleep(0.01)
-    received: list[str] = []
-
-    async for news in process.following.follow(run, process.engine):
-        received += shown(news)
-        if "".join(received).endswith("echo: hi"):
-            process.agent.gate.set()
-
-    process.loop.close()
-    assert received == WHOLE
-
-
 async def held_in(process: Process, asked: StartRun) -> Run:
-    """Return a run once all its words were said in the process, which cannot end it yet."""
     process.agent.gate.clear()
     run = await process.start(asked)
     for _ in range(500):
@@ -103,33 +68,7 @@ async def held_in(process: Process, asked: StartRun) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("service.following")
-async def test_the_words_of_an_attempt_that_failed_are_not_told_before_the_next_one() -> None:
-    """Not to whoever comes in between either: the next one may say less."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    asked = call(streams=True)
-    retry = Retry(first_pause_seconds=20.0)
-    run = await held_in(process, replace(asked, request=asked.request.model_copy(update={"retry": retry})))
-    process.agent.fails = [RuntimeError("The model is busy.")]
-    process.agent.gate.set()
-    received: list[str] = []
-
-    async for news in process.following.follow(run, process.engine):
-        if not news and received.count("claimed") == 2:
-            break
-        received += shown(news)
-    late = [shown(news) async for news in first_of(process.following.follow(run, process.engine))]
-
-    process.holders.held[run.run_id].stop.request()
-    await process.runs.wait(run, process.engine, 5.0)
-    process.loop.close()
-    assert received == ["accepted", "claimed", "echo:", " hi", "claimed"]
-    assert late == [["accepted", "claimed", "echo:", "claimed"]]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.following")
 async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more() -> None:
-    """It does not know of it yet, and streams on."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
     run = await held_in(process, call(streams=True))
     silent = (await process.log.head(ADDRESS)).append_id
@@ -173,7 +112,6 @@ async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_a
 
 @pytest.mark.behaviour("service.following")
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
-    """In other pieces, perhaps."""
     one, other = processes
     run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
@@ -197,24 +135,8 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
     assert await asyncio.wait_for(following, 5.0) == "echo: hi"
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("service.following")
-async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
-    """So that whoever stands between does not cut the stream."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    quiet = 0
-    async for news in process.following.follow(run, process.engine):
-        quiet += not news
-        if quiet == 2:
-            process.agent.gate.set()
-
-    assert quiet >= 2
-
-
 @pytest.mark.behaviour("service.following")
 async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(processes: Processes) -> None:
-    """It was deleted and erased between two looks."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -267,7 +189,6 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
 
 @pytest.mark.behaviour("service.bounded")
 def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
-    """It is sent to the log."""
     follower = Follower()
     for offset in range(3):
         follower.push(DeltaText("r1", offset, "x" * 400_000))

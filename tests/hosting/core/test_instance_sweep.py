@@ -28,20 +28,17 @@ class SweptApp:
         self.sweep = InstanceSweep(log, purging, self.process.attachments, "hub", ending_seconds=0.0)
 
     async def delete(self) -> None:
-        """Have a thread deleted by its entity, and purge nothing."""
         run = await self.process.start(call("hi"))
         await self.process.runs.wait(run, self.engine, 5.0)
         await self.process.threads.delete(ADDRESS, self.engine, 0.0)
         await self.process.deliver_delete()
 
     async def outcome(self) -> str:
-        """Return what became of the entity, by the receipt."""
         return (await self.process.threads.receipt(ADDRESS)).instances[-1].outcome
 
 
 @pytest.fixture
 async def swept() -> AsyncIterator[SweptApp]:
-    """An app with a thread that was deleted and not purged."""
     app = SweptApp()
     await app.delete()
     yield app
@@ -90,7 +87,6 @@ async def test_an_entity_that_has_not_ended_is_signalled_and_purged_by_the_next_
 
 @pytest.mark.behaviour("erasure.entity")
 async def test_a_thread_that_lives_again_is_left_alone(swept: SweptApp) -> None:
-    """What waits for its entity would be lost."""
     await swept.process.start(call("again"))
     swept.now += HOUR
 

@@ -13,10 +13,7 @@ import pytest
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
-from hosting.core.thread_operations import Store
-from hosting.errors import EngineUnavailableError, ThreadDeletedError
-from state.codec import read, write
-from state.extension import host_of
+from hosting.errors import EngineUnavailableError
 from tests.support.mortal import ORIGIN, World
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
@@ -34,7 +31,6 @@ class LateEngine(Engine):
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Take a signal. It fails where something is to happen meanwhile."""
         await super().signal(entity, key, operation, value)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
@@ -44,7 +40,6 @@ class LateEngine(Engine):
 
 @pytest.fixture
 def processes() -> Iterator[Processes]:
-    """The first is stopped: it renews no lease. The second has the thread's entity."""
     shared, attachments, engine = SharedMemory(), MemoryObjects(), LateEngine()
     stopped = Process(shared, attachments, engine, holding={"poll_seconds": 60})
     both = (stopped, Process(shared, attachments, engine))
@@ -54,8 +49,6 @@ def processes() -> Iterator[Processes]:
 
 
 def delivered(process: Process) -> Callable[[], Awaitable[object]]:
-    """Return what delivers the newest signal to that process."""
-
     async def deliver() -> None:
         assert isinstance(process.engine, Engine)
         _, order = process.engine.signals[-1]
@@ -65,14 +58,12 @@ def delivered(process: Process) -> Callable[[], Awaitable[object]]:
 
 
 def late(processes: Processes, meanwhile: Callable[[], Awaitable[object]] | None = None) -> None:
-    """Have the next signal delivered, and its answer lost."""
     engine = processes[0].engine
     assert isinstance(engine, LateEngine)
     engine.meanwhile = meanwhile or delivered(processes[1])
 
 
 def answer_of(run: Run) -> str:
-    """Return what a run that has completed says."""
     assert isinstance(run.end, Completed)
     return str(run.end.entry["messages"][0]["contents"][0]["text"])
 
@@ -106,21 +97,7 @@ async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processe
     assert isinstance(found.end, Cancelled if what == "cancel" else Completed)
 
 
-async def test_a_run_whose_thread_was_deleted_meanwhile_is_gone(processes: Processes) -> None:
-    """And nobody is told to try again."""
-    stopped, other = processes
-
-    async def deleted() -> None:
-        await other.threads.delete(ADDRESS, other.engine, 0.0)
-
-    late(processes, deleted)
-
-    with pytest.raises(ThreadDeletedError):
-        await stopped.start(call(waits=False))
-
-
 async def test_a_signal_of_which_nothing_shows_that_it_was_taken_is_refused(processes: Processes) -> None:
-    """Nothing was begun, and the key is free."""
     stopped = processes[0]
     late(processes, lambda: asyncio.sleep(0))
 
@@ -128,48 +105,6 @@ async def test_a_signal_of_which_nothing_shows_that_it_was_taken_is_refused(proc
         await stopped.start(call(waits=False, key="k"))
 
     assert (await stopped.kinds())[-1] == "cancelled"
-
-
-@pytest.mark.parametrize("what", ["reset", "describe"])
-async def test_what_the_document_has_by_then_is_answered_as_done(processes: Processes, what: str) -> None:
-    """A reset, and metadata; where the document has it not, the engine counts as away."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-
-    async def change() -> None:
-        given = (ADDRESS, {"a": "b"}) if what == "describe" else (ADDRESS,)
-        await getattr(stopped.threads, what)(*given, stopped.engine)
-
-    async def stored() -> None:
-        watched = await other.operations.run(ADDRESS, other.engine.documents["t1"], "any")
-        assert isinstance(watched, Store)
-        other.engine.documents["t1"] = write(watched.snapshot.document(watched.head.epoch))
-
-    late(processes, lambda: asyncio.sleep(0))
-    with pytest.raises(EngineUnavailableError):
-        await change()
-    late(processes, stored)
-    await change()
-
-    mark = host_of(read(stopped.engine.documents["t1"])).log_mark
-    assert mark is not None
-    assert mark.position == (await stopped.log.head(ADDRESS)).position
-
-
-async def test_a_deletion_whose_engine_is_away_behind_its_tombstone_is_answered_as_done(processes: Processes) -> None:
-    """What its receipt names stays pending."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-
-    async def deleted() -> None:
-        await other.deliver_delete()
-        stopped.engine.has_no_documents_now = stopped.engine.is_away = True
-
-    late(processes, deleted)
-
-    assert await stopped.threads.delete(ADDRESS, stopped.engine, 0.0)
 
 
 async def test_a_fork_that_stands_is_answered_whether_or_not_its_signal_was_taken() -> None:
@@ -195,9 +130,7 @@ class Away:
         self._engine = engine
 
     async def read(self, entity: str, key: str) -> str | None:
-        """Return a document."""
         return await self._engine.read(entity, key)
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Fail."""
         raise EngineUnavailableError("The durable engine cannot be reached.")

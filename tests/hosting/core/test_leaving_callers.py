@@ -31,7 +31,6 @@ class Looking:
             self.gate.wait(5.0)
 
     async def left(self) -> tuple[Run, HeldRun]:
-        """Return a run whose only caller has left while the tool works."""
         run = await self.process.start(call())
         held = self.process.holders.held.get(run.run_id)
         assert held is not None
@@ -40,7 +39,6 @@ class Looking:
         return run, held
 
     async def ended(self, held: HeldRun) -> list[str]:
-        """Let the tool end; return the kinds of the thread's events once the run is held no more."""
         self.gate.set()
         await asyncio.wait_for(held.is_over.wait(), 5.0)
         return await self.process.kinds()
@@ -48,7 +46,6 @@ class Looking:
 
 @pytest.fixture
 def looking() -> Iterator[Looking]:
-    """Ended behind the test."""
     looking = Looking()
     yield looking
     looking.gate.set()
@@ -63,17 +60,6 @@ async def test_a_run_whose_last_caller_has_left_is_handed_on_behind_its_next_ste
     assert await looking.ended(held) == [*LOOKED, "released"]
     await looking.process.deliver(run.run_id)
     assert await looking.process.kinds() == [*LOOKED, "released", "claimed", "completed"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
-async def test_a_caller_who_comes_back_before_that_step_keeps_the_run_here(looking: Looking) -> None:
-    """By following it, or by waiting."""
-    run, held = await looking.left()
-    following = looking.process.following.follow(run, looking.process.engine)
-    await anext(following)
-
-    assert await looking.ended(held) == [*LOOKED, "completed"]
-    await following.aclose()  # type: ignore[attr-defined]
 
 
 @pytest.mark.behaviour("service.callers-leave")

@@ -33,14 +33,12 @@ class ParseCounter:
             self.entries[kind, made.correlation_id] += 1
 
     def clear(self) -> None:
-        """Begin to count anew."""
         self.documents = 0
         self.entries.clear()
 
 
 @pytest.fixture
 def counter() -> Iterator[ParseCounter]:
-    """A counter at work."""
     counter = ParseCounter()
     sys.setprofile(counter)
     threading.setprofile(counter)
@@ -51,7 +49,6 @@ def counter() -> Iterator[ParseCounter]:
 
 @pytest.fixture
 def bench(counter: ParseCounter) -> Iterator[Bench]:
-    """An entity whose agent's loop is counted too, because it starts under the counter."""
     bench = Bench()
     yield bench
     bench.loop.close()
@@ -61,7 +58,6 @@ def bench(counter: ParseCounter) -> Iterator[Bench]:
 async def test_the_next_turn_in_the_same_process_parses_nothing_of_the_past(
     counter: ParseCounter, bench: Bench
 ) -> None:
-    """Only its own request and answer are made."""
     await bench.run("one")
     counter.clear()
 

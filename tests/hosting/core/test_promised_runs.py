@@ -22,14 +22,11 @@ Processes = tuple[Process, Process]
 
 
 def later(process: Process, seconds: float) -> None:
-    """Move the clocks of a process."""
     before = process.log.clocks
     process.log.clocks = Clocks(lambda: before.wall() + seconds, lambda: before.awake() + seconds)
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return once that holds, under the guard."""
-
     async def wait() -> None:
         while not condition():  # noqa: ASYNC110 - a timer of the process changes it
             await asyncio.sleep(0.005)
@@ -38,13 +35,11 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def sweep(process: Process, *, agents: tuple[str, ...] = (AGENT,)) -> None:
-    """Sweep as a process does that has these agents, a while later."""
     later(process, LATER)
     await PromiseSweep(process.promised, process.log, lambda: agents).run(process.engine)
 
 
 async def marked(process: Process) -> list[tuple[Address, str]]:
-    """Return the runs that have a mark."""
     return [(run.address, run.run_id) for run in await process.promised.marked()]
 
 
@@ -69,16 +64,7 @@ async def test_a_run_that_nobody_takes_up_is_signalled_for_again_until_its_entit
     assert (left, await marked(process)) == ([(ADDRESS, run.run_id)], [])
 
 
-async def test_a_run_whose_caller_waits_leaves_no_mark(process: Process) -> None:
-    """Nothing is stored for it but its log."""
-    run = await process.start(call())
-    await process.runs.wait(run, process.engine, GUARD_SECONDS)
-
-    assert (await marked(process), process.promised.watched) == ([], 0)
-
-
 async def test_a_run_that_outlives_the_wait_is_marked_before_that_is_said(process: Process) -> None:
-    """Its holder may be gone before its end."""
     process.agent.gate.clear()
     started = call()
     run = await process.start(started)
@@ -124,7 +110,6 @@ async def test_the_sweep_leaves_a_run_of_an_agent_to_a_process_that_has_it(proce
 async def test_the_sweep_signals_for_a_run_whose_holder_is_gone_and_for_none_whose_holder_lives(
     processes: Processes,
 ) -> None:
-    """A holder appends within its lease."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -147,8 +132,6 @@ async def test_the_sweep_signals_for_a_run_whose_holder_is_gone_and_for_none_who
 
 
 async def until_appended(process: Process, append_id: str) -> None:
-    """Return once somebody has appended to the thread, under the guard."""
-
     async def wait() -> None:
         while (await process.log.head(ADDRESS)).append_id == append_id:  # noqa: ASYNC110 - another process does
             await asyncio.sleep(0.005)
@@ -160,12 +143,10 @@ class NoAttachments:
     """Attachments that cannot be reached."""
 
     async def put(self, *given: object) -> None:
-        """Fail."""
         raise AttachmentsUnavailableError("They are away.")
 
 
 async def test_a_run_whose_mark_cannot_be_kept_is_answered_all_the_same(process: Process) -> None:
-    """And looked after here."""
     process.promised._attachments = NoAttachments()  # type: ignore[assignment]
     run = await process.start(call(waits=False))
 

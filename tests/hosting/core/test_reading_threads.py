@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -30,7 +29,6 @@ THEIRS = (
 
 
 async def answered(process: Process, message: str = "hi") -> str:
-    """Have a run answered and stored; return its id."""
     run = await process.start(call(message))
     await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
@@ -38,7 +36,6 @@ async def answered(process: Process, message: str = "hi") -> str:
 
 
 def texts(view: ThreadView) -> list[str]:
-    """Return what a model would see of the thread."""
     return [message.text for message in history_messages(view.conversation)]
 
 
@@ -60,7 +57,6 @@ async def test_reading_a_thread_takes_two_calls_of_the_log_however_many_runs_it_
 @pytest.mark.behaviour("service.reading-a-run")
 @pytest.mark.parametrize("reading", ["found", "followed", "told"])
 async def test_reading_an_old_run_reads_its_own_events_and_none_behind(processes: Processes, reading: str) -> None:
-    """However many runs came after it."""
     one, other = processes
     first = await answered(one)
     run = await other.runs.find(ADDRESS, first, other.engine)
@@ -96,7 +92,6 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
 
 @pytest.mark.behaviour("service.reading")
 async def test_a_thread_that_only_another_package_knows_is_read(process: Process) -> None:
-    """There is no log of it."""
     process.engine.documents["t1"] = THEIRS
 
     view = await process.threads.view(Address.of(AGENT, "t1"), process.engine)
@@ -105,7 +100,6 @@ async def test_a_thread_that_only_another_package_knows_is_read(process: Process
 
 
 async def archive_the_first(process: Process) -> None:
-    """Move the two oldest entries of the stored document into the archive of the thread's life."""
     conversation = read(process.engine.documents["t1"])
     entries = conversation.data.conversation_history.stored
     await process.archive.put(Volume(process.place(0), 0), 1, [entry_text(entry) for entry in entries[:2]])
@@ -114,7 +108,6 @@ async def archive_the_first(process: Process) -> None:
 
 @pytest.mark.behaviour("service.reading")
 async def test_messages_are_those_of_the_archive_the_document_and_the_log(process: Process) -> None:
-    """Each at its position, whatever of them is where."""
     await answered(process, "one")
     await answered(process, "two")
     await archive_the_first(process)
@@ -150,7 +143,6 @@ async def test_a_page_of_messages_ends_at_its_bytes(process: Process, is_newest_
 
 @pytest.mark.behaviour("service.reset")
 async def test_messages_of_a_thread_that_is_reset_while_they_are_read_are_read_again(process: Process) -> None:
-    """Its archive went between the two looks."""
     await answered(process, "one")
     await archive_the_first(process)
     stale = process.engine.documents["t1"]
@@ -161,18 +153,3 @@ async def test_messages_of_a_thread_that_is_reset_while_they_are_read_are_read_a
     page = await process.threads.messages(Address.of(AGENT, "t1"), FIRST, process.engine)
 
     assert page == MessagesPage([], has_more=False)
-
-
-@pytest.mark.behaviour("service.delete")
-async def test_two_who_delete_at_one_moment_are_both_told_that_it_is_gone(processes: Processes) -> None:
-    """By whomever of them it was appended."""
-    one, other = processes
-    await answered(one)
-    both = [
-        asyncio.ensure_future(process.threads.delete(Address.of(AGENT, "t1"), process.engine, 5.0))
-        for process in (one, other)
-    ]
-    await asyncio.sleep(0.02)
-    await other.deliver_delete()
-
-    assert await asyncio.gather(*both) == [True, True]

@@ -19,7 +19,6 @@ OWN = "@dafx-echo@t1"
 
 
 async def carried(process: Process, message: str, orchestration_id: str | None = None) -> None:
-    """Have a run answered and stored that an orchestration asked for."""
     requested = replace(call(message), request=RunRequest(message=message, orchestration_id=orchestration_id))
     run = await process.start(requested)
     await process.runs.wait(run, process.engine, 5.0)
@@ -27,20 +26,17 @@ async def carried(process: Process, message: str, orchestration_id: str | None =
 
 
 async def deleted(process: Process) -> Receipt:
-    """Have the thread deleted, and nothing settled yet; return the receipt."""
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
     await process.deliver_delete()
     return await process.threads.receipt(Address.of(AGENT, "t1"))
 
 
 async def outcomes(process: Process) -> list[str]:
-    """Return what became of each instance, in the receipt's order."""
     return [instance.outcome for instance in (await process.threads.receipt(Address.of(AGENT, "t1"))).instances]
 
 
 @pytest.mark.behaviour("erasure.receipt")
 async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once(process: Process) -> None:
-    """In counts and hashes."""
     await carried(process, "one")
     await carried(process, "two", "o1")
     await carried(process, "three", "o2")
@@ -63,7 +59,6 @@ async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once
 @pytest.mark.behaviour("erasure.receipt")
 @pytest.mark.parametrize("document", ["no JSON", None], ids=["unreadable", "a gap in the archive"])
 async def test_what_cannot_be_read_is_no_reason_to_keep_the_thread(process: Process, document: str | None) -> None:
-    """What can be found is named, and the rest goes."""
     await carried(process, "one", "o1")
     archived = write(without_oldest(read(process.engine.documents["t1"]), 2))
     process.engine.documents["t1"] = document or archived
@@ -92,7 +87,6 @@ async def test_an_engine_that_is_away_leaves_instances_pending(process: Process)
 
 @pytest.mark.behaviour("erasure.instances")
 async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(processes: Processes) -> None:
-    """What waits for it would be lost."""
     one, other = processes
     await carried(one, "one", "o1")
     await deleted(one)
@@ -136,13 +130,3 @@ async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(pr
 
     assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
     assert (await one.log.head(ADDRESS)).state == "open"
-
-
-@pytest.mark.behaviour("erasure.message-wins")
-async def test_an_expired_thread_that_is_being_deleted_is_deleted(process: Process) -> None:
-    """As it was asked, whichever signal comes first."""
-    await carried(process, "one")
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
-    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "asked"

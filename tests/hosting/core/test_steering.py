@@ -37,19 +37,16 @@ class Two:
         self.one, self.other = (Process(shared, attachments, self.engine, run=working.agent) for working in self.works)
 
     async def steered(self, message: str = "and this", *, by: Process | None = None, streams: bool = False) -> Run:
-        """Return a run at work in its tool, and have `message` sent to its thread to join it."""
         run = await self.one.start(call("first", streams=streams))
         await self.works[0].at_work()
         self.run, self.word = run, await (by or self.one).start(call(message, busy="steer", waits=False))
         return run
 
     async def ended(self, run: Run, process: Process | None = None) -> Run:
-        """Return a run once it has ended."""
         process = process or self.one
         return await process.runs.wait(run, process.engine, GUARD_SECONDS)
 
     def close(self) -> None:
-        """End the agents' loops."""
         for process, working in zip((self.one, self.other), self.works, strict=True):
             working.open()
             process.loop.close()
@@ -57,14 +54,12 @@ class Two:
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    """Two processes of one agent."""
     processes = Two()
     yield processes
     processes.close()
 
 
 def answer(run: Run) -> list[str]:
-    """Return what the model was shown when it answered."""
     assert isinstance(run.end, Completed)
     assert isinstance(run.end.response, ResponseEntry)
     shown: list[str] = json.loads(response_text(run.end.response))
@@ -91,7 +86,6 @@ async def test_a_message_joins_the_run_at_work_at_its_next_model_call(two: Two, 
 
 
 async def test_who_waits_for_a_message_that_joins_gets_the_answer_of_the_run_that_took_it(two: Two) -> None:
-    """And its id."""
     first = await two.steered()
     waiting = asyncio.ensure_future(two.other.runs.wait_as(call().wait, two.word, two.engine))
 
@@ -117,21 +111,6 @@ async def test_a_message_that_joined_stands_at_its_place_in_the_next_turn_and_in
     assert first.end is not None
     entries = document.data.conversation_history
     assert [entry.correlation_id for entry in entries] == [first.run_id] * 2  # type: ignore[union-attr]
-
-
-async def test_a_run_that_ends_first_leaves_the_message_a_run_of_its_own(two: Two) -> None:
-    """Its model was asked for the last time when the message came."""
-    working = two.works[0]
-    working.client.rounds, _ = 0, working.client.gate.clear()
-    first = await two.one.start(call("first"))
-    await until(lambda: bool(working.client.shown))
-    word = await two.one.start(call("and this", busy="steer"))
-
-    working.open()
-    first, word = await two.ended(first), await two.ended(word)
-
-    assert (answer(first), first.joined) == (["user: first"], ())
-    assert answer(word)[-1] == "user: and this"
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["plain", "streamed"])
@@ -226,7 +205,6 @@ class DyingStore:
         return getattr(self._store, name)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Append, or die."""
         self._left -= bool(append.events)
         if self._left or not append.events:
             return await self._store.append(address, known, append)

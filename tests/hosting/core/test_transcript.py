@@ -17,7 +17,6 @@ pytestmark = pytest.mark.behaviour("service.transcript")
 
 
 def messages_of(given: Iterable[Update]) -> list[tuple[int, str]]:
-    """Return the messages that stand in the end, by their items; after each update they are the text."""
     told = list(given)
     transcript, standing = Transcript(run_of(told)), dict[AgentMessage, str]()
     for update in told:
@@ -40,7 +39,6 @@ def messages_of(given: Iterable[Update]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_who_follows_a_run_and_who_reads_its_log_have_the_same_messages(name: str) -> None:
-    """Whatever the follower had before the log."""
     given = updates(RUNS[name])
 
     assert messages_of(given) == messages_of(followed(RUNS[name])) == messages_of(logged(given))

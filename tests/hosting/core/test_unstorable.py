@@ -17,8 +17,6 @@ from tests.support.process import AGENT, Engine, Process, call
 
 @pytest.mark.behaviour("service.unstorable")
 async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() -> None:
-    """No later attempt could store it either."""
-
     def look(n: int) -> list[Content]:
         deep: Any = "down"
         for _ in range(200):
@@ -39,7 +37,6 @@ async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() ->
 async def test_a_request_that_this_version_does_not_take_ends_its_run_and_spoils_no_conversation(
     process: Process,
 ) -> None:
-    """An older version accepted it."""
     request = RunRequest(contents=({"$type": "of-another-version"},))
     run = await process.start(replace(call(), request=request))
     ended = (await process.runs.wait(run, process.engine, 5.0)).end

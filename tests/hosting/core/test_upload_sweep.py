@@ -8,7 +8,7 @@ import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.stores.memory import MemoryObjects
-from hosting.core.sweeps import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
+from hosting.core.sweeps import MOST_SECONDS, PAGE_SIZE, Swept, UploadSweep
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address
@@ -47,7 +47,6 @@ class Engine:
         return EntityPage(page, str(at + limit) if at + limit < len(self.keys) else None)
 
     def names(self) -> list[str]:
-        """Return which threads were asked since the last time."""
         names, self.asked = [key for _, key, _ in self.asked], []
         return names
 
@@ -90,23 +89,7 @@ async def test_a_thread_with_an_upload_is_asked_once_it_is_old(world: World) -> 
     assert UNUSED_SECONDS + TWELVE_HOURS < 86_400
 
 
-async def test_what_was_looked_at_is_not_looked_at_again(world: World) -> None:
-    """But for what two clocks may differ by; and a sweep that comes soon after another has nothing to do."""
-    await world.upload("t")
-    world.now += UNUSED_SECONDS + 2 * OVERLAP_SECONDS
-    await world.sweep()
-    await world.upload("later")
-    for _ in range(3):
-        world.now += OVERLAP_SECONDS / 4
-        assert await world.sweep() == Swept(0, is_complete=True)
-    world.now += TWELVE_HOURS
-    await world.sweep()
-
-    assert world.engine.names() == ["t", "later"]
-
-
 async def test_a_clock_that_was_years_ahead_leaves_nothing_unseen(world: World) -> None:
-    """All is looked at again."""
     await world.sweep(ahead_seconds=1e9)
     await world.upload("t")
     world.now += UNUSED_SECONDS + 1
@@ -135,7 +118,6 @@ async def test_a_sweep_that_is_broken_off_is_gone_on_with(world: World) -> None:
 
 
 async def test_a_thread_whose_id_no_key_holds_is_found_by_the_engine(world: World) -> None:
-    """Another package's id stands in keys as a digest."""
     world.engine.keys = [*(f"k-{number}" for number in range(PAGE_SIZE)), FOREIGN]
     await world.upload(FOREIGN)
     world.now += TWELVE_HOURS

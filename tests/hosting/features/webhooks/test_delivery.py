@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hosting.core.hooks import KEYS
 from hosting.features.webhooks.client import Posted
 from hosting.features.webhooks.delivery import (
     PAUSES,
@@ -24,7 +23,6 @@ ORDER = WebhookOrder(Address.of("Joker", "t"), "r", "request")
 
 
 def after(*results: Posted) -> Delivery:
-    """Return the delivery after tries of now that ended so."""
     delivery = NEW
     for posted in results:
         delivery = delivery.after(posted, URL, NOW)
@@ -78,13 +76,3 @@ def test_an_order_is_carried_out_by_who_knows_all_tries(
     order = WebhookOrder(ORDER.address, "r", "request", tries, again)
 
     assert delivery.takes(order, NOW) is takes
-
-
-def test_an_order_is_carried_as_names_and_comes_back() -> None:
-    """Its clock and its keys are its own."""
-    orders = [WebhookOrder(ORDER.address, "r", f"push-{n}", n, again=n == 1, clock=n or None) for n in range(3)]
-
-    assert [WebhookOrder.of(order.fields()) for order in orders] == orders
-    assert len({order.instance for order in orders}) == 3
-    assert {order.key("post") == order.key("forget") for order in orders} == {False}
-    assert 0 <= int(orders[0].key().rpartition("-")[2]) < KEYS

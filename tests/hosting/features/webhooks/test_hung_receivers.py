@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 
 import pytest
 
-from hosting.core.hooks import KEYS
-from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.run_request import OF_TASK
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.webhooks import send_slots as bounds
@@ -23,78 +20,17 @@ from hosting.invocation import TASK_MARK, begin_invocation
 from tests.hosting.features.webhooks.yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
-from tests.support.process import ADDRESS, AGENT
+from tests.support.process import ADDRESS
 from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.apart")
 
-DAY = 86_400.0
-
-
-@asynccontextmanager
-async def hanging(hosts: int) -> AsyncIterator[tuple[list[str], asyncio.Queue[None]]]:
-    """Addresses at so many hosts that take connections and never answer, and one item for each connection."""
-    held = asyncio.Queue[None]()
-
-    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.put_nowait(None)
-        writers.append(writer)
-
-    writers = list[asyncio.StreamWriter]()
-    servers = [await asyncio.start_server(hold, "127.0.0.1", 0) for _ in range(hosts)]
-    yield [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook" for server in servers], held
-    for server in servers:
-        server.close()
-    for writer in writers:
-        writer.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hosts", [1, 2 * KEYS])
-async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) -> None:
-    """Runs enough that they would hold every key of the entity twice over, at one host or each at its own."""
-    async with (
-        hanging(hosts) as (urls, held),
-        receiving() as receiver,
-        served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (_, http),
-    ):
-        for number in range(2 * KEYS):
-            hung = urls[number % hosts]
-            await ask(http, "say hello", thread_id=f"h{number}", wait_for_response=False, webhook=hung)
-        await asyncio.wait_for(held.get(), GUARD_SECONDS)
-        for number in range(KEYS):
-            await ask(http, "say hello", thread_id=f"g{number}", webhook=f"{receiver.url}/{number}")
-        arrived = {(await receiver.next(2 * GUARD_SECONDS)).path for _ in range(KEYS)}
-        shown = [(await http.get(f"/api/agents/Joker/threads/h{number}/webhooks")).json() for number in range(2 * KEYS)]
-
-    assert arrived == {f"/{number}" for number in range(KEYS)}
-    assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
-
 
 @pytest.fixture
 async def yard() -> AsyncIterator[Yard]:
-    """No end yet, and what hangs, hangs."""
     made = Yard()
     yield made
     made.process.loop.close()
-
-
-@pytest.mark.behaviour("webhooks.again")
-async def test_what_answers_late_is_kept_behind_its_signal_as_if_it_had_answered_at_once(yard: Yard) -> None:
-    """Until then it is listed, with when it is due if its process dies."""
-    order = await yard.end()
-    await yard.deliver(order)
-    meanwhile = await yard.record(order)
-    listed = await yard.webhooks().deliveries.not_taken(AGENT, None, 10, yard.now + 1)
-    held_until = yard.now + HELD_SECONDS
-    yard.gate.set()
-    await yard.until_taken(order)
-
-    assert (meanwhile.state, meanwhile.tries) == ("waiting", ())
-    assert meanwhile.next_at == held_until
-    assert [delivery for _, delivery in listed.deliveries] == [meanwhile]
-    assert [one.status for one in (await yard.record(order)).tries] == [204]
-    assert len(yard.posts) == 1
 
 
 @pytest.mark.behaviour("webhooks.again")
@@ -169,22 +105,6 @@ async def test_what_is_logged_of_a_try_reaches_azure(
     assert order.run_id in caplog.text
 
 
-@pytest.mark.behaviour("webhooks.deleted")
-async def test_of_a_thread_that_was_deleted_while_a_receiver_hung_nothing_is_kept(yard: Yard) -> None:
-    """As of any other. Its clock finds nothing any more, where it was not ended with the thread."""
-    order = await yard.end()
-    await yard.deliver(order)
-    await yard.process.log.execute(ADDRESS, DeleteThread(yard.now))
-    await yard.process.deliver_delete()
-    yard.gate.set()
-    await yard.settle()
-    yard.now += HELD_SECONDS
-    await yard.wake()
-
-    assert await yard.left() == []
-    assert await yard.store.names(yard.process.place(0)) == {}
-
-
 async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(yard: Yard) -> None:
     """Those that have no slot wait for one in memory, and no clock is needed."""
     orders = [await yard.end() for _ in range(3 * bounds.MOST_OF_HOST)]
@@ -199,29 +119,9 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
 
 
-async def test_what_has_no_room_to_wait_at_a_slow_receiver_is_late_by_minutes_and_no_more(yard: Yard) -> None:
-    """More of it ends at once than a process keeps: their clocks order them again."""
-    orders = [await yard.end() for _ in range(bounds.MOST_OF_HOST + bounds.MOST_WAITING_OF_HOST + 8)]
-    sending, ended_at = yard.webhooks(), yard.now
-    for order in orders:
-        await yard.deliver(order, sending)
-    waiting = len(yard.posts)
-    yard.gate.set()
-    await yard.settle()
-    while await yard.left() and yard.now < ended_at + DAY:
-        yard.now += 10
-        await yard.engine.wake(sending)
-        await yard.settle()
-
-    assert waiting == bounds.MOST_OF_HOST
-    assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
-    assert yard.now - ended_at <= 2 * (WAITING_SECONDS + HELD_SECONDS)
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("service.leave")
 async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() -> None:
-    """Its operation is over by then."""
     app = app_of(scripted_agent("Joker"), environ=WEBHOOKS)
     async with receiving() as receiver, served(app) as (host, http):
         receiver.statuses = [0]
@@ -264,7 +164,6 @@ class Turns:
         self._waiting = set[asyncio.Task[None]]()
 
     async def send(self, url: str, sender: str = "mallory", name: str = "r") -> Slot | None:
-        """Send as an operation does: now, or once there is a slot."""
         slot = self.slots.take(sender, url)
         if slot is None:
             task = asyncio.ensure_future(self._wait(url, sender, name))
@@ -278,20 +177,17 @@ class Turns:
             self.begun.append((name, slot))
 
     async def hang(self, url: str, sender: str = "mallory") -> Slot | None:
-        """Send to one that does not answer in a moment."""
         slot = await self.send(url, sender)
         if slot is not None:
             self.slots.mark_slow(slot)
         return slot
 
     async def answer(self, slot: Slot | None) -> None:
-        """Have a try be over at once."""
         assert slot is not None
         self.slots.mark_over(slot)
         await self.give_back([slot])
 
     async def give_back(self, slots: Iterable[Slot | None]) -> None:
-        """Give slots back, and have those begin that waited for them."""
         for slot in slots:
             if slot is not None:
                 self.slots.release(slot)
@@ -299,7 +195,6 @@ class Turns:
             await asyncio.sleep(0)
 
     async def drain(self) -> int:
-        """Have all that waits be over, and return how many those were."""
         over = 0
         while over < len(self.begun):
             self.now += 1e-6
@@ -309,7 +204,6 @@ class Turns:
 
 
 async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
-    """By which somebody else begins it then."""
     turns = Turns()
     slot, *_ = [await turns.hang("https://h.example/") for _ in range(bounds.MOST_OF_HOST + 2)]
     turns.now += WAITING_SECONDS
@@ -317,16 +211,3 @@ async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
     await turns.give_back([slot])
 
     assert [name for name, _ in turns.begun] == ["newer"]
-
-
-async def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
-    """A caller whose receivers hang, all at hosts of their own; an agent's receiver is no caller's."""
-    turns = Turns()
-    slots = [await turns.hang(f"https://h{number}.example/") for number in range(1_500)]
-    refused = await asyncio.wait_for(turns.slots.acquire("mallory", "https://new.example/"), GUARD_SECONDS)
-    await turns.send("https://alices.example/", "alice", "alices")
-    await turns.send("https://agents.example/", "agent", "agents")
-    await turns.give_back(slots)
-
-    assert refused is None
-    assert {name for name, _ in turns.begun[:2]} == {"alices", "agents"}

@@ -21,7 +21,6 @@ THREAD = "/api/agents/Joker/threads/t"
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """Who takes the webhooks."""
     async with receiving() as opened:
         yield opened
 
@@ -56,7 +55,6 @@ async def test_what_was_not_taken_is_listed_with_the_last_answer_and_sent_again(
 
 
 async def test_a_delivery_that_was_taken_is_its_threads_alone_and_may_be_sent_again(receiver: Receiver) -> None:
-    """A receiver may have lost it."""
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=receiver.url)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
         first = await receiver.next()
@@ -72,7 +70,6 @@ async def test_a_delivery_that_was_taken_is_its_threads_alone_and_may_be_sent_ag
 
 @pytest.mark.parametrize("path", [LIST, f"{THREAD}/webhooks"])
 async def test_each_delivery_is_on_one_page(receiver: Receiver, path: str) -> None:
-    """Whatever the length of the pages."""
     receiver.statuses = [410] * 14
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=receiver.url)) as (host, http):
         for number in range(7):
@@ -132,15 +129,6 @@ async def test_what_was_never_sent_is_not_sent_again(receiver: Receiver) -> None
         (404, "unknown_run"),
     ]
     assert receiver.arrived.empty()
-
-
-async def test_an_app_that_sends_none_has_no_such_routes() -> None:
-    """And no function for them."""
-    async with served(app_of(scripted_agent("Joker"))) as (host, http):
-        assert (await http.get(LIST)).status_code == 404
-        assert [agent["webhooks_url"] for agent in (await http.get("/api/agents")).json()["agents"]] == [None]
-
-    assert not any("webhook" in name for name in host.functions)
 
 
 async def test_what_is_stored_of_deliveries_is_exported_and_erased_whatever_the_app_sends_now(
