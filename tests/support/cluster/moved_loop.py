@@ -14,6 +14,10 @@ GUARD_SECONDS = 5.0
 """So long (of real time) a loop without a timer waits for another thread, or for a socket."""
 MOST_SECONDS = 30 * 86_400.0
 """A test that has waited for so long (of moved time) waits for ever, beside some work that is done again and again."""
+MOST_TURNS = 100_000
+"""So many turns of a loop take no time in a test that ends."""
+TURN_SECONDS = 1e-6
+"""What a turn of the loop takes: who waits until a moment must see it come."""
 _BEGIN = 1000.0
 
 
@@ -23,6 +27,7 @@ class MovedLoop(asyncio.SelectorEventLoop):
     def __init__(self, slowness_seconds: float = 0.0) -> None:
         self.now = _BEGIN
         self.slowness_seconds = slowness_seconds
+        self.turns_at_once = 0
         self.calls_in_threads = 0
         super().__init__(_Selector(self))
 
@@ -50,6 +55,10 @@ class _Selector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         """Return what is ready; None as a timeout is a loop that waits for others."""
+        self._loop.turns_at_once = self._loop.turns_at_once + 1 if timeout == 0 else 0
+        if self._loop.turns_at_once > MOST_TURNS:
+            raise RuntimeError("Something is done again and again, and no time passes.")
+        self._loop.now += TURN_SECONDS
         ready = super().select(0 if timeout == 0 else self._loop.slowness_seconds)
         if ready or timeout == 0:
             return ready
