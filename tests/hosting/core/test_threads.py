@@ -124,3 +124,18 @@ async def test_a_deletion_takes_what_a_document_ahead_of_its_log_refers_to(proce
     assert process.engine.documents == {}
     assert await process.archive.epochs(store_key("hub", ADDRESS)) == []
     assert await process.attachments.epochs(store_key("hub", ADDRESS)) == []
+
+
+@pytest.mark.behaviour("service.reset")
+async def test_a_reset_holds_in_every_process_once_it_is_answered(processes: Processes) -> None:
+    """Whether the entity has carried it out or not."""
+    one, other = processes
+    await answered(one, "before")
+    await one.threads.reset(Address.of(AGENT, "t1"), one.engine)
+
+    run = await answered(other, "after")
+
+    assert other.agent.turns[-1] == ["after"]
+    assert await output(one) == ["after", "echo: after"]
+    assert one.engine.signals[1] == ("reset", {"position": 4})
+    assert run.end is not None
