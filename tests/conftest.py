@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = [
     "hosting.testing.plugin",
+    "tests.support.cluster.plugin",
     "tests.support.ended_apps",
     "tests.support.once_more",
     "tests.support.shown_rules",

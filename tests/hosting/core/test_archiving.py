@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.core.archiving import KEPT_SHARE, Archiver, document_of
+from hosting.core.archiving import Archiver, document_of
 from hosting.core.stores.archive import Volume
 from hosting.core.thread.commands import DeleteThread, ResetThread
 from hosting.core.thread.events import Completed
@@ -26,19 +25,16 @@ VOLUME = Volume(PLACE, 0)
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """An entity whose documents hold 4,096 bytes of a conversation."""
     bench = Bench(environ={"AGENT_RECENT_BYTES": str(BUDGET)})
     yield bench
     bench.loop.close()
 
 
 async def talk(bench: Bench, turns: int) -> list[str]:
-    """Take so many turns of some 400 bytes and return their runs' ids."""
     return [await bench.run(f"turn {number} ".ljust(100, ".")) for number in range(turns)]
 
 
 async def whole(bench: Bench) -> list[dict[str, Any]]:
-    """Return every entry of the conversation, archived ones first."""
     count = host_of(read(bench.state)).archived.entries
     older = await bench.archive.read(VOLUME, 1, count) if count else []
     return [*map(json.loads, older), *bench.entries()]
@@ -54,23 +50,8 @@ async def test_a_long_thread_keeps_its_document_within_the_budget_and_loses_noth
     assert [entry["$type"] for entry in await whole(bench)] == ["request", "response"] * 60
 
 
-@pytest.mark.behaviour("archive.moves-the-oldest")
-async def test_a_move_frees_a_quarter_so_that_most_turns_move_nothing(bench: Bench) -> None:
-    """Each entry is put once, and a document is cut to three quarters of its budget."""
-    held = []
-    for number in range(40):
-        await bench.run(f"turn {number} ".ljust(100, "."))
-        held.append(len(json.dumps(bench.entries(), separators=(",", ":"))))
-
-    puts = bench.archive.puts
-    assert [first for first, _ in puts] == [1, *(last + 1 for _, last in puts[:-1])]
-    assert len(puts) < 40 / 2
-    assert BUDGET / 2 < min(held[20:]) <= BUDGET * KEPT_SHARE < max(held[20:]) <= BUDGET
-
-
 @pytest.mark.behaviour("archive.counts-all")
 async def test_an_answer_counts_the_messages_of_the_whole_conversation(bench: Bench) -> None:
-    """As if none had moved."""
     run_ids = await talk(bench, 30)
 
     ended = await bench.terminal(run_ids[-1])
@@ -95,28 +76,6 @@ async def test_a_move_lost_before_its_commit_is_done_again_by_another_run(bench:
 
 
 @pytest.mark.behaviour("archive.failure-costs-no-answer")
-async def test_a_turn_whose_move_fails_is_answered_and_kept_and_the_next_one_mends(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Each put fails once; the log says so, with ids and no text."""
-    await talk(bench, 5)
-    bench.archive.is_down = True
-    failed = await talk(bench, 3)
-    bench.archive.is_down = False
-    mended = await talk(bench, 1)
-
-    assert [(await bench.terminal(run_id)).kind for run_id in (*failed, *mended)] == ["completed"] * 4
-    assert len(await whole(bench)) == 18
-    assert host_of(read(bench.state)).archived.entries > 0
-    lines = [record.getMessage() for record in caplog.records if record.name == "hosting.core.document_writer"]
-    assert lines
-    assert set(lines) == {
-        "The older part of thread t of agent joker cannot be moved: the archive cannot be reached. Its next operation "
-        "tries again."
-    }
-
-
-@pytest.mark.behaviour("archive.failure-costs-no-answer")
 async def test_a_move_whose_answer_is_lost_is_made_again_with_what_came_since(bench: Bench) -> None:
     """The entries are in both places meanwhile, and in one afterwards."""
     bench.archive.loses_answers = True
@@ -132,33 +91,7 @@ async def test_a_move_whose_answer_is_lost_is_made_again_with_what_came_since(be
 
 
 @pytest.mark.behaviour("archive.makes-room")
-async def test_a_document_over_its_limit_waits_for_the_archive_and_its_runs_do_not() -> None:
-    """Until then it is not stored, and its operation is delivered again; the log has what was said."""
-    bench = Bench(environ={"AGENT_STATE_LIMIT_BYTES": str(BUDGET)})
-    bench.archive.is_down = True
-    kept: list[str] = []
-
-    async def fill() -> None:
-        while True:
-            kept.append(await bench.open("turn".ljust(100, ".")))
-            await bench.signal(kept[-1])
-
-    with pytest.raises(ArchiveUnavailableError):
-        await fill()
-    assert (await bench.terminal(kept[-1])).kind == "completed"
-
-    bench.archive.is_down = False
-    kept += await talk(bench, 1)
-
-    assert [entry["correlationId"] for entry in await whole(bench)] == [one for one in kept for _ in range(2)]
-    assert len(bench.agent.seen) == len(kept)
-    bench.loop.close()
-
-
-@pytest.mark.behaviour("archive.makes-room")
 async def test_one_turn_as_large_as_a_document_makes_room_for_the_next() -> None:
-    """It stays until then, because it is the last one."""
-
     async def answer_at_length(text: str) -> AgentResponse[None]:
         return AgentResponse(messages=[Message("assistant", ["x" * int(text)])])
 
@@ -195,7 +128,6 @@ async def test_a_tools_call_and_its_late_result_stay_together(bench: Bench) -> N
 
 @pytest.mark.behaviour("archive.forgets")
 async def test_a_reset_erases_what_was_archived_and_begins_a_volume_of_its_own(bench: Bench) -> None:
-    """Positions begin at 1 again."""
     await talk(bench, 20)
     assert host_of(read(bench.state)).archived.entries > 0
 
@@ -225,26 +157,6 @@ async def test_a_thread_is_not_forgotten_while_the_archive_is_away(bench: Bench,
     assert bench.state != state
     assert bench.entries() == []
     assert await bench.archive.erase(PLACE) == 0
-
-
-async def test_other_writers_entries_move_with_the_rest(bench: Bench) -> None:
-    """An entry of unknown kind is kept in its place."""
-    await talk(bench, 1)
-    document = json.loads(bench.state or "")
-    document["data"]["conversationHistory"].insert(0, {"$type": "note", "text": "kept"})
-    bench.state = json.dumps(document)
-
-    await talk(bench, 20)
-
-    assert (await whole(bench))[0] == {"$type": "note", "text": "kept"}
-
-
-async def test_the_log_of_a_turn_with_an_archive_names_no_text(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing of what was said is logged when entries move."""
-    with caplog.at_level(logging.DEBUG, "hosting"):
-        await talk(bench, 20)
-
-    assert "turn 1 " not in caplog.text
 
 
 @pytest.mark.behaviour("archive.never-splits")

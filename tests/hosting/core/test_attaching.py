@@ -31,7 +31,6 @@ class LookingAgent:
         self.says: list[Content] = [Content.from_text("seen")]
 
     async def run(self, messages: list[Message], *, session: Any, **options: Any) -> AgentResponse[Any]:
-        """Note and answer."""
         sent = [content for message in messages for content in message.contents]
         self.seen.append([(content.type, content.uri or content.text) for content in sent])
         return AgentResponse(messages=[Message("assistant", self.says)])
@@ -39,14 +38,12 @@ class LookingAgent:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """One thread and its engine."""
     bench = Bench(agent=LookingAgent(), environ={"AGENT_STATE_LIMIT_BYTES": "4096"})
     yield bench
     bench.loop.close()
 
 
 async def show(bench: Bench, *, commit: bool = True) -> str:
-    """Take a turn with the picture and return its run's id."""
     contents = ({"$type": "data", "uri": URI, "mediaType": "image/png"},)
     run_id = await bench.open(request=RunRequest(message="see", contents=contents))
     await bench.signal(run_id, commit=commit)
@@ -54,7 +51,6 @@ async def show(bench: Bench, *, commit: bool = True) -> str:
 
 
 def contents(bench: Bench, entry: int) -> list[dict[str, Any]]:
-    """Return the contents of an entry of the stored conversation."""
     return list(bench.entries()[entry]["messages"][0]["contents"])
 
 
@@ -69,30 +65,6 @@ async def test_a_large_picture_is_kept_beside_the_conversation_and_sent_again(be
     assert await bench.attachments.read(PLACE, [HASH]) == {HASH: BODY}
     assert bench.agent.seen[1] == [("text", "see"), ("data", URI), ("text", "seen"), ("text", "and now?")]
     assert len(bench.state or "") < 4096
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_a_picture_that_comes_twice_is_kept_once(bench: Bench) -> None:
-    """Once for each thread."""
-    await show(bench)
-    await show(bench)
-
-    assert sorted(await bench.attachments.names(PLACE)) == [HASH]
-    assert [contents(bench, entry)[1] for entry in (0, 2)] == [REFERENCE, REFERENCE]
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_what_an_agent_makes_is_kept_beside_the_conversation_too(bench: Bench) -> None:
-    """Its run's log has it whole, for whoever called."""
-    bench.agent.says = [Content.from_uri(URI, media_type="image/png")]
-
-    run_id = await bench.run("draw")
-
-    answered = (await bench.terminal(run_id)).model_dump()
-    assert contents(bench, 1) == [REFERENCE]
-    assert (answered["kept"], answered["entry"]["messages"][0]["contents"][0]["uri"]) == (True, URI)
-    await bench.run("again")
-    assert bench.agent.seen[1][1] == ("data", URI)
 
 
 @pytest.mark.behaviour("erasure.attachments")
@@ -136,15 +108,3 @@ async def test_bytes_that_are_gone_are_told_to_the_model(bench: Bench, caplog: p
     assert bench.agent.seen[1][1] == ("text", "[image/png, 20480 bytes: no longer kept]")
     gone = [record.getMessage() for record in caplog.records if "attachments" in record.getMessage()]
     assert gone == [f"1 attachments of thread {ADDRESS.thread_id} of agent {ADDRESS.agent} are gone."]
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_a_reset_leaves_nothing_that_refers_and_nothing_to_refer_to(bench: Bench) -> None:
-    """Also delivered again after a crash before its commit."""
-    await show(bench)
-    position = await bench.reset(commit=False)
-    bench.restart()
-
-    await bench.deliver({"position": position}, name="reset")
-
-    assert (bench.entries(), sorted(await bench.attachments.names(PLACE))) == ([], [])

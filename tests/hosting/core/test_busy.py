@@ -9,7 +9,7 @@ import pytest
 from agent_framework import AgentResponse, Message
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.events import Cancelled, Claimed, Completed, Delta
+from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
 from hosting.names import Busy
 from state.codec import read
@@ -30,7 +30,6 @@ class AskingAgent(EchoAgent):
 
 
 async def speaking(process: Process, message: str = "first") -> Run:
-    """Return a run that works in that process and whose words are in the log, but for its answer's end."""
     process.agent.gate.clear()
     run = await process.start(call(message, streams=True))
     said = ""
@@ -42,18 +41,15 @@ async def speaking(process: Process, message: str = "first") -> Run:
 
 
 async def ended(process: Process, run: Run) -> Run:
-    """Return the run once it has ended."""
     return await process.runs.wait(run, process.engine, GUARD_SECONDS)
 
 
 def code_of(run: Run) -> str:
-    """Return the code with which a run ended."""
     assert isinstance(run.end, Cancelled)
     return run.end.code
 
 
 async def taken_over(one: Process, other: Process, busy: Busy) -> tuple[Run, Run]:
-    """Return a run that works at one process, and the one that took its place at the other, once both have ended."""
     first = await speaking(one)
     waiting = asyncio.ensure_future(ended(one, first))
     second = await other.start(call("second", busy=busy))
@@ -101,29 +97,6 @@ async def test_nothing_of_a_run_that_is_rolled_back_is_given_to_the_next(process
     assert "first" not in other.engine.documents["t1"]
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("service.busy")
-@pytest.mark.parametrize(
-    ("busy", "turn"), [("interrupt", ["first", "echo: first", "second"]), ("rollback", ["second"])]
-)
-async def test_a_run_whose_process_died_is_ended_by_the_entity_of_another(
-    processes: Processes, busy: Busy, turn: list[str]
-) -> None:
-    """An interrupted one with the words that the log has of it. No agent runs for that."""
-    one, other = processes
-    first = await speaking(one)
-    one.die()
-
-    second = await other.start(call("second", busy=busy))
-    waiting = asyncio.ensure_future(ended(other, second))
-    await other.deliver(second.run_id)
-    await waiting
-    found = await other.runs.find(ADDRESS, first.run_id, other.engine)
-
-    assert code_of(found) == ("run_superseded" if busy == "interrupt" else "run_rolled_back")
-    assert other.agent.turns == [turn]
-
-
 @pytest.mark.behaviour("service.busy")
 async def test_an_interrupted_run_that_is_handed_on_ends_with_its_words(processes: Processes) -> None:
     """Its process is told to stop at that moment: it ends the run, or whoever claims it next does."""
@@ -161,27 +134,3 @@ async def test_a_late_answer_that_asks_for_approvals_leaves_its_text_and_does_no
     assert (await one.log.head(ADDRESS)).used.tokens == 40
     for process in (one, other):
         process.loop.close()
-
-
-@pytest.mark.behaviour("service.busy")
-async def test_an_interrupted_run_that_streams_sends_its_words_once(processes: Processes) -> None:
-    """Whoever reads its stream keeps what it was sent, and gets the end."""
-    one, other = processes
-
-    first, _ = await taken_over(one, other, "interrupt")
-    events = [event for _, event in await one.log.events(ADDRESS, 0) if getattr(event, "run_id", "") == first.run_id]
-
-    assert "".join(event.text for event in events if isinstance(event, Delta)) == "echo: first"
-    assert len([event for event in events if isinstance(event, Claimed)]) == 1
-
-
-@pytest.mark.behaviour("service.calls")
-@pytest.mark.parametrize("busy", ["queue", "reject", "interrupt", "rollback"])
-async def test_a_policy_costs_no_call_on_a_thread_that_is_not_busy(counted: Process, busy: Busy) -> None:
-    """It is decided on the head, as everything is."""
-    first = await ended(counted, await counted.start(call(thread_id=None, busy=busy)))
-    counted.store.calls.clear()
-
-    await ended(counted, await counted.start(call("again", first.address.thread_id, busy=busy)))
-
-    assert dict(counted.store.calls) == {"append": 2}

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from agent_framework import AgentResponse, Message
 
-from hosting.core.archiving import Capacity, size_bytes
-from hosting.core.thread.events import Completed, Failed
+from hosting.core.archiving import Capacity
+from hosting.core.thread.events import Failed
 from hosting.errors import ArchiveUnavailableError
-from hosting.http.answer_form import Form
 from hosting.http.replies import run_reply
 from tests.support.bench import ADDRESS, Bench
 
@@ -25,7 +24,6 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "state.md").read_text
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """An entity whose conversation may have 4,096 bytes, and whose archive is away."""
     bench = Bench(environ={"AGENT_STATE_LIMIT_BYTES": str(LIMIT)})
     bench.archive.is_down = True
     yield bench
@@ -33,12 +31,10 @@ def bench() -> Iterator[Bench]:
 
 
 async def answer_at_length(text: str) -> AgentResponse[None]:
-    """Answer with as many letters as the message says."""
     return AgentResponse(messages=[Message("assistant", ["x" * int(text)])])
 
 
 async def fill(bench: Bench) -> str:
-    """Take the turn that passes the limit and return its run's id."""
     bench.agent.work = answer_at_length
     return await bench.run(str(LIMIT - 400))
 
@@ -85,46 +81,17 @@ async def test_an_answer_larger_than_a_conversation_is_told_and_leaves_an_error_
     assert stored_bytes(bench) < LIMIT
 
 
-async def test_an_answer_that_is_kept_says_nothing_of_it(bench: Bench) -> None:
-    """The field is there when it is false, and for nobody else."""
-    form: Form = "json"
-    record = await bench.find_run(await bench.run("hi"))
-
-    assert isinstance(record.end, Completed)
-    assert "kept" not in json.loads(run_reply(record, form, "").body)
-
-
 @pytest.mark.behaviour("state.warns-from-half")
 @pytest.mark.parametrize(("held", "lines"), [(2047, 0), (2048, 1), (4095, 1), (4096, 1)])
 def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    """One line for each turn."""
     with caplog.at_level(logging.WARNING, "hosting.core.archiving"):
         Capacity(LIMIT, attachment_bytes=1024).warn(ADDRESS, "x" * held)
 
     assert len(caplog.messages) == lines
 
 
-@pytest.mark.behaviour("state.warns-from-half")
-async def test_the_log_of_a_filling_thread_holds_ids_and_bytes_and_no_text(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As every line of a log."""
-    await bench.run("a secret " * 100)
-
-    [line] = [record.getMessage() for record in caplog.records if record.name == "hosting.core.archiving"]
-    assert line.startswith(f"Thread t of agent joker holds {stored_bytes(bench)} of its {LIMIT} bytes")
-    assert "secret" not in line
-
-
-@pytest.mark.parametrize("text", ["", "abc", "ü", "😀", "\ud83d"])
-def test_a_size_is_counted_in_utf_8(text: str) -> None:
-    """A half of a surrogate pair counts as what it would take."""
-    assert size_bytes(text) == len(text.encode(errors="surrogatepass"))
-
-
 @pytest.mark.behaviour("state.page")
 async def test_the_page_shows_what_is_said_at_each_stage(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Numbers and ids apart."""
     await bench.run("a" * 1000)
     long = await bench.terminal(await bench.run("1" * LIMIT))
     bench.state = None
@@ -138,5 +105,4 @@ async def test_the_page_shows_what_is_said_at_each_stage(bench: Bench, caplog: p
 
 
 def shape(line: str) -> str:
-    """The sentence without what is different each time."""
     return re.sub(r"(?<=Thread )\S+|(?<=run )[0-9a-f]{32}|(?<=agent )\w+|\d[\d,]*", "#", line)

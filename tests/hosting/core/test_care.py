@@ -11,8 +11,8 @@ from hosting.core.care import Care, Pace
 from hosting.core.runs import Runs
 from hosting.core.thread.commands import AcceptRun, RecordSteps
 from hosting.core.thread.events import Delta
-from hosting.core.thread.run import Cancelling, Open
-from hosting.core.thread_operations import GoOn, OperationOutcome, Store, ThreadOperations
+from hosting.core.thread.run import Cancelling
+from hosting.core.thread_operations import OperationOutcome, Store, ThreadOperations
 from hosting.settings import read_settings
 from tests.support.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import accepted, terms
@@ -24,21 +24,17 @@ SOON_AND_THEN_SELDOM = Pace(first=0.01, growth=6000.0, longest=60.0)
 
 
 def operations(process: Process) -> ThreadOperations:
-    """Return the operations of the process's entities, which read their store twice and then once a minute."""
     return ThreadOperations(
         process.log, process.conversations, process.holders, process.care, pace=SOON_AND_THEN_SELDOM
     )
 
 
 def seldom(process: Process) -> Runs:
-    """Return the process's runs, whose waiters read a store that cannot push once a minute."""
     care = Care(process.log, process.changes, process.holders, pace=MINUTE)
     return Runs(process.log, process.holders, care, read_settings({}), process.promised)
 
 
 async def until_read(process: Process, verb: str, times: int) -> None:
-    """Return once the process's store was asked so often for that."""
-
     async def read() -> None:
         while process.store.calls[verb] < times:  # noqa: ASYNC110 - the watcher counts it
             await asyncio.sleep(0)
@@ -47,7 +43,6 @@ async def until_read(process: Process, verb: str, times: int) -> None:
 
 
 async def ended(operation: Awaitable[OperationOutcome]) -> list[str]:
-    """Return the kinds of the ends that an operation brings, as soon as it does."""
     outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
     assert isinstance(outcome, Store)
     return [terminal.kind for terminal in outcome.ended]
@@ -64,60 +59,6 @@ async def test_an_operation_learns_of_the_end_of_another_processs_run_from_the_s
     one.agent.gate.set()
 
     assert await ended(operation) == ["completed"]
-
-
-@pytest.mark.behaviour("service.woken")
-async def test_an_operation_learns_of_the_end_of_a_run_that_its_own_process_holds(processes: Processes) -> None:
-    """Also over a store that cannot push, and for a run that is not the one it was sent for."""
-    process = processes[0]
-    process.store.pushes = False
-    process.agent.gate.clear()
-    await process.start(call("first"))
-    run = await process.start(call("second", waits=False))
-    operation = asyncio.ensure_future(operations(process).run(ADDRESS, None, run.run_id))
-    await until_read(process, "watch", 2)
-    process.agent.gate.set()
-
-    assert await ended(operation) == ["completed", "completed"]
-
-
-@pytest.mark.behaviour("service.woken")
-async def test_an_operation_reads_no_head_for_each_step_of_another_processs_run(processes: Processes) -> None:
-    """The store says that there is more with each; a head is read again when its pause for that is over."""
-    one, other = processes
-    await one.log.execute(ADDRESS, AcceptRun(accepted("r1").model_copy(update={"agent": AGENT}), 32, terms("held")))
-    patient = ThreadOperations(other.log, other.conversations, other.holders, other.care, pace=MINUTE)
-    operation = asyncio.ensure_future(patient.run(ADDRESS, None, "r1"))
-    await until_read(other, "watch", 1)
-    for offset in range(20):
-        await one.log.execute(ADDRESS, RecordSteps("held", (Delta(at=1.0, run_id="r1", offset=offset, text="x"),)))
-    await asyncio.sleep(0)
-    other.store.calls["watched"] = other.store.calls["head"]
-    await other.holders.drain(0.0)
-    outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
-
-    assert isinstance(outcome, GoOn)
-    assert (other.store.calls["watched"], outcome.is_spent) == (1, True)
-
-
-@pytest.mark.behaviour("service.leave")
-async def test_a_process_that_is_told_to_stop_ends_the_pauses_of_those_who_watch(processes: Processes) -> None:
-    """Over a store that cannot push, too, however long the pause was to be."""
-    one, other = processes
-    other.store.pushes = False
-    one.agent.gate.clear()
-    run = await one.start(call())
-    waiting = asyncio.ensure_future(seldom(other).wait(run, other.engine, 60.0))
-    operation = asyncio.ensure_future(operations(other).run(ADDRESS, None, run.run_id))
-    await until_read(other, "watch", 3)
-
-    await other.holders.drain(0.0)
-
-    waited = await asyncio.wait_for(waiting, GUARD_SECONDS)
-    outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
-    assert isinstance(outcome, GoOn)
-    assert (waited.state, outcome.is_spent) == (Open(), True)
-    await one.holders.drain(0.0)
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")

@@ -30,11 +30,9 @@ class Client:
         self.started: list[str] = []
 
     async def start(self, name: str, instance_id: str, given: object) -> None:
-        """Note what is started."""
         self.started.append(name)
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
-        """Know of nothing."""
         return None
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
@@ -68,13 +66,11 @@ class NotingAgent(EchoAgent):
 
 @pytest.fixture
 def agent() -> NotingAgent:
-    """The agent of the process."""
     return NotingAgent()
 
 
 @pytest.fixture
 def process(agent: NotingAgent) -> Iterator[Process]:
-    """One process, whose runs take turns on one thread."""
     process = Process(SharedMemory(), MemoryObjects(), DurableEngine(), run=agent)
     yield process
     process.loop.close()
@@ -89,7 +85,6 @@ class Context:
 
 
 async def asked(process: Process, number: int, client: Client, begun: asyncio.Event) -> Run:
-    """Ask as an HTTP trigger does: in an invocation, below a span, with a durable client; wait for the answer."""
     begin_invocation(Context(f"invocation {number}"))
     ENGINE.set(Engine(client, asyncio.get_running_loop()))
     span = NonRecordingSpan(SpanContext(number, 1, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))

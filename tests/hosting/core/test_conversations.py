@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from hosting.core.conversations import Conversations
-from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.core.thread.commands import AcceptRun, DeleteThread, FinishDelete, TrimThread
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
+from hosting.core.thread.commands import DeleteThread, FinishDelete, TrimThread
 from hosting.core.thread.events import Completed
-from hosting.core.thread_log import ThreadLog
-from hosting.names import Address
 from state.conversation import without_oldest
 from state.models import Conversation
-from tests.support.process import ADDRESS, AGENT, Engine, Process, call
-from tests.support.threads import accepted
+from tests.support.process import ADDRESS, Engine, Process, call
 
 Processes = tuple[Process, Process]
 
 
 @pytest.mark.behaviour("service.conversations")
 async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Processes) -> None:
-    """The log lacks what came between."""
     one, other = processes
     for process, message in ((one, "one"), (other, "two")):
         run = await process.start(call(message))
@@ -35,48 +29,6 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
     await one.runs.wait(run, one.engine, 5.0)
 
     assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.bounded")
-@pytest.mark.parametrize("size", [1, 100_000])
-async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(size: int) -> None:
-    """The oldest are read again: an empty conversation takes bytes, and so do requests that wait."""
-    log, engine = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub"), Engine()
-    documents = Conversations(log, cached_bytes=200_000)
-    for number in range(1000 // size or 5):
-        address = Address.of(AGENT, f"t{number}")
-        begun = accepted(f"r{number}")
-        request = begun.request.model_copy(update={"message": "x" * size})
-        command = AcceptRun(begun.model_copy(update={"request": request}), queue_limit=32)
-        decided = await log.execute(address, command, is_new=True)
-        await documents.at(address, decided.head, engine)
-    before = engine.reads
-    await documents.at(Address.of(AGENT, "t0"), await log.head(Address.of(AGENT, "t0")), engine)
-
-    assert engine.reads == before + 1
-
-
-@pytest.mark.behaviour("service.conversations")
-async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_its_log(processes: Processes) -> None:
-    """The log went on, too: another request came in."""
-    one, other = processes
-    before = await other.start(call("before"))
-    await other.runs.wait(before, other.engine, 5.0)
-    one.engine.gate.clear()
-    starts = [asyncio.ensure_future(one.start(call("mine")))]
-    await asyncio.sleep(0.02)
-    starts.append(asyncio.ensure_future(other.start(call("theirs", waits=False))))
-    await asyncio.sleep(0.02)
-    await other.deliver(before.run_id)
-    one.engine.gate.set()
-    mine, theirs = await asyncio.gather(*starts)
-
-    ended = await one.runs.wait(mine, one.engine, 1.0)
-    await one.runs.wait(theirs, one.engine, 1.0)
-
-    assert isinstance(ended.end, Completed)
-    assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
 
 
 @pytest.mark.behaviour("service.conversations")
@@ -104,7 +56,6 @@ async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(proce
 
 @pytest.mark.behaviour("service.bounded")
 async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom() -> None:
-    """Its messages are counted all the same."""
     cuts: list[int] = []
 
     def shorten(conversation: Conversation) -> Conversation:

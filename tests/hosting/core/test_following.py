@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from msgspec.structs import replace
 
 from hosting.core.broadcast import DeltaText, Follower, LoggedEvent, Update
-from hosting.core.care import Care
 from hosting.core.following import Following
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
@@ -18,8 +16,7 @@ from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from hosting.options import Retry
-from tests.support.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]
@@ -27,33 +24,23 @@ WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 
 def shown(news: list[Update]) -> list[str]:
-    """Return events by their kinds and words as they are."""
     return [words(one) or one.event.kind if isinstance(one, LoggedEvent) else one.text for one in news]
 
 
 def words(one: Update) -> str:
-    """Return what the agent said, from whichever place; nothing for an event of another kind."""
     output = one.event if isinstance(one, LoggedEvent) else one
     return output.text if isinstance(output, Delta | DeltaText) else ""
 
 
 async def followed(process: Process, run: Run) -> list[str]:
-    """Follow a run to its end."""
     return [name async for news in process.following.follow(run, process.engine) for name in shown(news)]
 
 
 async def joined(frames: AsyncIterator[list[Update]]) -> list[Update]:
-    """Return all that is still told."""
     return [one async for news in frames for one in news]
 
 
-async def first_of(frames: AsyncIterator[list[Update]]) -> AsyncIterator[list[Update]]:
-    """Yield the first of them alone."""
-    yield await anext(frames)
-
-
 async def text_of(process: Process, run: Run) -> str:
-    """Return the text that a reader has in the end, who puts each piece at its offset."""
     text = ""
     async for news in process.following.follow(run, process.engine):
         for one in news:
@@ -64,35 +51,12 @@ async def text_of(process: Process, run: Run) -> str:
 
 @pytest.mark.behaviour("service.following")
 async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(process: Process) -> None:
-    """When it comes, and not again when it is logged."""
     run = await process.start(call(streams=True))
 
     assert await followed(process, run) == WHOLE
 
 
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_that_comes_late_has_all_words_at_once() -> None:
-    """Also those that wait to be logged."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    process.agent.gate.clear()
-    run = await process.start(call(streams=True))
-    for _ in range(100):
-        if process.holders.held[run.run_id].streamed() == "echo: hi":
-            break
-        await asyncio.sleep(0.01)
-    received: list[str] = []
-
-    async for news in process.following.follow(run, process.engine):
-        received += shown(news)
-        if "".join(received).endswith("echo: hi"):
-            process.agent.gate.set()
-
-    process.loop.close()
-    assert received == WHOLE
-
-
 async def held_in(process: Process, asked: StartRun) -> Run:
-    """Return a run once all its words were said in the process, which cannot end it yet."""
     process.agent.gate.clear()
     run = await process.start(asked)
     for _ in range(500):
@@ -104,33 +68,7 @@ async def held_in(process: Process, asked: StartRun) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("service.following")
-async def test_the_words_of_an_attempt_that_failed_are_not_told_before_the_next_one() -> None:
-    """Not to whoever comes in between either: the next one may say less."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    asked = call(streams=True)
-    retry = Retry(first_pause_seconds=20.0)
-    run = await held_in(process, replace(asked, request=asked.request.model_copy(update={"retry": retry})))
-    process.agent.fails = [RuntimeError("The model is busy.")]
-    process.agent.gate.set()
-    received: list[str] = []
-
-    async for news in process.following.follow(run, process.engine):
-        if not news and received.count("claimed") == 2:
-            break
-        received += shown(news)
-    late = [shown(news) async for news in first_of(process.following.follow(run, process.engine))]
-
-    process.holders.held[run.run_id].stop.request()
-    await process.runs.wait(run, process.engine, 5.0)
-    process.loop.close()
-    assert received == ["accepted", "claimed", "echo:", " hi", "claimed"]
-    assert late == [["accepted", "claimed", "echo:", "claimed"]]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.following")
 async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more() -> None:
-    """It does not know of it yet, and streams on."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
     run = await held_in(process, call(streams=True))
     silent = (await process.log.head(ADDRESS)).append_id
@@ -173,59 +111,12 @@ async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_a
 
 
 @pytest.mark.behaviour("service.following")
-async def test_nothing_is_told_after_the_end_of_a_run() -> None:
-    """Not what its holder had said in other words before, where it ends while a follower reads the log."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
-    run = await held_in(process, call(streams=True))
-    held = process.holders.held[run.run_id]
-    held.streamed = lambda: "echo: his"
-
-    async def ended() -> None:
-        process.agent.gate.set()
-        await process.runs.wait(run, process.engine, 5.0)
-
-    process.store.before_events = ended
-    received = await followed(process, run)
-
-    process.loop.close()
-    assert received[-1] == "completed"
-
-
-@pytest.mark.behaviour("service.following")
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
-    """In other pieces, perhaps."""
     one, other = processes
     run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
     assert await text_of(other, found) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_has_ended_is_told_from_its_log(processes: Processes) -> None:
-    """With its words joined as they were logged."""
-    one, other = processes
-    run = await one.start(call(streams=True))
-    await one.runs.wait(run, one.engine, 5.0)
-
-    received = await followed(other, run)
-
-    assert (received[:2], received[-1]) == (["accepted", "claimed"], "completed")
-    assert await text_of(other, run) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_what_another_process_appends_between_keeps_no_follower_waiting(processes: Processes) -> None:
-    """A run that is accepted elsewhere on the same thread has a position, too."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call(streams=True))
-    following = asyncio.ensure_future(followed(one, run))
-    await asyncio.sleep(0.05)
-    await other.start(call("second", waits=False))
-    one.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
 
 
 @pytest.mark.behaviour("service.following")
@@ -244,39 +135,8 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
     assert await asyncio.wait_for(following, 5.0) == "echo: hi"
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("service.following")
-async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
-    """So that whoever stands between does not cut the stream."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    quiet = 0
-    async for news in process.following.follow(run, process.engine):
-        quiet += not news
-        if quiet == 2:
-            process.agent.gate.set()
-
-    assert quiet >= 2
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -> None:
-    """By a refusal of ours, and not by silence."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call())
-    following = asyncio.ensure_future(followed(other, run))
-    await asyncio.sleep(0.02)
-    await other.log.execute(ADDRESS, DeleteThread(1.0))
-
-    with pytest.raises(ThreadDeletedError):
-        await asyncio.wait_for(following, 5.0)
-    one.agent.gate.set()
-
-
 @pytest.mark.behaviour("service.following")
 async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(processes: Processes) -> None:
-    """It was deleted and erased between two looks."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -291,83 +151,6 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
         with pytest.raises(ThreadDeletedError):
             await asyncio.wait_for(received, 1.0)
     one.agent.gate.set()
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
-    """At once, however long it would be until the next look at a store that cannot push."""
-    process.store.pushes = False
-    patient = Following(Care(process.log, process.changes, process.holders, pace=MINUTE))
-    process.agent.gate.clear()
-    await process.start(call("first"))
-    run = await process.start(call("hi", streams=True))
-    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
-    process.following = patient
-    following = asyncio.ensure_future(followed(process, run))
-    await asyncio.sleep(0.02)
-    process.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
-    await waiting
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_waited_begins_in_the_process_that_follows_it(processes: Processes) -> None:
-    """With nobody else who would wait for it."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    run = await other.start(call("hi", streams=True))
-    following = asyncio.ensure_future(followed(other, run))
-    await asyncio.sleep(0.02)
-    one.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == WHOLE
-    assert [turn[-1] for turn in other.agent.turns] == ["hi"]
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_run_that_waited_behind_one_of_its_own_process_is_claimed_with_that_ones_end() -> None:
-    """Its follower is as good as one who waits: two appends end the first run and the second."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"lease_seconds": 60.0})
-    process.agent.gate.clear()
-    await process.start(call("first"))
-    run = await process.start(call("hi"))
-    following = asyncio.ensure_future(followed(process, run))
-    await asyncio.sleep(0.02)
-    process.store.calls.clear()
-    process.agent.gate.set()
-
-    assert await asyncio.wait_for(following, 5.0) == ["accepted", "claimed", "completed"]
-    assert process.store.calls["append"] == 2
-    process.loop.close()
-
-
-@pytest.mark.behaviour("service.following")
-async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_words_before_they_stand_there(
-    process: Process,
-) -> None:
-    """Its frames can bear positions and nothing else."""
-    run = await process.start(call(streams=True))
-    received = await joined(process.following.follow(run, process.engine, logged_only=True))
-    events = await process.log.events(ADDRESS, 0)
-
-    assert received == [LoggedEvent(position, event) for position, event in events]
-    assert "".join(event.text for _, event in events if isinstance(event, Delta)) == "echo: hi"
-
-
-@pytest.mark.behaviour("service.following")
-async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier_one_said(process: Process) -> None:
-    """Also where it is the beginning of that."""
-    run = await process.start(call(waits=False, streams=True))
-    run_id, log = run.run_id, process.log
-    for number, text in enumerate(("Good evening", "Good")):
-        silent = (await log.head(ADDRESS)).append_id
-        await log.execute(ADDRESS, ClaimRun(1.0, terms(f"token-{number}"), idle_append=silent))
-        await log.execute(ADDRESS, RecordSteps(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
-    await log.execute(ADDRESS, end(run_id, token="token-1"))
-
-    assert await text_of(process, run) == "Good"
 
 
 @pytest.mark.behaviour("service.following")
@@ -406,7 +189,6 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
 
 @pytest.mark.behaviour("service.bounded")
 def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
-    """It is sent to the log."""
     follower = Follower()
     for offset in range(3):
         follower.push(DeltaText("r1", offset, "x" * 400_000))

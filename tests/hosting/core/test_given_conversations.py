@@ -6,8 +6,7 @@ import pytest
 from agent_framework import AgentResponse, Message
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.events import Accepted, Failed
-from hosting.errors import AttachmentsUnavailableError, HostingError, LogUnavailableError, ThreadFullError
+from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address
 from state.conversation import append_turn
 from state.convert import request_entry
@@ -24,7 +23,6 @@ class Contents:
         self.requested: list[tuple[Address, int]] = []
 
     async def inline(self, address: Address, epoch: int, conversation: Conversation) -> Conversation:
-        """Return the conversation with that turn behind it."""
         self.requested.append((address, epoch))
         if self.is_away:
             raise AttachmentsUnavailableError()
@@ -36,13 +34,11 @@ class Contents:
 
 
 def process_with(**holding: object) -> Process:
-    """Return a process whose holders are made so."""
     return Process(SharedMemory(), MemoryObjects(), Engine(), holding=holding)
 
 
 @pytest.mark.behaviour("service.given-conversations")
 async def test_an_agent_is_given_what_its_conversation_refers_to() -> None:
-    """The log and what is remembered go on without it."""
     contents = Contents()
     process = process_with(inline=contents.inline)
     for message in ("one", "two"):
@@ -71,20 +67,4 @@ async def test_a_run_whose_conversation_cannot_be_had_whole_goes_on_when_it_can(
 
     assert process.agent.turns == [["whole", "yes", "hi"]]
     assert (await process.kinds())[-3:] == ["released", "claimed", "completed"]
-    process.loop.close()
-
-
-@pytest.mark.behaviour("service.given-conversations")
-async def test_a_request_without_room_in_its_conversation_ends_before_its_agent() -> None:
-    """By the reason that it is refused for."""
-
-    def admits(conversation: Conversation, accepted: Accepted) -> HostingError | None:
-        return ThreadFullError("No room.") if accepted.request.message == "large" else None
-
-    process = process_with(admits=admits)
-    run = await process.start(call("large"))
-    ended = (await process.runs.wait(run, process.engine, 5.0)).end
-
-    assert isinstance(ended, Failed)
-    assert (ended.code, ended.detail, process.agent.turns) == ("thread_full", "No room.", [])
     process.loop.close()

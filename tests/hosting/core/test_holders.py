@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 
 import pytest
-from msgspec.structs import replace
 
-from hosting.core.agent.held_run import HeldRun
-from hosting.core.broadcast import Follower
 from hosting.core.stores.contract import Append, Appended, StoredHead
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.events import Failed
-from hosting.core.thread.run import Run
-from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
-from hosting.features.callbacks.callbacks import CallbackCalls, Listener, Listeners
+from hosting.errors import EngineUnavailableError, NewerVersionError
 from hosting.names import Address
-from hosting.options import Retry
 from hosting.ports import Clocks
 from tests.support.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
 Processes = tuple[Process, Process]
-
-
-async def queued(process: Process) -> tuple[Run, asyncio.Task[Run]]:
-    """Begin a run that the closed gate holds back, and another one behind it; return both, the second waited for."""
-    process.agent.gate.clear()
-    first = await process.start(call("first"))
-    second = await process.start(call("second"))
-    waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
-    await asyncio.sleep(0)
-    return first, waiting
 
 
 @pytest.mark.behaviour("service.runs-here")
@@ -53,54 +35,6 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
 
 
 @pytest.mark.behaviour("service.runs-here")
-async def test_a_waiter_cancelled_while_it_claims_its_run_leaves_a_run_that_ends(processes: Processes) -> None:
-    """Nobody else would begin it before its lease is out."""
-    one, other = processes
-    run = await one.start(call(waits=False))
-    other.store.fails = ["answer lost"]
-    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 5.0))
-    await asyncio.sleep(0.02)
-    waiting.cancel()
-
-    assert (await one.runs.wait(run, one.engine, 1.0)).end is not None
-    assert len(other.agent.turns) == 1
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_a_run_claimed_for_a_caller_that_leaves_at_that_moment_is_executed(process: Process) -> None:
-    """The claim stands in the append of the end before it."""
-    first, waiting = await queued(process)
-
-    async def leave() -> None:
-        waiting.cancel()
-        await asyncio.wait((waiting,))
-
-    process.store.before_append = leave
-    process.agent.gate.set()
-    await process.runs.wait(first, process.engine, 5.0)
-    await process.deliver((await process.log.head(ADDRESS)).runs[0].id)
-
-    assert (await process.kinds())[-2:] == ["claimed", "completed"]
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_one_of_two_waiters_that_leaves_takes_the_others_turn_from_nobody(process: Process) -> None:
-    """The run is still claimed with the end before it: four appends for two runs."""
-    _, waiting = await queued(process)
-    second = (await process.log.head(ADDRESS)).runs[1].id
-    found = await process.runs.find(Address.of(AGENT, "t1"), second, process.engine)
-    leaving = asyncio.ensure_future(process.runs.wait(found, process.engine, 5.0))
-    await asyncio.sleep(0)
-    leaving.cancel()
-    await asyncio.wait((leaving,))
-    process.store.calls.clear()
-    process.agent.gate.set()
-    await waiting
-
-    assert process.store.calls["append"] == 2
-
-
-@pytest.mark.behaviour("service.runs-here")
 async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
     """However many requests come before the first of them is accepted."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), most=1)
@@ -116,7 +50,6 @@ async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
 
 @pytest.mark.behaviour("service.cancel")
 async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(process: Process) -> None:
-    """Without a look at the log."""
     process.agent.gate.clear()
     run = await process.start(call())
     held = process.holders.held.get(run.run_id)
@@ -127,26 +60,10 @@ async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(proces
     assert held.stop.is_requested
 
 
-@pytest.mark.behaviour("service.retry")
-async def test_a_look_at_the_head_while_an_attempt_is_made_again_stops_nothing(process: Process) -> None:
-    """The head that it reads names the token of the attempt before."""
-    process.agent.gate.clear()
-    process.agent.fails = [RuntimeError("once")]
-    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await process.start(replace(call(), request=request))
-    process.store.before_append = lambda: asyncio.sleep(0.15)
-    process.agent.gate.set()
-
-    await process.runs.wait(run, process.engine, 5.0)
-
-    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
-
-
 @pytest.mark.behaviour("service.looks")
 async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_being_looked_after(
     processes: Processes,
 ) -> None:
-    """Its own run is left to that version."""
     one, other = processes
     one.agent.gate.clear()
     await one.start(call(thread_id="t2"))
@@ -181,7 +98,6 @@ async def test_a_run_to_whose_thread_a_newer_version_came_is_stopped_and_let_go_
 
 
 async def came_newer(process: Process, address: Address) -> StoredHead:
-    """Have a newer version append to the thread what this one does not know, and return its head."""
     known = await process.store.head(address)
     assert known is not None
     newer = StoredHead(known.position + 1, "newer", known.payload.replace(b'"v":1', b'"v":99', 1))
@@ -190,21 +106,9 @@ async def came_newer(process: Process, address: Address) -> StoredHead:
     return appended.head
 
 
-@pytest.mark.behaviour("service.promises")
-async def test_a_run_whose_document_cannot_be_reached_is_released_and_not_cancelled(process: Process) -> None:
-    """Its signal was taken, so its entity goes on at once."""
-    process.engine.has_no_documents_now = True
-    run = await process.start(call())
-    await process.runs.wait(run, process.engine, 0.05)
-
-    assert await process.kinds() == ["accepted", "claimed", "released"]
-    assert (await process.log.head(ADDRESS)).runs[0].signalled
-
-
 @pytest.mark.behaviour("service.unreadable")
 @pytest.mark.parametrize("stored", ["no JSON", '{"schemaVersion": "9.0.0", "data": {}}'])
 async def test_a_run_whose_document_cannot_be_read_fails_by_that_name(process: Process, stored: str) -> None:
-    """Its caller does not wait for what cannot come."""
     process.engine.documents["t1"] = stored
     run = await process.start(call())
 
@@ -216,7 +120,6 @@ async def test_a_run_whose_document_cannot_be_read_fails_by_that_name(process: P
 
 @pytest.mark.behaviour("service.leave")
 async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_handed_on(process: Process) -> None:
-    """Nobody cancelled it."""
     process.engine.gate.clear()
     starting = asyncio.ensure_future(process.start(call()))
     await asyncio.sleep(0.02)
@@ -228,84 +131,15 @@ async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_hand
     assert await process.kinds() == ["accepted", "claimed", "released"]
 
 
-@pytest.mark.behaviour("service.leave")
-async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Process) -> None:
-    """Neither a new one, nor the next one behind an end: nothing is held when it has left."""
-    _, waiting = await queued(process)
-    leaving = asyncio.ensure_future(process.holders.drain(5.0))
-    await asyncio.sleep(0)
-    await process.start(call(thread_id="t2"))
-    process.agent.gate.set()
-    await leaving
-    waiting.cancel()
-
-    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
-    assert await process.kinds(Address.of(AGENT, "t2")) == ["accepted"]
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
-    """It was given it."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), cached_bytes=0)
-    for message in ("one", "two"):
-        run = await process.start(call(message, waits=False))
-        await asyncio.wait_for(process.deliver(run.run_id), 2.0)
-
-    assert process.agent.turns == [["one"], ["one", "echo: one", "two"]]
-    process.loop.close()
-
-
 @pytest.mark.behaviour("service.runs-here")
 async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers_wait(process: Process) -> None:
-    """It has the end from the log."""
     run = await process.start(call("x" * 1_000_001, streams=True))
 
     assert (await process.runs.wait(run, process.engine, 2.0)).end is not None
 
 
-class Heard:
-    """An agent's callback."""
-
-    def __init__(self) -> None:
-        self.updates = 0
-
-    async def on_streaming_response_update(self, update: object, context: object) -> None:
-        """Count it."""
-        self.updates += 1
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.bounded")
-@pytest.mark.parametrize("times", [40, pytest.param(1000, marks=pytest.mark.explore)])
-async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) -> None:
-    """No task, no follower, no listener, no held run; those of other tests are not counted."""
-    of_others, heard, calls = what_a_run_needs(), Heard(), CallbackCalls(5.0)
-    listeners = Listeners(calls)
-    listeners.add(AGENT, heard)
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), listen=listeners.begin)
-    for number in range(times):
-        run = await process.start(call(thread_id=f"t{number % 20}", streams=True))
-        await process.runs.wait(run, process.engine, 5.0)
-    del run
-    await process.holders.drain(0.0)
-    await listeners.close()
-    await asyncio.sleep(0.1)
-    gc.collect()
-
-    assert heard.updates == 2 * times
-    assert what_a_run_needs() <= of_others
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-    process.loop.close()
-
-
-def what_a_run_needs() -> set[int]:
-    """Return which held runs, followers and listeners there are in this process."""
-    return {id(one) for one in gc.get_objects() if isinstance(one, HeldRun | Follower | Listener)}
-
-
 @pytest.mark.behaviour("service.promises")
 async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_back(process: Process) -> None:
-    """It may send the same key again at once."""
     process.engine.gate.clear()
     starting = asyncio.ensure_future(process.start(call(key="k")))
     await asyncio.sleep(0.02)
@@ -316,35 +150,6 @@ async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_bac
     with pytest.raises(EngineUnavailableError):
         await starting
     assert await process.kinds() == ["accepted", "claimed", "cancel_requested", "released", "cancelled"]
-
-
-@pytest.mark.behaviour("service.promises")
-async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_that(process: Process) -> None:
-    """The process that began to delete it may have died."""
-    await process.start(call(waits=False))
-    process.engine.signals.clear()
-    await process.log.execute(ADDRESS, DeleteThread(1.0))
-
-    with pytest.raises(ThreadDeletingError):
-        await process.start(call())
-    assert process.engine.signals == [("delete", {"logged": True})]
-
-
-@pytest.mark.behaviour("service.looks")
-async def test_one_slow_look_keeps_no_other_run_from_being_looked_after(processes: Processes) -> None:
-    """Neither from the renewal of its lease nor from its cancellation."""
-    one, other = processes
-    one.agent.gate.clear()
-    runs = [await one.start(call(thread_id=name)) for name in ("t1", "t2")]
-    async with one.store.holding("head"):
-        for run in runs:
-            await other.runs.cancel(Address.of(AGENT, run.address.thread_id), run.run_id, other.engine)
-        waits = [asyncio.ensure_future(one.runs.wait(run, one.engine, 5.0)) for run in runs]
-        ended, _ = await asyncio.wait(waits, timeout=2.0, return_when=asyncio.FIRST_COMPLETED)
-    one.agent.gate.set()
-
-    assert len(ended) == 1
-    await asyncio.gather(*waits)
 
 
 @pytest.mark.behaviour("runner.lease")

@@ -28,20 +28,17 @@ class SweptApp:
         self.sweep = InstanceSweep(log, purging, self.process.attachments, "hub", ending_seconds=0.0)
 
     async def delete(self) -> None:
-        """Have a thread deleted by its entity, and purge nothing."""
         run = await self.process.start(call("hi"))
         await self.process.runs.wait(run, self.engine, 5.0)
         await self.process.threads.delete(ADDRESS, self.engine, 0.0)
         await self.process.deliver_delete()
 
     async def outcome(self) -> str:
-        """Return what became of the entity, by the receipt."""
         return (await self.process.threads.receipt(ADDRESS)).instances[-1].outcome
 
 
 @pytest.fixture
 async def swept() -> AsyncIterator[SweptApp]:
-    """An app with a thread that was deleted and not purged."""
     app = SweptApp()
     await app.delete()
     yield app
@@ -57,30 +54,6 @@ async def test_what_nobody_purged_is_purged_by_the_sweep(swept: SweptApp) -> Non
 
     assert await swept.sweep.run(swept.engine) == Swept(0, is_complete=True) == early
     assert (before, await swept.outcome(), swept.engine.purged) == ("pending", "deleted", ["@dafx-echo@t1"])
-
-
-@pytest.mark.behaviour("erasure.entity")
-async def test_an_end_that_a_slow_engine_shows_is_seen_out(swept: SweptApp) -> None:
-    """The time in which nothing may come behind an end counts from when the end was seen."""
-    swept.engine.answer_seconds = 0.05
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-
-    assert (await swept.outcome(), swept.engine.purged) == ("deleted", ["@dafx-echo@t1"])
-
-
-@pytest.mark.behaviour("erasure.entity")
-async def test_an_entity_that_comes_back_behind_a_sweep_is_purged_by_a_later_one(swept: SweptApp) -> None:
-    """Its thread is among the tombstones anew."""
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-    swept.now += HOUR
-    await swept.process.deliver_delete()
-    returned = await swept.outcome()
-    swept.now += HOUR
-    await swept.sweep.run(swept.engine)
-
-    assert (returned, await swept.outcome(), len(swept.engine.purged)) == ("pending", "deleted", 2)
 
 
 @pytest.mark.behaviour("erasure.entity")
@@ -114,7 +87,6 @@ async def test_an_entity_that_has_not_ended_is_signalled_and_purged_by_the_next_
 
 @pytest.mark.behaviour("erasure.entity")
 async def test_a_thread_that_lives_again_is_left_alone(swept: SweptApp) -> None:
-    """What waits for its entity would be lost."""
     await swept.process.start(call("again"))
     swept.now += HOUR
 

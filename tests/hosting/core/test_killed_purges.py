@@ -15,7 +15,6 @@ THREAD = Address.of(AGENT, "t")
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    """What outlives processes."""
     world = World()
     yield world
     world.loop.close()

@@ -11,14 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import CancelRun
 from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.thread_operations import Store
-from hosting.errors import EngineUnavailableError, ThreadDeletedError
-from state.codec import read, write
-from state.extension import host_of
+from hosting.errors import EngineUnavailableError
 from tests.support.mortal import ORIGIN, World
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
@@ -36,7 +31,6 @@ class LateEngine(Engine):
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Take a signal. It fails where something is to happen meanwhile."""
         await super().signal(entity, key, operation, value)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
@@ -46,7 +40,6 @@ class LateEngine(Engine):
 
 @pytest.fixture
 def processes() -> Iterator[Processes]:
-    """The first is stopped: it renews no lease. The second has the thread's entity."""
     shared, attachments, engine = SharedMemory(), MemoryObjects(), LateEngine()
     stopped = Process(shared, attachments, engine, holding={"poll_seconds": 60})
     both = (stopped, Process(shared, attachments, engine))
@@ -56,8 +49,6 @@ def processes() -> Iterator[Processes]:
 
 
 def delivered(process: Process) -> Callable[[], Awaitable[object]]:
-    """Return what delivers the newest signal to that process."""
-
     async def deliver() -> None:
         assert isinstance(process.engine, Engine)
         _, order = process.engine.signals[-1]
@@ -67,14 +58,12 @@ def delivered(process: Process) -> Callable[[], Awaitable[object]]:
 
 
 def late(processes: Processes, meanwhile: Callable[[], Awaitable[object]] | None = None) -> None:
-    """Have the next signal delivered, and its answer lost."""
     engine = processes[0].engine
     assert isinstance(engine, LateEngine)
     engine.meanwhile = meanwhile or delivered(processes[1])
 
 
 def answer_of(run: Run) -> str:
-    """Return what a run that has completed says."""
     assert isinstance(run.end, Completed)
     return str(run.end.entry["messages"][0]["contents"][0]["text"])
 
@@ -90,45 +79,6 @@ async def test_a_run_that_ended_on_its_entity_is_answered_and_not_taken_back(
 
     assert answer_of(run) == "echo: hi"
     assert [len(process.agent.turns) for process in processes] == [0, 1]
-
-
-async def test_a_run_that_its_entity_works_on_is_answered_as_it_stands(processes: Processes) -> None:
-    """And waited for, as any other."""
-    stopped, other = processes
-    other.agent.gate.clear()
-    working = list[asyncio.Task[object]]()
-
-    async def begun() -> None:
-        working.append(asyncio.ensure_future(delivered(other)()))
-        while not other.agent.turns:  # noqa: ASYNC110 - the agent runs on its own loop
-            await asyncio.sleep(0.005)
-
-    late(processes, begun)
-
-    run = await stopped.start(call(waits=False, key="k"))
-    other.agent.gate.set()
-    ended = await stopped.runs.wait(run, stopped.engine, GUARD_SECONDS)
-    await working[0]
-
-    assert (run.end, answer_of(ended)) == (None, "echo: hi")
-
-
-@pytest.mark.parametrize("waits", [False, True])
-async def test_the_last_approval_is_answered_with_the_run_that_went_on(processes: Processes, *, waits: bool) -> None:
-    """It was stored, and carried out."""
-    stopped, other = processes
-    other.agent.asks = ["c1"]
-    asked = await stopped.start(call(waits=False))
-    await other.deliver(asked.run_id)
-    waiting = await stopped.approvals.waiting(ADDRESS)
-    assert waiting is not None
-    late(processes)
-
-    decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await stopped.approvals.answer(ADDRESS, Answering(decision, stopped.caller, waits=waits))
-
-    assert answered.resumed is not None
-    assert isinstance(answered.resumed.end, Completed)
 
 
 @pytest.mark.parametrize("what", ["find", "cancel", "key"])
@@ -147,34 +97,7 @@ async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processe
     assert isinstance(found.end, Cancelled if what == "cancel" else Completed)
 
 
-async def test_a_run_that_somebody_cancelled_meanwhile_is_answered_as_cancelled(processes: Processes) -> None:
-    """It was not taken back: to try again would be another run."""
-    stopped, other = processes
-
-    async def cancelled() -> None:
-        run_id = str(stopped.engine.signals[-1][1]["run_id"])
-        await other.log.execute(ADDRESS, CancelRun(0.0, run_id))
-
-    late(processes, cancelled)
-
-    assert isinstance((await stopped.start(call(waits=False))).end, Cancelled)
-
-
-async def test_a_run_whose_thread_was_deleted_meanwhile_is_gone(processes: Processes) -> None:
-    """And nobody is told to try again."""
-    stopped, other = processes
-
-    async def deleted() -> None:
-        await other.threads.delete(ADDRESS, other.engine, 0.0)
-
-    late(processes, deleted)
-
-    with pytest.raises(ThreadDeletedError):
-        await stopped.start(call(waits=False))
-
-
 async def test_a_signal_of_which_nothing_shows_that_it_was_taken_is_refused(processes: Processes) -> None:
-    """Nothing was begun, and the key is free."""
     stopped = processes[0]
     late(processes, lambda: asyncio.sleep(0))
 
@@ -182,58 +105,6 @@ async def test_a_signal_of_which_nothing_shows_that_it_was_taken_is_refused(proc
         await stopped.start(call(waits=False, key="k"))
 
     assert (await stopped.kinds())[-1] == "cancelled"
-
-
-@pytest.mark.parametrize("what", ["reset", "describe"])
-async def test_what_the_document_has_by_then_is_answered_as_done(processes: Processes, what: str) -> None:
-    """A reset, and metadata; where the document has it not, the engine counts as away."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-
-    async def change() -> None:
-        given = (ADDRESS, {"a": "b"}) if what == "describe" else (ADDRESS,)
-        await getattr(stopped.threads, what)(*given, stopped.engine)
-
-    async def stored() -> None:
-        watched = await other.operations.run(ADDRESS, other.engine.documents["t1"], "any")
-        assert isinstance(watched, Store)
-        other.engine.documents["t1"] = write(watched.snapshot.document(watched.head.epoch))
-
-    late(processes, lambda: asyncio.sleep(0))
-    with pytest.raises(EngineUnavailableError):
-        await change()
-    late(processes, stored)
-    await change()
-
-    mark = host_of(read(stopped.engine.documents["t1"])).log_mark
-    assert mark is not None
-    assert mark.position == (await stopped.log.head(ADDRESS)).position
-
-
-async def test_a_deletion_that_ended_meanwhile_is_answered_as_done(processes: Processes) -> None:
-    """Its tombstone stands."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-    late(processes, other.deliver_delete)
-
-    assert await stopped.threads.delete(ADDRESS, stopped.engine, 0.0)
-
-
-async def test_a_deletion_whose_engine_is_away_behind_its_tombstone_is_answered_as_done(processes: Processes) -> None:
-    """What its receipt names stays pending."""
-    stopped, other = processes
-    run = await stopped.start(call(waits=False))
-    await other.deliver(run.run_id)
-
-    async def deleted() -> None:
-        await other.deliver_delete()
-        stopped.engine.has_no_documents_now = stopped.engine.is_away = True
-
-    late(processes, deleted)
-
-    assert await stopped.threads.delete(ADDRESS, stopped.engine, 0.0)
 
 
 async def test_a_fork_that_stands_is_answered_whether_or_not_its_signal_was_taken() -> None:
@@ -259,9 +130,7 @@ class Away:
         self._engine = engine
 
     async def read(self, entity: str, key: str) -> str | None:
-        """Return a document."""
         return await self._engine.read(entity, key)
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Fail."""
         raise EngineUnavailableError("The durable engine cannot be reached.")

@@ -12,7 +12,7 @@ from hosting.core.agent.held_run import HeldRun
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run import Run
 from tests.support.planned import planned_agent
-from tests.support.process import ADDRESS, Engine, Process, call
+from tests.support.process import Engine, Process, call
 
 LOOKED = ["accepted", "claimed", "model_result", "tool_started", "tool_result"]
 
@@ -31,7 +31,6 @@ class Looking:
             self.gate.wait(5.0)
 
     async def left(self) -> tuple[Run, HeldRun]:
-        """Return a run whose only caller has left while the tool works."""
         run = await self.process.start(call())
         held = self.process.holders.held.get(run.run_id)
         assert held is not None
@@ -40,7 +39,6 @@ class Looking:
         return run, held
 
     async def ended(self, held: HeldRun) -> list[str]:
-        """Let the tool end; return the kinds of the thread's events once the run is held no more."""
         self.gate.set()
         await asyncio.wait_for(held.is_over.wait(), 5.0)
         return await self.process.kinds()
@@ -48,7 +46,6 @@ class Looking:
 
 @pytest.fixture
 def looking() -> Iterator[Looking]:
-    """Ended behind the test."""
     looking = Looking()
     yield looking
     looking.gate.set()
@@ -66,30 +63,6 @@ async def test_a_run_whose_last_caller_has_left_is_handed_on_behind_its_next_ste
 
 
 @pytest.mark.behaviour("service.callers-leave")
-async def test_a_caller_who_comes_back_before_that_step_keeps_the_run_here(looking: Looking) -> None:
-    """By following it, or by waiting."""
-    run, held = await looking.left()
-    following = looking.process.following.follow(run, looking.process.engine)
-    await anext(following)
-
-    assert await looking.ended(held) == [*LOOKED, "completed"]
-    await following.aclose()  # type: ignore[attr-defined]
-
-
-@pytest.mark.behaviour("service.callers-leave")
-async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> None:
-    """Its reader has gone."""
-    run = await looking.process.start(call())
-    held = looking.process.holders.held.get(run.run_id)
-    assert held is not None
-    following = looking.process.following.follow(run, looking.process.engine)
-    await anext(following)
-    await following.aclose()  # type: ignore[attr-defined]
-
-    assert await looking.ended(held) == [*LOOKED, "released"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
 async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves(looking: Looking) -> None:
     """Its operation is the invocation that keeps the instance alive."""
     run = await looking.process.start(call(waits=False))
@@ -100,17 +73,3 @@ async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves
     await asyncio.wait_for(delivery, 5.0)
 
     assert await looking.process.kinds() == [*LOOKED, "completed"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
-async def test_an_agent_without_another_step_ends_where_its_caller_left(process: Process) -> None:
-    """There is nothing to go on from."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    held = process.holders.held.get(run.run_id)
-    assert held is not None
-    await process.runs.wait(run, process.engine, 0.02)
-    process.agent.gate.set()
-    await asyncio.wait_for(held.is_over.wait(), 5.0)
-
-    assert await process.kinds(ADDRESS) == ["accepted", "claimed", "completed"]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from itertools import count
 
 import pytest
 
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.care import Care, Pace
+from hosting.core.care import Care
 from hosting.core.following import Following
 from hosting.core.thread.commands import AcceptRun, RecordSteps
 from hosting.core.thread.events import CancelRequested, Failed
-from hosting.core.thread.run import Cancelling, Open
-from hosting.core.thread_operations import GoOn, ThreadOperations
+from hosting.core.thread.run import Open
+from hosting.core.thread_operations import GoOn
 from hosting.names import Address
 from hosting.ports import Clocks
 from tests.support.carriers import GUARD_SECONDS
@@ -31,12 +30,10 @@ class FastClock:
     """A clock of one's own that goes a thousand times as fast."""
 
     def __call__(self) -> float:
-        """Return its seconds."""
         return 1000 * time.monotonic()
 
 
 async def end_of(process: Process, run_id: str) -> tuple[str, str]:
-    """Return the kind and the code of a run's end."""
     run = await process.runs.find(Address.of(AGENT, "t1"), run_id, process.engine)
     terminal = run.end
     assert isinstance(terminal, Failed)
@@ -44,7 +41,6 @@ async def end_of(process: Process, run_id: str) -> tuple[str, str]:
 
 
 async def claimed_elsewhere(process: Process, off_seconds: float) -> None:
-    """Have a run accepted and claimed by a process whose wall clock is off, and which is heard of no more."""
     now = time.time() + off_seconds
     event = accepted("r1", at=now).model_copy(update={"agent": AGENT})
     await process.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=now + 300)))
@@ -69,7 +65,6 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
 @pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("off_seconds", [0.0, HOUR, -HOUR])
 async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process: Process, off_seconds: float) -> None:
-    """Its lease is renewed, and the waiter sees that."""
     process.log.clocks = Clocks(awake=FastClock())
     await claimed_elsewhere(process, off_seconds)
     run = await process.runs.find(Address.of(AGENT, "t1"), "r1", process.engine)
@@ -96,53 +91,6 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
 
     assert await end_of(other, run.run_id) == ("failed", "run_lost")
     assert other.agent.turns == []
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.lost-runs")
-async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: Processes) -> None:
-    """Each goes on from what the one before it saw."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    run = await one.start(call("second", waits=False))
-    care = Care(other.log, other.changes, other.holders, queue_seconds=1.1)
-    bounds = {"watched_seconds": 0.6, "pace": Pace(0.01, 2.0, 2.0)}
-    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, care, **bounds)
-    seen = await operations.run(ADDRESS, None, run.run_id)
-    assert "cancel_requested" not in await other.kinds()
-
-    assert isinstance(seen, GoOn)
-
-    await operations.run(ADDRESS, None, run.run_id, queued_seconds=seen.queued_seconds)
-    one.agent.gate.set()
-
-    cancelled = await operations.find_run(ADDRESS, run.run_id)
-    assert cancelled is not None
-    assert isinstance(cancelled.state, Cancelling)
-
-
-@pytest.mark.behaviour("service.lost-runs")
-async def test_an_end_by_the_entity_for_waiting_too_long_is_told(
-    processes: Processes, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As any end is, to who follows the thread here, and by the line on which an operator is alerted."""
-    caplog.set_level(logging.INFO)
-    _, other = processes
-    other.holders.draining.set()
-    await other.log.execute(ADDRESS, AcceptRun(accepted("r1", at=time.time()).model_copy(update={"agent": AGENT}), 32))
-    care = Care(other.log, other.changes, other.holders, queue_seconds=0.0)
-    conversations = other.operations._conversations
-    operations = ThreadOperations(other.log, conversations, other.holders, care, watched_seconds=GUARD_SECONDS)
-
-    with other.changes.subscribe(ADDRESS) as follower:
-        await operations.run(ADDRESS, None, "r1")
-        await follower.wait(GUARD_SECONDS)
-        news = follower.drain()
-
-    assert [one.event.kind for one in news if isinstance(one, LoggedEvent)] == ["cancel_requested", "failed"]
-    (line,) = [record.getMessage() for record in caplog.records if record.name == "hosting.core.telemetry"]
-    assert line.startswith(f"Run r1 of agent {AGENT} on thread {ADDRESS.thread_id}: run_lost;")
 
 
 @pytest.mark.behaviour("service.lost-processes")

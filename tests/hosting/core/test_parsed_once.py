@@ -10,7 +10,6 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
-from agent_framework import AgentResponse, Content, Message
 
 from state.codec import read
 from state.models import plain_entry, validated_entry
@@ -34,14 +33,12 @@ class ParseCounter:
             self.entries[kind, made.correlation_id] += 1
 
     def clear(self) -> None:
-        """Begin to count anew."""
         self.documents = 0
         self.entries.clear()
 
 
 @pytest.fixture
 def counter() -> Iterator[ParseCounter]:
-    """A counter at work."""
     counter = ParseCounter()
     sys.setprofile(counter)
     threading.setprofile(counter)
@@ -52,38 +49,15 @@ def counter() -> Iterator[ParseCounter]:
 
 @pytest.fixture
 def bench(counter: ParseCounter) -> Iterator[Bench]:
-    """An entity whose agent's loop is counted too, because it starts under the counter."""
     bench = Bench()
     yield bench
     bench.loop.close()
-
-
-async def answer_with_a_call(text: str) -> AgentResponse[None]:
-    """Answer with more than text."""
-    call = Content.from_function_call("c1", "get_weather", arguments={"city": text})
-    return AgentResponse(messages=[Message("assistant", [call]), Message("assistant", ["sunny"])])
-
-
-@pytest.mark.behaviour("state.parsed-once")
-async def test_a_turn_on_a_thread_from_the_store_makes_every_entry_once(counter: ParseCounter, bench: Bench) -> None:
-    """What is stored, what is asked and what is answered, of text or of more."""
-    runs = [await bench.run("one")]
-    bench.agent.work = answer_with_a_call
-    runs.append(await bench.run("Paris"))
-    bench.restart()
-    counter.clear()
-
-    runs.append(await bench.run("three"))
-
-    assert counter.documents == 1
-    assert counter.entries == {(kind, run_id): 1 for kind in ("Request", "Response") for run_id in runs}
 
 
 @pytest.mark.behaviour("state.parsed-once")
 async def test_the_next_turn_in_the_same_process_parses_nothing_of_the_past(
     counter: ParseCounter, bench: Bench
 ) -> None:
-    """Only its own request and answer are made."""
     await bench.run("one")
     counter.clear()
 

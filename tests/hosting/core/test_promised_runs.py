@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 import pytest
 
-from hosting.core.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
+from hosting.core.promised_runs import SWEPT_SECONDS, PromiseSweep
 from hosting.core.thread.events import Completed
-from hosting.core.thread.run_request import Answering, Decision
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.support.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Process, call
 
 pytestmark = pytest.mark.behaviour("service.promised")
 
@@ -25,14 +22,11 @@ Processes = tuple[Process, Process]
 
 
 def later(process: Process, seconds: float) -> None:
-    """Move the clocks of a process."""
     before = process.log.clocks
     process.log.clocks = Clocks(lambda: before.wall() + seconds, lambda: before.awake() + seconds)
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return once that holds, under the guard."""
-
     async def wait() -> None:
         while not condition():  # noqa: ASYNC110 - a timer of the process changes it
             await asyncio.sleep(0.005)
@@ -41,13 +35,11 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def sweep(process: Process, *, agents: tuple[str, ...] = (AGENT,)) -> None:
-    """Sweep as a process does that has these agents, a while later."""
     later(process, LATER)
     await PromiseSweep(process.promised, process.log, lambda: agents).run(process.engine)
 
 
 async def marked(process: Process) -> list[tuple[Address, str]]:
-    """Return the runs that have a mark."""
     return [(run.address, run.run_id) for run in await process.promised.marked()]
 
 
@@ -72,45 +64,7 @@ async def test_a_run_that_nobody_takes_up_is_signalled_for_again_until_its_entit
     assert (left, await marked(process)) == ([(ADDRESS, run.run_id)], [])
 
 
-async def test_a_look_that_finds_that_its_run_has_ended_takes_the_mark_away(process: Process) -> None:
-    """No sweep has to read of it."""
-    moment = process.log.clocks.awake()
-    process.log.clocks = Clocks(process.log.clocks.wall, lambda: moment)
-    run = await process.start(call(waits=False))
-    await process.deliver(run.run_id)
-    before = await marked(process)
-    later(process, 1.0)
-
-    await until(lambda: process.promised.watched == 0)
-
-    assert (before, await marked(process)) == ([(ADDRESS, run.run_id)], [])
-    assert len(process.engine.signals) == 1
-
-
-async def test_a_run_that_waits_for_its_turn_is_not_signalled_for_again(process: Process) -> None:
-    """Whoever has the one before it goes on with it."""
-    process.agent.gate.clear()
-    await process.start(call())
-    queued = await process.start(call(waits=False))
-    signals = len(process.engine.signals)
-
-    await asyncio.sleep(0.2)  # ten looks
-
-    assert len(process.engine.signals) == signals
-    assert await marked(process) == [(ADDRESS, queued.run_id)]
-    process.agent.gate.set()
-
-
-async def test_a_run_whose_caller_waits_leaves_no_mark(process: Process) -> None:
-    """Nothing is stored for it but its log."""
-    run = await process.start(call())
-    await process.runs.wait(run, process.engine, GUARD_SECONDS)
-
-    assert (await marked(process), process.promised.watched) == ([], 0)
-
-
 async def test_a_run_that_outlives_the_wait_is_marked_before_that_is_said(process: Process) -> None:
-    """Its holder may be gone before its end."""
     process.agent.gate.clear()
     started = call()
     run = await process.start(started)
@@ -121,21 +75,6 @@ async def test_a_run_that_outlives_the_wait_is_marked_before_that_is_said(proces
 
     assert run.end is None
     assert await marked(process) == [(ADDRESS, run.run_id)]
-
-
-async def test_the_run_behind_the_last_approval_is_marked_where_nobody_waits(process: Process) -> None:
-    """As any run that is left to its entity."""
-    process.agent.asks = ["c1"]
-    asked = await process.start(call())
-    await process.runs.wait(asked, process.engine, GUARD_SECONDS)
-    waiting = await process.approvals.waiting(ADDRESS)
-    assert waiting is not None
-
-    decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await process.approvals.answer(ADDRESS, Answering(decision, process.caller, waits=False))
-
-    assert answered.resumed is not None
-    assert await marked(process) == [(ADDRESS, answered.resumed.run_id)]
 
 
 async def test_the_sweep_finds_a_run_whose_process_died_behind_its_answer(processes: Processes) -> None:
@@ -155,22 +94,6 @@ async def test_the_sweep_finds_a_run_whose_process_died_behind_its_answer(proces
     assert other.engine.signals == [("run", {"run_id": run.run_id, "logged": True})] * 2
 
 
-async def test_the_sweep_finds_a_run_that_was_marked_by_a_clock_ahead() -> None:
-    """Its mark is of a time that is still to come, and whoever left it has died."""
-    shared, attachments, engine = SharedMemory(), MemoryObjects(lambda: time.time() + 86_400.0), Engine()
-    one, other = (Process(shared, attachments, engine) for _ in range(2))
-    run = await one.start(call(waits=False))
-    one.die()
-    await one.promised.close()
-    engine.signals.clear()
-
-    await sweep(other)
-
-    assert engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
-    for process in (one, other):
-        process.loop.close()
-
-
 async def test_the_sweep_leaves_a_run_of_an_agent_to_a_process_that_has_it(processes: Processes) -> None:
     """An older version of the app may be the one that sweeps."""
     one, other = processes
@@ -187,7 +110,6 @@ async def test_the_sweep_leaves_a_run_of_an_agent_to_a_process_that_has_it(proce
 async def test_the_sweep_signals_for_a_run_whose_holder_is_gone_and_for_none_whose_holder_lives(
     processes: Processes,
 ) -> None:
-    """A holder appends within its lease."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -210,8 +132,6 @@ async def test_the_sweep_signals_for_a_run_whose_holder_is_gone_and_for_none_who
 
 
 async def until_appended(process: Process, append_id: str) -> None:
-    """Return once somebody has appended to the thread, under the guard."""
-
     async def wait() -> None:
         while (await process.log.head(ADDRESS)).append_id == append_id:  # noqa: ASYNC110 - another process does
             await asyncio.sleep(0.005)
@@ -219,31 +139,14 @@ async def until_appended(process: Process, append_id: str) -> None:
     await asyncio.wait_for(wait(), GUARD_SECONDS)
 
 
-async def test_a_process_that_is_no_deployments_leaves_a_mark_only_where_its_look_finds_nobody(
-    processes: Processes,
-) -> None:
-    """A mark is a call of the store."""
-    one, other = processes
-    later(one, 2 * DEPLOYING_SECONDS)
-    run = await one.start(call(waits=False))
-    at_once = await marked(other)
-    signals = len(one.engine.signals)
-
-    await until(lambda: len(one.engine.signals) > signals)
-
-    assert (at_once, await marked(other)) == ([], [(ADDRESS, run.run_id)])
-
-
 class NoAttachments:
     """Attachments that cannot be reached."""
 
     async def put(self, *given: object) -> None:
-        """Fail."""
         raise AttachmentsUnavailableError("They are away.")
 
 
 async def test_a_run_whose_mark_cannot_be_kept_is_answered_all_the_same(process: Process) -> None:
-    """And looked after here."""
     process.promised._attachments = NoAttachments()  # type: ignore[assignment]
     run = await process.start(call(waits=False))
 

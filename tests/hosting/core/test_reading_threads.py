@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
 from hosting.commands.tail import tail
 from hosting.core.archiving import PAGE_BYTES
-from hosting.core.references import MOST_INLINE_BYTES
 from hosting.core.stores.archive import Volume
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_view import MessagesPage, ThreadView
-from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.listing import Window
 from hosting.names import Address
 from state.codec import read, write
@@ -32,7 +29,6 @@ THEIRS = (
 
 
 async def answered(process: Process, message: str = "hi") -> str:
-    """Have a run answered and stored; return its id."""
     run = await process.start(call(message))
     await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
@@ -40,7 +36,6 @@ async def answered(process: Process, message: str = "hi") -> str:
 
 
 def texts(view: ThreadView) -> list[str]:
-    """Return what a model would see of the thread."""
     return [message.text for message in history_messages(view.conversation)]
 
 
@@ -62,7 +57,6 @@ async def test_reading_a_thread_takes_two_calls_of_the_log_however_many_runs_it_
 @pytest.mark.behaviour("service.reading-a-run")
 @pytest.mark.parametrize("reading", ["found", "followed", "told"])
 async def test_reading_an_old_run_reads_its_own_events_and_none_behind(processes: Processes, reading: str) -> None:
-    """However many runs came after it."""
     one, other = processes
     first = await answered(one)
     run = await other.runs.find(ADDRESS, first, other.engine)
@@ -98,7 +92,6 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
 
 @pytest.mark.behaviour("service.reading")
 async def test_a_thread_that_only_another_package_knows_is_read(process: Process) -> None:
-    """There is no log of it."""
     process.engine.documents["t1"] = THEIRS
 
     view = await process.threads.view(Address.of(AGENT, "t1"), process.engine)
@@ -106,40 +99,7 @@ async def test_a_thread_that_only_another_package_knows_is_read(process: Process
     assert (texts(view), view.text, view.runs, view.head.position) == (["hi"], THEIRS, (), 0)
 
 
-@pytest.mark.behaviour("service.reading")
-async def test_a_document_of_an_earlier_life_counts_as_none(process: Process) -> None:
-    """Its entity commits its end behind the tombstone, and the thread may begin again before that."""
-    await answered(process, "secret")
-    old = process.engine.documents["t1"]
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.deliver_delete()
-    run = await process.start(call("new"))
-    await process.runs.wait(run, process.engine, 5.0)
-    process.engine.documents["t1"] = old
-
-    exported = await process.threads.export(Address.of(AGENT, "t1"), process.engine)
-
-    assert "secret" not in repr(exported)
-    assert exported.view.text is None
-    assert texts(await process.threads.view(Address.of(AGENT, "t1"), process.engine)) == ["new", "echo: new"]
-
-
-@pytest.mark.behaviour("service.reading")
-async def test_a_thread_that_is_deleted_while_it_is_read_is_unknown(processes: Processes) -> None:
-    """No part of it is shown as if it were the whole."""
-    one, other = processes
-    await answered(one)
-    reading = asyncio.ensure_future(one.threads.view(Address.of(AGENT, "t1"), one.engine))
-    async with one.store.holding("head"):
-        await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
-        await other.deliver_delete()
-
-    with pytest.raises(UnknownThreadError):
-        await reading
-
-
 async def archive_the_first(process: Process) -> None:
-    """Move the two oldest entries of the stored document into the archive of the thread's life."""
     conversation = read(process.engine.documents["t1"])
     entries = conversation.data.conversation_history.stored
     await process.archive.put(Volume(process.place(0), 0), 1, [entry_text(entry) for entry in entries[:2]])
@@ -148,7 +108,6 @@ async def archive_the_first(process: Process) -> None:
 
 @pytest.mark.behaviour("service.reading")
 async def test_messages_are_those_of_the_archive_the_document_and_the_log(process: Process) -> None:
-    """Each at its position, whatever of them is where."""
     await answered(process, "one")
     await answered(process, "two")
     await archive_the_first(process)
@@ -182,21 +141,8 @@ async def test_a_page_of_messages_ends_at_its_bytes(process: Process, is_newest_
     assert [len(page) for page in pages] == [19, 13]
 
 
-@pytest.mark.behaviour("service.reading")
-async def test_an_export_has_the_archive_and_no_event_as_an_attachment(process: Process) -> None:
-    """A large event lies among the attachments for the log alone, and stands among the runs."""
-    await answered(process, "x" * (MOST_INLINE_BYTES + 1))
-
-    exported = await process.threads.export(Address.of(AGENT, "t1"), process.engine)
-
-    assert len(sorted(await process.attachments.names(process.place(0)))) > 0
-    assert exported.attachments.names == frozenset()
-    assert exported.view.runs[0].accepted.request.message == "x" * (MOST_INLINE_BYTES + 1)
-
-
 @pytest.mark.behaviour("service.reset")
 async def test_messages_of_a_thread_that_is_reset_while_they_are_read_are_read_again(process: Process) -> None:
-    """Its archive went between the two looks."""
     await answered(process, "one")
     await archive_the_first(process)
     stale = process.engine.documents["t1"]
@@ -207,47 +153,3 @@ async def test_messages_of_a_thread_that_is_reset_while_they_are_read_are_read_a
     page = await process.threads.messages(Address.of(AGENT, "t1"), FIRST, process.engine)
 
     assert page == MessagesPage([], has_more=False)
-
-
-@pytest.mark.behaviour("service.delete")
-async def test_two_who_delete_at_one_moment_are_both_told_that_it_is_gone(processes: Processes) -> None:
-    """By whomever of them it was appended."""
-    one, other = processes
-    await answered(one)
-    both = [
-        asyncio.ensure_future(process.threads.delete(Address.of(AGENT, "t1"), process.engine, 5.0))
-        for process in (one, other)
-    ]
-    await asyncio.sleep(0.02)
-    await other.deliver_delete()
-
-    assert await asyncio.gather(*both) == [True, True]
-
-
-@pytest.mark.behaviour("service.leave")
-async def test_who_waits_for_a_deletion_is_let_go_of_when_the_process_ends(process: Process) -> None:
-    """It goes on elsewhere."""
-    await answered(process)
-    deleting = asyncio.ensure_future(process.threads.delete(Address.of(AGENT, "t1"), process.engine, 60.0))
-    await asyncio.sleep(0.02)
-
-    await process.holders.drain(0.0)
-
-    assert await asyncio.wait_for(deleting, 5.0) is False
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.delete")
-async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process: Process) -> None:
-    """It need not look for that."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    held = process.holders.held.get(run.run_id)
-    assert held is not None
-
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert held.stop.is_requested
-    process.agent.gate.set()
-    with pytest.raises(ThreadDeletedError):
-        await process.runs.wait(run, process.engine, 5.0)

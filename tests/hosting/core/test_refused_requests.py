@@ -17,7 +17,6 @@ TIMES = 20
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """No garbage collector: what stays is what one would have to come for."""
     gc.collect()
     gc.disable()
     yield
@@ -25,13 +24,11 @@ def uncollected() -> Iterator[None]:
 
 
 def kept(message: str) -> int:
-    """Return how many requests of that message are in memory."""
     found = (one for one in gc.get_objects() if isinstance(one, Accepted))
     return sum(one.request.message == message for one in found)
 
 
 async def refused(process: Process, **members: str) -> str:
-    """Send a request that is refused; return the code."""
     try:
         await process.start(call("refused", **members))
     except HostingError as error:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 import pytest
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
-from hosting.core.thread.commands import FinishDelete, TrimThread
+from hosting.core.thread.commands import TrimThread
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, Decision
-from hosting.errors import UnknownApprovalError
 from hosting.names import Address
 from state.codec import read
 from state.extension import LogMark, host_of
@@ -24,17 +21,14 @@ DAYS = 30
 
 
 def later(days: float) -> float:
-    """Return the time so many days from now."""
     return time.time() + days * DAY_SECONDS
 
 
 def retention(process: Process, days: float) -> Retention:
-    """Return the rule of a process in which so many days have passed."""
     return Retention(process.log_at(lambda: later(days)), DAYS)
 
 
 async def stored(process: Process, message: str = "hi") -> Run:
-    """Have a run answered and stored."""
     run = await process.start(call(message, key=message))
     ended = await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
@@ -42,7 +36,6 @@ async def stored(process: Process, message: str = "hi") -> Run:
 
 
 def mark(process: Process) -> LogMark:
-    """Return how far the log has been applied to the stored document."""
     found = host_of(read(process.engine.documents["t1"])).log_mark
     assert found is not None
     return found
@@ -50,7 +43,6 @@ def mark(process: Process) -> LogMark:
 
 @pytest.mark.behaviour("service.retention")
 async def test_what_is_too_old_and_stored_goes_and_the_conversation_stays(processes: Processes) -> None:
-    """Also for a process that knows nothing of it yet."""
     one, other = processes
     run = await stored(one, "old")
 
@@ -65,7 +57,6 @@ async def test_what_is_too_old_and_stored_goes_and_the_conversation_stays(proces
 
 @pytest.mark.behaviour("thread.metadata")
 async def test_metadata_outlives_its_event(processes: Processes) -> None:
-    """The newest of it, as often as events go."""
     one, other = processes
     for metadata in ({"for": "an old test"}, {"for": "a test"}):
         await one.threads.describe(ADDRESS, metadata, one.engine)
@@ -75,32 +66,6 @@ async def test_metadata_outlives_its_event(processes: Processes) -> None:
         head = await other.log.head(ADDRESS)
         assert await one.kinds() == ["trimmed"]
         assert head.metadata == {"for": "a test"}
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_what_is_younger_than_the_setting_stays(process: Process) -> None:
-    """And nothing is appended for it."""
-    await stored(process)
-    before = await process.kinds()
-
-    await retention(process, DAYS - 1).trim(ADDRESS, mark(process))
-
-    assert await process.kinds() == before
-    assert process.store.calls["trim"] == 0
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_a_look_at_a_long_young_thread_reads_a_piece_of_it(process: Process) -> None:
-    """However much its time has room for."""
-    await stored(process)
-    for number in range(3 * EVENTS_BETWEEN_TRIMS):
-        await process.threads.describe(ADDRESS, {"number": str(number)}, process.engine)
-    await stored(process)
-    before = process.store.events_read
-
-    await retention(process, DAYS - 1).trim(ADDRESS, mark(process))
-
-    assert process.store.events_read - before == EVENTS_BETWEEN_TRIMS
 
 
 @pytest.mark.behaviour("service.retention")
@@ -158,7 +123,6 @@ async def test_a_run_goes_only_when_its_end_is_too_old(process: Process) -> None
 async def test_a_process_that_dies_before_the_store_removed_anything_leaves_it_to_the_next_look(
     processes: Processes,
 ) -> None:
-    """Until then nobody is answered from it."""
     one, other = processes
     run = await stored(one)
     await one.log.execute(ADDRESS, TrimThread(time.time(), mark(one).since))
@@ -171,36 +135,7 @@ async def test_a_process_that_dies_before_the_store_removed_anything_leaves_it_t
 
 
 @pytest.mark.behaviour("service.retention")
-async def test_keys_of_a_deleted_life_are_not_removed_with_events_of_the_next(process: Process) -> None:
-    """A tombstone has trimmed the events, and not by their age."""
-    run = await stored(process, "old")
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.deliver_delete()
-    await stored(process, "new")
-
-    await retention(process, 0).trim(ADDRESS, mark(process))
-
-    assert process.store.calls["trim"] == 0
-    assert await read_run(process.log, ADDRESS, run.run_id) is not None
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_keys_of_a_deleted_life_stay_where_its_erasure_was_broken_off(process: Process) -> None:
-    """Its events are left then, and are for the erasure to remove."""
-    run = await stored(process, "old")
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.log.execute(ADDRESS, FinishDelete(time.time(), {}))
-    await stored(process, "new")
-
-    await retention(process, 0).trim(ADDRESS, mark(process))
-
-    assert process.store.calls["trim"] == 0
-    assert await read_run(process.log, ADDRESS, run.run_id) is not None
-
-
-@pytest.mark.behaviour("service.retention")
 async def test_large_events_go_from_the_attachments_too(process: Process) -> None:
-    """They lie there only for the log."""
     await stored(process, "x" * 100_000)
     before = sorted(await process.attachments.names(process.place(0)))
 
@@ -208,31 +143,3 @@ async def test_large_events_go_from_the_attachments_too(process: Process) -> Non
 
     assert len(before) == 2
     assert sorted(await process.attachments.names(process.place(0))) == []
-
-
-@pytest.mark.behaviour("service.retention")
-def test_most_operations_do_not_look(process: Process) -> None:
-    """Only one in so many events."""
-    rule = retention(process, 0)
-    marks = [LogMark(0, position, position) for position in range(0, 4 * EVENTS_BETWEEN_TRIMS, 3)]
-
-    looks = sum(rule.is_due(one, other.position) for one, other in itertools.pairwise(marks))
-
-    assert looks == 3
-
-
-@pytest.mark.behaviour("service.retention")
-async def test_an_approval_whose_run_was_removed_is_unknown(process: Process) -> None:
-    """Also where the process that removed it died before its rows went."""
-    process.agent.asks = ["c1"]
-    run = await process.start(call())
-    ended = await process.runs.wait(run, process.engine, 5.0)
-    (approval,) = ended.requested_approvals
-    decision = Decision(id=approval.id, approved=True)
-    answered = await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))
-    assert answered.resumed is not None
-    await process.runs.wait(answered.resumed, process.engine, 5.0)
-    await process.log.execute(ADDRESS, TrimThread(time.time(), ended.last))
-
-    with pytest.raises(UnknownApprovalError):
-        await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))

@@ -9,9 +9,9 @@ import pytest
 
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects
-from hosting.core.sweeps import MOST_SECONDS, Sweep
+from hosting.core.sweeps import Sweep
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
-from hosting.names import StoreKey, entity_name
+from hosting.names import entity_name
 from hosting.ports import Clocks, EntityPage
 from tests.support.process import Engine, Process
 
@@ -40,7 +40,6 @@ class Lists(Engine):
         changed_until: float | None = None,
         changed_from: float | None = None,
     ) -> EntityPage:
-        """Return the next page of three, which takes its time, or of a list without end."""
         agent = entity.removeprefix(entity_name(""))
         self.asked += [agent] if cursor is None else []
         self.passed_seconds += self.page_seconds
@@ -51,40 +50,15 @@ class Lists(Engine):
         return EntityPage(((f"t{page}", ""),), None if is_last else str(page + 1))
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Take note of who was swept."""
         self.swept.append(f"{entity.removeprefix(entity_name(''))}/{key}")
 
     def sweep(self, process: Process, store: MemoryObjects, agents: Sequence[str] = AGENTS) -> Sweep:
-        """Return the sweep of a process that has just been started."""
         clocks = Clocks(lambda: 1_000_000.0, lambda: self.passed_seconds)
         rotation = Rotation(store, "hub", "trim")
         return Sweep("trim", lambda: dict.fromkeys(agents, 1.0), process.threads, rotation, clocks=clocks)
 
 
-async def test_one_that_is_cut_off_goes_on_with_the_next_agent(process: Process) -> None:
-    """Also in another process: each has its turn, although the first one's list alone takes all the time."""
-    engine, store = Lists(page_seconds=MOST_SECONDS), MemoryObjects()
-    engine.endless = {"ann"}
-
-    complete = [(await engine.sweep(process, store).run(engine)).is_complete for _ in range(4)]
-
-    assert (engine.asked, complete) == (["ann", "bob", "cid", "ann"], [False] * 4)
-
-
-async def test_one_that_is_not_cut_off_comes_to_each_agent_once(process: Process) -> None:
-    """From the one after where the last was cut off."""
-    engine, store = Lists(), MemoryObjects()
-    engine.page_seconds = MOST_SECONDS
-    await engine.sweep(process, store).run(engine)
-    engine.page_seconds, engine.asked = 0.0, []
-
-    swept = await engine.sweep(process, store).run(engine)
-
-    assert (swept.signalled, swept.is_complete, engine.asked) == (9, True, ["bob", "cid", "ann"])
-
-
 async def test_one_whose_process_dies_goes_on_with_the_next_agent(process: Process) -> None:
-    """Whose turn it is was recorded before it began."""
     engine, store = Lists(), MemoryObjects()
     hanging = asyncio.Event()
 
@@ -92,7 +66,6 @@ async def test_one_whose_process_dies_goes_on_with_the_next_agent(process: Proce
         """An engine whose answer the process does not live to see."""
 
         async def list(self, *_: object, **__: object) -> EntityPage:
-            """Wait."""
             hanging.set()
             await asyncio.Event().wait()
             raise AssertionError
@@ -109,8 +82,6 @@ async def test_one_whose_process_dies_goes_on_with_the_next_agent(process: Proce
 
 @pytest.mark.parametrize("fault", ["broken", "endless"])
 async def test_an_agent_whose_list_fails_keeps_no_other_from_its_turn(process: Process, fault: str) -> None:
-    """Whoever runs it learns of it afterwards."""
-
     class Circular(Lists):
         """An engine whose endless lists lead to their first page again."""
 
@@ -137,8 +108,6 @@ async def test_an_agent_whose_list_fails_keeps_no_other_from_its_turn(process: P
 
 
 async def test_a_store_that_is_away_costs_no_agent_its_sweep(process: Process) -> None:
-    """Then they come in the order of their names."""
-
     class Away(MemoryObjects):
         """A store that cannot be reached."""
 
@@ -153,12 +122,3 @@ async def test_a_store_that_is_away_costs_no_agent_its_sweep(process: Process) -
     swept = await engine.sweep(process, Away()).run(engine)
 
     assert (swept.is_complete, engine.asked) == (True, list(AGENTS))
-
-
-async def test_the_only_agent_of_an_app_has_no_turns(process: Process) -> None:
-    """Nothing is stored for it."""
-    engine, store = Lists(), MemoryObjects()
-
-    await engine.sweep(process, store, ["ann"]).run(engine)
-
-    assert await store.names(StoreKey("hub.swept", "trim")) == {}

@@ -16,7 +16,7 @@ from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteT
 from hosting.core.thread.events import Accepted, Claimed, Completed
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
-from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
+from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError
 from hosting.names import Address
 from hosting.options import Retry
 from hosting.ports import Wait
@@ -30,15 +30,12 @@ GUARD_SECONDS = 5.0
 
 
 def text_of(run: Run) -> str:
-    """Return the text that a run answered."""
     assert isinstance(run.end, Completed)
     text: str = run.end.entry["messages"][-1]["contents"][0]["text"]
     return text
 
 
 async def until_asked(process: Process, verb: str = "watch", times: int = 1) -> None:
-    """Return once the process's store was asked so often for that: for when there is more, unless it is named."""
-
     async def asked() -> None:
         while process.store.calls[verb] < times:  # noqa: ASYNC110 - the waiter counts it
             await asyncio.sleep(0)
@@ -47,14 +44,12 @@ async def until_asked(process: Process, verb: str = "watch", times: int = 1) -> 
 
 
 async def answered(process: Process, message: str = "hi", **members: object) -> Run:
-    """Start a run and wait for its answer."""
     run = await process.start(call(message, **members))  # type: ignore[arg-type]
     return await process.runs.wait(run, process.engine, 5.0)
 
 
 @pytest.mark.behaviour("service.runs-here")
 async def test_a_waited_run_is_executed_where_its_request_came_in(process: Process) -> None:
-    """Two appends, and a signal beside the first."""
     run = await answered(process, thread_id=None)
 
     assert text_of(run) == "echo: hi"
@@ -75,48 +70,13 @@ async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(counted
     assert (counted.engine.reads, counted.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
 
 
-@pytest.mark.behaviour("service.calls")
-async def test_a_process_that_is_behind_reads_what_it_lacks(processes: Processes) -> None:
-    """And answers with all that was said, by whichever process."""
-    one, other = processes
-    await answered(one, "one")
-    await answered(other, "two")
-    one.store.calls.clear()
-
-    run = await answered(one, "three")
-
-    assert text_of(run) == "echo: three"
-    assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
-    assert one.store.calls["head"] + one.store.calls["events"] <= 2  # a slow machine renews its lease besides
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processes: Processes) -> None:
-    """The one that waits is executed by its own process, behind the other."""
-    one, other = processes
-    one.agent.gate.clear()
-    first = await one.start(call("first"))
-    second = await other.start(call("second"))
-    waiting = asyncio.ensure_future(other.runs.wait(second, other.engine, 5.0))
-    one.agent.gate.set()
-
-    await one.runs.wait(first, one.engine, 5.0)
-    answer = await waiting
-
-    assert text_of(answer) == "echo: second"
-    assert other.agent.turns == [["first", "echo: first", "second"]]
-    assert len(one.agent.turns) == 1
-
-
 def patient(process: Process) -> Runs:
-    """Return the process's runs, whose waiters look at their store once a minute where it says nothing by itself."""
     care = Care(process.log, process.changes, process.holders, pace=MINUTE)
     return Runs(process.log, process.holders, care, read_settings({}), process.promised)
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
 async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the_store(processes: Processes) -> None:
-    """As a stream does, and not with the next look."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -128,41 +88,7 @@ async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
-async def test_whoever_waits_behind_another_processs_run_begins_when_that_has_ended(processes: Processes) -> None:
-    """The store says when, also for a run of its own that waits for its turn."""
-    one, other = processes
-    one.agent.gate.clear()
-    await one.start(call("first"))
-    run = await other.start(call("second"))
-    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_asked(other)
-    one.agent.gate.set()
-
-    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: second"
-    assert [turn[-1] for turn in other.agent.turns] == ["second"]
-
-
-@pytest.mark.behaviour("service.waits-elsewhere")
-async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: Processes) -> None:
-    """Behind the run stands the acceptance of another one: that is no news for ever."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call("first"))
-    await one.start(call("second", waits=False))
-    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_asked(other)
-    for _ in range(100):
-        await asyncio.sleep(0)
-    watches = other.store.calls["watch"]
-    one.agent.gate.set()
-
-    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: first"
-    assert watches == 1
-
-
-@pytest.mark.behaviour("service.waits-elsewhere")
 async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Processes) -> None:
-    """It reads again in its own time."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -177,7 +103,6 @@ async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Proce
 
 @pytest.mark.behaviour("service.runs-here")
 async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(process: Process) -> None:
-    """In one append."""
     process.agent.gate.clear()
     first = await process.start(call("first"))
     second = await process.start(call("second"))
@@ -188,21 +113,6 @@ async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_i
 
     assert text_of(await waiting) == "echo: second"
     assert (await process.kinds())[3:5] == ["completed", "claimed"]
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
-    """The run is a task of its own."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
-    await asyncio.sleep(0.02)
-    waiting.cancel()
-    process.agent.gate.set()
-
-    found = await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
-
-    assert text_of(await process.runs.wait(found, process.engine, 5.0)) == "echo: hi"
 
 
 @pytest.mark.behaviour("service.short-waits")
@@ -257,7 +167,6 @@ async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process
 
 @pytest.mark.behaviour("service.promises")
 async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Process) -> None:
-    """Its signal is taken before the answer."""
     run = await process.start(call(waits=False))
 
     assert await process.kinds() == ["accepted"]
@@ -269,7 +178,6 @@ async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Proces
 async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free_key(
     process: Process, waits: bool
 ) -> None:
-    """The agent was not run; the same key begins anew."""
     process.engine.is_away = True
     with pytest.raises(EngineUnavailableError):
         await process.start(call(waits=waits, key="k"))
@@ -284,38 +192,12 @@ async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free
 
 
 @pytest.mark.behaviour("service.promises")
-async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Processes) -> None:
-    """Whoever accepted it may have died before its own signal."""
-    one, other = processes
-    run = await one.start(call(waits=False, key="k"))
-    one.engine.signals.clear()
-
-    again = await other.runs.start(AGENT, call(waits=False, key="k"), other.caller)
-
-    assert (again.run.run_id, again.replayed) == (run.run_id, True)
-    assert set(map(str, other.engine.signals)) == {str(("run", {"run_id": run.run_id, "logged": True}))}
-
-
-@pytest.mark.behaviour("service.promises")
 async def test_a_key_with_another_request_is_refused(processes: Processes) -> None:
-    """In whichever process it comes in."""
     one, other = processes
     await answered(one, "hi", key="k")
 
     with pytest.raises(IdempotencyKeyReusedError):
         await other.start(call("something else", key="k"))
-
-
-@pytest.mark.behaviour("service.promises")
-async def test_a_key_without_a_thread_finds_its_thread_again(processes: Processes) -> None:
-    """Its name is made of the key."""
-    one, other = processes
-    first = await answered(one, thread_id=None, key="k")
-
-    again = await answered(other, thread_id=None, key="k")
-
-    assert (again.run_id, again.address) == (first.run_id, first.address)
-    assert other.agent.turns == []
 
 
 @pytest.mark.behaviour("service.cancel")
@@ -337,7 +219,6 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(proces
 
 @pytest.mark.behaviour("service.cancel")
 async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(processes: Processes) -> None:
-    """Its holder reads the head now and then."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
@@ -368,7 +249,6 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
 
 @pytest.mark.behaviour("service.leave")
 async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process) -> None:
-    """Behind a time in which they may end."""
     process.agent.gate.clear()
     await process.start(call())
 
@@ -376,33 +256,6 @@ async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process
 
     assert await process.kinds() == ["accepted", "claimed", "released"]
     assert (await process.log.head(ADDRESS)).runs[0].signalled
-
-
-@pytest.mark.behaviour("service.leave")
-@pytest.mark.parametrize("who", [0, 1], ids=["its holder", "another"])
-async def test_a_process_that_is_told_to_stop_lets_go_of_who_waits_there(processes: Processes, who: int) -> None:
-    """With the run as it stands: it goes on elsewhere, and a connection that is kept would be broken."""
-    holder, there = processes[0], processes[who]
-    holder.agent.gate.clear()
-    run = await holder.start(call())
-    heard: list[object] = []
-
-    async def follow() -> None:
-        async for news in there.following.follow(run, there.engine):
-            heard.extend(news)
-
-    waiting = asyncio.ensure_future(there.runs.wait(run, there.engine, 60.0))
-    following = asyncio.ensure_future(follow())
-    await asyncio.sleep(0.02)
-
-    await there.holders.drain(0.05)
-    waited = await asyncio.wait_for(waiting, 5.0)
-    with pytest.raises(ShuttingDownError):
-        await asyncio.wait_for(following, 5.0)
-
-    assert (waited.run_id, waited.end) == (run.run_id, None)
-    assert len(heard) >= 2
-    await holder.holders.drain(0.0)
 
 
 @pytest.mark.behaviour("service.promises")
@@ -425,41 +278,13 @@ async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_o
 
 
 @pytest.mark.behaviour("service.find")
-async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> None:
-    """By any process; under another thread it is unknown."""
-    one, other = processes
-    run = await answered(one)
-
-    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
-
-    assert text_of(found) == "echo: hi"
-    with pytest.raises(UnknownRunError):
-        await other.runs.find(Address.of(AGENT, "t2"), run.run_id, other.engine)
-
-
-@pytest.mark.behaviour("service.find")
 async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
-    """Not unknown."""
     run = await answered(process)
     await process.log.execute(ADDRESS, DeleteThread(1.0))
     await process.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
     with pytest.raises(Exception, match="deleted with its thread"):
         await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
-
-
-@pytest.mark.behaviour("service.words")
-async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
-    """And stand in the log, by their offset, before the end."""
-    with process.changes.subscribe(ADDRESS) as follower:
-        run = await process.start(call(streams=True))
-        ended = await process.runs.wait(run, process.engine, 5.0)
-        await follower.wait(1.0)
-        news = follower.drain()
-
-    spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
-    assert spoken[0] == (0, "echo:")
-    assert ended.text == text_of(ended) == "echo: hi"
 
 
 @pytest.mark.slow
@@ -480,7 +305,6 @@ async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Proce
 
 @pytest.mark.behaviour("service.retry")
 async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Processes) -> None:
-    """Where the request says so."""
     process = processes[0]
     process.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
@@ -490,50 +314,6 @@ async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Proces
 
     assert text_of(ended) == "echo: hi"
     assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
-
-
-@pytest.mark.behaviour("service.calls")
-async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(counted: Process) -> None:
-    """This process appended its end. A loop that is busy lets an instant agent come first."""
-
-    async def keep_busy() -> None:
-        while True:
-            time.sleep(0.005)  # noqa: ASYNC251 -- the loop is what is to be busy
-            await asyncio.sleep(0)
-
-    busy = asyncio.ensure_future(keep_busy())
-    ended = await answered(counted, thread_id=None)
-    busy.cancel()
-
-    assert text_of(ended) == "echo: hi"
-    assert dict(counted.store.calls) == {"append": 2}
-
-
-@pytest.mark.behaviour("service.runs-here")
-async def test_starts_that_wait_go_together_once_all_before_them_have_started() -> None:
-    """One that goes when any other has started finds the others at other places of their turns."""
-    starts, entered, ends = Starts(wave_seconds=60.0), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
-
-    async def start(end: asyncio.Event) -> None:
-        nonlocal entered
-        async with starts:
-            entered += 1
-            await end.wait()
-
-    running = [asyncio.ensure_future(start(end)) for end in ends]
-    await asyncio.sleep(0)
-    seen = [entered]
-    for some in (ends[:1], ends[1:STARTS_AT_ONCE]):
-        for one in some:
-            one.set()
-        for _ in range(5):
-            await asyncio.sleep(0)
-        seen.append(entered)
-    for end in ends:
-        end.set()
-    await asyncio.wait(running)
-
-    assert seen == [STARTS_AT_ONCE, STARTS_AT_ONCE, 2 * STARTS_AT_ONCE]
 
 
 @pytest.mark.behaviour("service.runs-here")

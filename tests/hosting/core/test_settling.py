@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import time
 
 import pytest
 from msgspec.structs import replace
 
 from hosting.core.deletion import Instance, Receipt
-from hosting.core.stores.archive import Volume
-from hosting.core.thread.commands import TrimThread
 from hosting.core.thread.run_request import RunRequest
 from hosting.names import Address
 from state.codec import read, write
 from state.conversation import without_oldest
-from state.models import entry_text
 from tests.support.process import ADDRESS, AGENT, Process, call
 
 Processes = tuple[Process, Process]
@@ -23,7 +19,6 @@ OWN = "@dafx-echo@t1"
 
 
 async def carried(process: Process, message: str, orchestration_id: str | None = None) -> None:
-    """Have a run answered and stored that an orchestration asked for."""
     requested = replace(call(message), request=RunRequest(message=message, orchestration_id=orchestration_id))
     run = await process.start(requested)
     await process.runs.wait(run, process.engine, 5.0)
@@ -31,20 +26,17 @@ async def carried(process: Process, message: str, orchestration_id: str | None =
 
 
 async def deleted(process: Process) -> Receipt:
-    """Have the thread deleted, and nothing settled yet; return the receipt."""
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
     await process.deliver_delete()
     return await process.threads.receipt(Address.of(AGENT, "t1"))
 
 
 async def outcomes(process: Process) -> list[str]:
-    """Return what became of each instance, in the receipt's order."""
     return [instance.outcome for instance in (await process.threads.receipt(Address.of(AGENT, "t1"))).instances]
 
 
 @pytest.mark.behaviour("erasure.receipt")
 async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once(process: Process) -> None:
-    """In counts and hashes."""
     await carried(process, "one")
     await carried(process, "two", "o1")
     await carried(process, "three", "o2")
@@ -67,7 +59,6 @@ async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once
 @pytest.mark.behaviour("erasure.receipt")
 @pytest.mark.parametrize("document", ["no JSON", None], ids=["unreadable", "a gap in the archive"])
 async def test_what_cannot_be_read_is_no_reason_to_keep_the_thread(process: Process, document: str | None) -> None:
-    """What can be found is named, and the rest goes."""
     await carried(process, "one", "o1")
     archived = write(without_oldest(read(process.engine.documents["t1"]), 2))
     process.engine.documents["t1"] = document or archived
@@ -76,54 +67,6 @@ async def test_what_cannot_be_read_is_no_reason_to_keep_the_thread(process: Proc
 
     assert receipt.instances == (Instance(id="o1"), Instance(id=OWN))
     assert process.engine.documents == {}
-
-
-@pytest.mark.behaviour("erasure.instances")
-async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Process) -> None:
-    """Its run's events went by their age."""
-    await carried(process, "one", "o1")
-    conversation = read(process.engine.documents["t1"])
-    entries = [entry_text(entry) for entry in conversation.data.conversation_history.stored]
-    await process.archive.put(Volume(process.place(0), 0), 1, entries)
-    process.engine.documents["t1"] = write(without_oldest(conversation, 2))
-    trimmed = await process.log.execute(ADDRESS, TrimThread(time.time(), 4))
-    await process.log.trim(ADDRESS, trimmed.head)
-
-    assert (await deleted(process)).instances == (Instance(id="o1"), Instance(id=OWN))
-
-
-@pytest.mark.behaviour("erasure.receipt")
-async def test_a_second_delivery_leaves_the_receipt_as_it_is(process: Process) -> None:
-    """What was counted the first time is not there the second time; an entity that came back is purged again."""
-    await carried(process, "one")
-    await deleted(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    first = await process.threads.receipt(Address.of(AGENT, "t1"))
-
-    await process.deliver_delete()
-    returned = await outcomes(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert await process.threads.receipt(Address.of(AGENT, "t1")) == first
-    assert (returned, process.engine.purged) == (["pending"], [OWN, OWN])
-    assert await process.kinds() == ["deleted", *5 * ["settled"]]
-
-
-@pytest.mark.behaviour("erasure.instances")
-async def test_what_is_settled_is_not_asked_for_again(processes: Processes) -> None:
-    """What runs is, each time."""
-    one, other = processes
-    await carried(one, "one", "o1")
-    one.engine.outcomes = {"o1": "running"}
-    await deleted(one)
-
-    assert await one.purging.purge(ADDRESS, one.engine)
-    assert await outcomes(other) == ["running", "deleted"]
-    one.engine.outcomes = {"o1": "missing"}
-    await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
-
-    assert await outcomes(one) == ["missing", "deleted"]
-    assert one.engine.purged == ["o1", OWN, "o1"]
 
 
 @pytest.mark.behaviour("erasure.instances")
@@ -144,7 +87,6 @@ async def test_an_engine_that_is_away_leaves_instances_pending(process: Process)
 
 @pytest.mark.behaviour("erasure.instances")
 async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(processes: Processes) -> None:
-    """What waits for it would be lost."""
     one, other = processes
     await carried(one, "one", "o1")
     await deleted(one)
@@ -174,29 +116,6 @@ async def test_a_document_that_is_still_there_under_the_tombstone_is_asked_to_go
     assert await outcomes(process) == ["pending"]
 
 
-@pytest.mark.behaviour("erasure.time-to-live")
-async def test_a_thread_whose_time_is_up_is_erased_and_says_so(process: Process) -> None:
-    """Nobody asked for it."""
-    await carried(process, "one")
-
-    is_gone = await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
-
-    assert is_gone
-    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "expired"
-
-
-@pytest.mark.behaviour("erasure.message-wins")
-async def test_a_thread_with_an_answer_that_is_not_stored_yet_is_kept(processes: Processes) -> None:
-    """It begins the time anew, once its entity comes by."""
-    one, other = processes
-    await carried(one, "one")
-    run = await other.start(call("two"))
-    await other.runs.wait(run, other.engine, 5.0)
-
-    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
-    assert (await one.log.head(ADDRESS)).state == "open"
-
-
 @pytest.mark.behaviour("erasure.message-wins")
 async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(processes: Processes) -> None:
     """Whether its run is still open or was answered at once."""
@@ -211,13 +130,3 @@ async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(pr
 
     assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
     assert (await one.log.head(ADDRESS)).state == "open"
-
-
-@pytest.mark.behaviour("erasure.message-wins")
-async def test_an_expired_thread_that_is_being_deleted_is_deleted(process: Process) -> None:
-    """As it was asked, whichever signal comes first."""
-    await carried(process, "one")
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-
-    assert await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
-    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "asked"

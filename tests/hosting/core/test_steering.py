@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, Unknown
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.events import Cancelled, Completed, Joined
+from hosting.core.thread.events import Completed, Joined
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.names import Address
@@ -20,7 +20,7 @@ from hosting.principal import Caller, Principal
 from state.codec import read
 from state.conversation import response_text
 from state.models import ResponseEntry
-from tests.support.process import ADDRESS, Engine, Process, call
+from tests.support.process import Engine, Process, call
 from tests.support.state_documents import history_messages
 from tests.support.steered import Working, said, until
 
@@ -37,19 +37,16 @@ class Two:
         self.one, self.other = (Process(shared, attachments, self.engine, run=working.agent) for working in self.works)
 
     async def steered(self, message: str = "and this", *, by: Process | None = None, streams: bool = False) -> Run:
-        """Return a run at work in its tool, and have `message` sent to its thread to join it."""
         run = await self.one.start(call("first", streams=streams))
         await self.works[0].at_work()
         self.run, self.word = run, await (by or self.one).start(call(message, busy="steer", waits=False))
         return run
 
     async def ended(self, run: Run, process: Process | None = None) -> Run:
-        """Return a run once it has ended."""
         process = process or self.one
         return await process.runs.wait(run, process.engine, GUARD_SECONDS)
 
     def close(self) -> None:
-        """End the agents' loops."""
         for process, working in zip((self.one, self.other), self.works, strict=True):
             working.open()
             process.loop.close()
@@ -57,14 +54,12 @@ class Two:
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    """Two processes of one agent."""
     processes = Two()
     yield processes
     processes.close()
 
 
 def answer(run: Run) -> list[str]:
-    """Return what the model was shown when it answered."""
     assert isinstance(run.end, Completed)
     assert isinstance(run.end.response, ResponseEntry)
     shown: list[str] = json.loads(response_text(run.end.response))
@@ -91,7 +86,6 @@ async def test_a_message_joins_the_run_at_work_at_its_next_model_call(two: Two, 
 
 
 async def test_who_waits_for_a_message_that_joins_gets_the_answer_of_the_run_that_took_it(two: Two) -> None:
-    """And its id."""
     first = await two.steered()
     waiting = asyncio.ensure_future(two.other.runs.wait_as(call().wait, two.word, two.engine))
 
@@ -117,30 +111,6 @@ async def test_a_message_that_joined_stands_at_its_place_in_the_next_turn_and_in
     assert first.end is not None
     entries = document.data.conversation_history
     assert [entry.correlation_id for entry in entries] == [first.run_id] * 2  # type: ignore[union-attr]
-
-
-async def test_a_run_that_ends_first_leaves_the_message_a_run_of_its_own(two: Two) -> None:
-    """Its model was asked for the last time when the message came."""
-    working = two.works[0]
-    working.client.rounds, _ = 0, working.client.gate.clear()
-    first = await two.one.start(call("first"))
-    await until(lambda: bool(working.client.shown))
-    word = await two.one.start(call("and this", busy="steer"))
-
-    working.open()
-    first, word = await two.ended(first), await two.ended(word)
-
-    assert (answer(first), first.joined) == (["user: first"], ())
-    assert answer(word)[-1] == "user: and this"
-
-
-async def test_a_message_to_a_thread_without_a_run_is_a_run_as_any_other(two: Two) -> None:
-    """There is nothing to join."""
-    two.works[0].gate.set()
-
-    run = await two.ended(await two.one.start(call("first", busy="steer")))
-
-    assert answer(run)[0] == "user: first"
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["plain", "streamed"])
@@ -176,57 +146,6 @@ async def test_a_process_that_dies_before_it_recorded_a_message_leaves_it_to_the
 
     assert answer(first) == SHOWN
     assert [joined.run_id for joined in first.joined] == [two.word.run_id]
-
-
-async def test_two_messages_join_in_their_order(two: Two) -> None:
-    """Both at one call, by one append."""
-    first = await two.steered("one")
-    await two.other.start(call("two", busy="steer", waits=False))
-
-    two.works[0].gate.set()
-    first = await two.ended(first)
-
-    assert answer(first)[2:5] == ["tool", "user: one", "user: two"]
-    assert [joined.number for joined in first.joined] == [2, 2]
-
-
-async def test_a_message_joins_past_those_that_wait_for_their_turn(two: Two) -> None:
-    """What is queued stays queued, in its order."""
-    first = await two.one.start(call("first"))
-    await two.works[0].at_work()
-    queued = await two.one.start(call("queued"))
-    word = await two.one.start(call("word", busy="steer", waits=False))
-
-    two.works[0].gate.set()
-    first, queued = await two.ended(first), await two.ended(queued)
-
-    assert [joined.run_id for joined in first.joined] == [word.run_id]
-    assert "user: queued" not in answer(first)
-    assert answer(queued)[3] == "user: word"
-
-
-async def test_a_message_that_is_cancelled_before_it_joined_does_not_join(two: Two) -> None:
-    """It ends as any cancelled run in its turn."""
-    first = await two.steered()
-    await two.other.runs.cancel(ADDRESS, two.word.run_id, two.engine)
-
-    two.works[0].gate.set()
-    first, word = await two.ended(first), await two.ended(two.word)
-
-    assert (first.joined, isinstance(word.end, Cancelled)) == ((), True)
-
-
-async def test_a_cancelled_run_is_joined_by_nothing(two: Two) -> None:
-    """The message becomes a run of its own, once that has ended."""
-    first = await two.one.start(call("first"))
-    await two.works[0].at_work()
-    await two.one.runs.cancel(ADDRESS, first.run_id, two.engine)
-    word = await two.one.start(call("and this", busy="steer"))
-
-    two.works[0].gate.set()
-    word = await two.ended(word)
-
-    assert answer(word)[0] == "user: and this"
 
 
 @pytest.mark.behaviour("options.alone")
@@ -273,37 +192,6 @@ async def test_a_repeated_key_finds_the_run_that_joined_and_gets_the_answer_of_t
     assert (await two.other.runs.wait_as(call().wait, again, two.engine)).run_id == first.run_id
 
 
-async def test_an_interrupted_run_keeps_the_message_that_joined_it(two: Two) -> None:
-    """It stands behind the message of the run, for the model and for readers."""
-    first = await two.steered()
-    two.works[0].client.gate.clear()
-    two.works[0].gate.set()
-    await until(lambda: len(two.works[0].client.shown) == 2)
-
-    following = await two.one.start(call("stop", busy="interrupt"))
-    two.works[0].client.gate.set()
-    following = await two.ended(following)
-
-    assert answer(following)[:3] == ["user: first", "user: and this", "user: stop"]
-    assert isinstance((await two.ended(first)).end, Cancelled)
-
-
-async def test_an_agent_that_keeps_its_history_with_each_call_has_the_message_once() -> None:
-    """The framework loads it for the later calls, and stores it for the next turn."""
-    two = Two(require_per_service_call_history_persistence=True)
-    try:
-        first = await two.steered()
-        two.works[0].gate.set()
-        first = await two.ended(first)
-        following = await two.ended(await two.one.start(call("next")))
-
-        assert answer(first) == SHOWN
-        assert answer(following)[: len(SHOWN)] == SHOWN
-        assert answer(following).count("user: and this") == 1
-    finally:
-        two.close()
-
-
 class DyingStore:
     """The store of a process that dies at an append of events: `before` it was carried out, or `after` that."""
 
@@ -317,7 +205,6 @@ class DyingStore:
         return getattr(self._store, name)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Append, or die."""
         self._left -= bool(append.events)
         if self._left or not append.events:
             return await self._store.append(address, known, append)

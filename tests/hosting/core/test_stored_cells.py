@@ -64,7 +64,6 @@ class NotingStore(ArmedStore):
         self.stored: dict[str, str] = {}
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Append, and note it."""
         self.stored[_without_ids(address.key)] = _without_ids(append.head.payload.decode())
         return await super().append(address, known, append)
 
@@ -103,7 +102,6 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
 @pytest.mark.behaviour("erasure.inventory")
 @pytest.mark.parametrize("name", sorted({key.rpartition(".")[0] for key in STORED}))
 def test_each_kind_of_cell_has_a_row_in_the_inventory(name: str) -> None:
-    """By the name that stands instead of the agent's."""
     assert f"\n| `{name.replace('echo!two', '<agent>')}`" in PAGE
 
 

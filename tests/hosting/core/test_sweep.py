@@ -11,7 +11,7 @@ import pytest
 from hosting.core.retention import DAY_SECONDS, Retention, is_expired
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects
-from hosting.core.sweeps import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
+from hosting.core.sweeps import Signalled, Sweep
 from hosting.names import Address
 from hosting.ports import Clocks, EntityPage, iso
 from state.codec import read
@@ -36,7 +36,6 @@ class Threads(Engine):
         self.passed_seconds = 0.0
 
     def add(self, key: str, idle_seconds: float) -> None:
-        """Add a thread whose last turn was so long ago."""
         self.touched[key] = self.now - idle_seconds
         until = iso(self.touched[key] + TTL).replace("+00:00", "Z")
         document = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "expirationTimeUtc": until}}
@@ -50,7 +49,6 @@ class Threads(Engine):
         changed_until: float | None = None,
         changed_from: float | None = None,
     ) -> EntityPage:
-        """See `EntityClient.list`; the limit counts before the filter, as the real engine's does."""
         rest = sorted(key for key in self.touched if key > (cursor or ""))
         page = [key for key in rest[:limit] if changed_until is None or self.touched[key] <= changed_until]
         self.page_sizes.append(len(page))
@@ -60,7 +58,6 @@ class Threads(Engine):
         )
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """See `EntityClient.signal`; delivered at once."""
         self.under_way += 1
         self.most_at_once = max(self.most_at_once, self.under_way)
         await asyncio.sleep(0)
@@ -78,7 +75,6 @@ class Threads(Engine):
 
 @pytest.fixture
 def threads(process: Process) -> Threads:
-    """Threads of one agent."""
     return Threads(process)
 
 
@@ -88,7 +84,6 @@ def sweep_of(
     operation: Signalled = "expire",
     age_seconds: float = TTL,
 ) -> Sweep:
-    """Return a sweep that waits for nobody: signals are delivered at once."""
     ages = {AGENT: age_seconds}
     return Sweep(
         operation,
@@ -98,38 +93,6 @@ def sweep_of(
         clocks=Clocks(lambda: threads.now, lambda: threads.passed_seconds),
         receipt_seconds=(0.0,),
     )
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("erasure.sweep")
-async def test_of_a_thousand_threads_those_are_deleted_whose_time_is_up(process: Process, threads: Threads) -> None:
-    """Page by page, a few signals at once; threads in use are not even asked."""
-    for number in range(1000):
-        threads.add(f"t-{number:05}", idle_seconds=TTL + 1 if number % 2 else 60)
-
-    swept = await sweep_of(process, threads).run(threads)
-
-    assert swept == Swept(signalled=500, is_complete=True)
-    assert sorted(threads.documents) == [f"t-{number:05}" for number in range(0, 1000, 2)]
-    assert max(threads.page_sizes) <= PAGE_SIZE
-    assert threads.most_at_once == MOST_AT_ONCE
-    assert sorted(threads.purged) == [f"@dafx-echo@t-{number:05}" for number in range(1, 1000, 2)]
-
-
-@pytest.mark.behaviour("erasure.sweep")
-async def test_a_sweep_ends_after_its_time_and_the_next_one_goes_on(process: Process, threads: Threads) -> None:
-    """What was done is not listed again, so nothing has to be remembered."""
-    for number in range(3 * PAGE_SIZE):
-        threads.add(f"t-{number:05}", idle_seconds=TTL)
-    threads.page_seconds = MOST_SECONDS / 2
-    sweep = sweep_of(process, threads)
-
-    first, left = await sweep.run(threads), len(threads.documents)
-    second = await sweep.run(threads)
-
-    assert (first, left) == (Swept(2 * PAGE_SIZE, is_complete=False), PAGE_SIZE)
-    assert len(set(threads.purged)) == len(threads.purged) == 3 * PAGE_SIZE
-    assert (second, threads.documents) == (Swept(PAGE_SIZE, is_complete=True), {})
 
 
 @pytest.mark.behaviour("erasure.sweep")

@@ -10,9 +10,9 @@ import pytest
 from hosting.core.stores.contract import Processes as StoreProcesses
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
-from hosting.core.thread.events import Accepted, Completed, Failed
+from hosting.core.thread.events import Accepted, Completed
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, Store, ThreadOperations
+from hosting.core.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, ThreadOperations
 from hosting.names import Address
 from state.codec import read, write
 from state.conversation import reset, with_log_mark
@@ -24,19 +24,16 @@ Processes = tuple[Process, Process]
 
 
 async def until_looked(process: Process) -> None:
-    """Return once a process has looked at the thread whose operation it does."""
     while not process.store.calls["head"]:  # noqa: ASYNC110 - nothing says so
         await asyncio.sleep(0.001)
 
 
 async def until_asked(process: Process) -> None:
-    """Return once the agent of a process has been asked."""
     while not process.agent.turns:  # noqa: ASYNC110 - it runs in a thread of its own
         await asyncio.sleep(0.001)
 
 
 def output(process: Process) -> list[str]:
-    """Return the texts of the stored conversation that a model sees."""
     return [message.text for message in history_messages(read(process.engine.documents.get("t1")))]
 
 
@@ -55,7 +52,6 @@ async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: 
 
 @pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes: Processes) -> None:
-    """Its agent is not run again."""
     caller, durable = processes
     caller.agent.gate.clear()
     run = await caller.start(call())
@@ -89,21 +85,7 @@ async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answ
 
 
 @pytest.mark.behaviour("service.temporary")
-async def test_a_thread_that_was_deleted_by_whoever_answered_is_not_waited_for(processes: Processes) -> None:
-    """The operation carries the deletion out."""
-    caller, durable = processes
-    run = await caller.start(call(temporary=True))
-    operation = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
-    await caller.runs.wait(run, caller.engine, 5.0)
-    await caller.threads.delete(ADDRESS, caller.engine, 0.0)
-
-    assert await operation == Forget()
-    assert await durable.kinds() == ["accepted", "claimed", "completed", "deleting"]
-
-
-@pytest.mark.behaviour("service.temporary")
 async def test_a_thread_that_is_not_to_be_stored_is_stored_by_no_operation(process: Process) -> None:
-    """Whatever is written into its log."""
     run = await process.start(call(temporary=True))
     await process.runs.wait(run, process.engine, 5.0)
     await process.threads.describe(ADDRESS, {"for": "a test"}, process.engine)
@@ -113,7 +95,6 @@ async def test_a_thread_that_is_not_to_be_stored_is_stored_by_no_operation(proce
 
 @pytest.mark.behaviour("service.temporary")
 async def test_an_operation_whose_process_ends_leaves_the_deletion_to_the_next_one(processes: Processes) -> None:
-    """It asks to be sent again."""
     caller, durable = processes
     run = await caller.start(call(temporary=True))
     await caller.runs.wait(run, caller.engine, 5.0)
@@ -185,25 +166,8 @@ async def test_a_run_whose_process_is_known_to_be_dead_is_taken_over_at_once(
     assert (await durable.kinds()).count("claimed") == 1 + is_taken_over
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("service.lost-processes")
-async def test_a_live_holder_is_not_taken_over_however_long_its_agent_takes(processes: Processes) -> None:
-    """It renews its lease while nothing else is appended."""
-    caller, durable = processes
-    caller.agent.gate.clear()
-    run = await caller.start(call())
-    delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await asyncio.sleep(1.0)  # three leases
-    caller.agent.gate.set()
-
-    await delivery
-
-    assert await durable.kinds() == ["accepted", "claimed", "completed"]
-
-
 @pytest.mark.behaviour("service.thread-operations")
 async def test_the_same_operation_delivered_again_changes_nothing(processes: Processes) -> None:
-    """It finds its run ended, and in the document."""
     caller, durable = processes
     run = await caller.start(call(waits=False))
     await durable.deliver(run.run_id)
@@ -217,7 +181,6 @@ async def test_the_same_operation_delivered_again_changes_nothing(processes: Pro
 
 @pytest.mark.behaviour("service.thread-operations")
 async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Processes) -> None:
-    """However many there are behind the document."""
     caller, durable = processes
     for number in range(3):
         run = await caller.start(call(f"m{number}"))
@@ -228,58 +191,9 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
     assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
 
 
-@pytest.mark.behaviour("service.thread-operations")
-async def test_two_executions_of_one_operation_end_a_run_once(processes: Processes) -> None:
-    """The engine can lose its lease; the later one takes the claim over, and the earlier one drops what it did."""
-    one, other = processes
-    run = await one.start(call(waits=False))
-    one.agent.gate.clear()
-    first = asyncio.ensure_future(one.operations.run(ADDRESS, None, run.run_id))
-    await until_asked(one)
-
-    await other.deliver(run.run_id)
-    one.agent.gate.set()
-    await first
-
-    assert await other.kinds() == ["accepted", "claimed", "claimed", "completed"]
-    run = await other.operations.find_run(ADDRESS, run.run_id)
-    assert run is not None
-    assert run.claim is not None
-    assert run.claim.attempt == 2
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_what_others_append_before_a_claim_costs_it_no_attempt(processes: Processes) -> None:
-    """A second run is accepted after the entity read the head, and before the claim of the first one stands."""
-    caller, durable = processes
-    first = await caller.start(call("one", waits=False))
-    durable.store.before_append = lambda: caller.start(call("two", waits=False))
-
-    await durable.deliver(first.run_id)
-
-    assert await durable.kinds() == ["accepted", "accepted", "claimed", "completed"]
-    assert output(durable) == ["one", "echo: one"]
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_a_reset_that_comes_before_a_claim_empties_the_conversation_of_its_run(processes: Processes) -> None:
-    """Although the entity read the conversation before it."""
-    caller, durable = processes
-    before = await caller.start(call("before", waits=False))
-    await durable.deliver(before.run_id)
-    run = await caller.start(call("after", waits=False))
-    durable.store.before_append = lambda: caller.threads.reset(ADDRESS, caller.engine)
-
-    await durable.deliver(run.run_id)
-
-    assert durable.agent.turns == [["before"], ["after"]]
-    assert (await durable.kinds())[3:] == ["accepted", "reset", "claimed", "completed"]
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_watched_for_long_enough_sends_itself_on(processes: Processes) -> None:
-    """With what ended meanwhile stored."""
     caller, durable = processes
     caller.agent.gate.clear()
     first = await caller.start(call("first"))
@@ -293,7 +207,6 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
 
 @pytest.mark.behaviour("service.carried")
 async def test_a_request_that_an_operation_carries_is_accepted_once(process: Process) -> None:
-    """Delivered again it finds its run."""
     request = RunRequest(message="hi")
     accepted = Accepted(at=1.0, run_id="r1", agent=AGENT, thread_id="t1", request=request, fingerprint="f")
     first = await process.operations.accept(ADDRESS, accepted)
@@ -338,22 +251,6 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
     )
 
 
-@pytest.mark.behaviour("service.reset")
-async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life(processes: Processes) -> None:
-    """Its position is of the life before."""
-    caller, durable = processes
-    await caller.start(call("before", waits=False))
-    decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
-    await caller.log.execute(ADDRESS, DeleteThread(2.0))
-    await caller.log.execute(ADDRESS, FinishDelete(3.0, {}))
-    after = await caller.start(call("after"))
-    await caller.runs.wait(after, caller.engine, 5.0)
-
-    watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
-
-    assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
-
-
 @pytest.mark.behaviour("service.thread-operations")
 async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(processes: Processes) -> None:
     """A newer one was stored, and the log trimmed behind it."""
@@ -372,46 +269,13 @@ async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(proce
 
 
 @pytest.mark.behaviour("service.thread-operations")
-@pytest.mark.parametrize("stored", ["no JSON", '{"schemaVersion": "9.0.0", "data": {}}'])
-async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_name(
-    process: Process, stored: str
-) -> None:
-    """The operation is not delivered again for ever, and the agent is not run."""
-    run = await process.start(call(waits=False))
-
-    watched = await process.operations.run(ADDRESS, stored, run.run_id)
-
-    failed = await process.end_of(run.run_id)
-    assert isinstance(failed, Failed)
-    assert (failed.code, process.agent.turns) == ("unreadable_state", [])
-    assert watched == Keep((failed,))  # its callback is told
-
-
-@pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(process: Process) -> None:
-    """The platform would end the worker."""
     run = await process.start(call(waits=False))
 
     watched = await process.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
 
     assert isinstance(watched, GoOn)
     assert await process.kinds() == ["accepted"]
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_watching_reads_the_head_and_the_events_once(processes: Processes) -> None:
-    """When the run has ended: nothing else is of use before that."""
-    caller, durable = processes
-    caller.agent.gate.clear()
-    run = await caller.start(call())
-    delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await until_looked(durable)
-    assert set(durable.store.calls) == {"head", "watch"}
-    caller.agent.gate.set()
-
-    await delivery
-
-    assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "watch", "events"})
 
 
 @pytest.mark.behaviour("service.thread-operations")
@@ -428,40 +292,6 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
 
     with pytest.raises(OutdatedDocumentError):
         await delivery
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: Processes) -> None:
-    """Its run is gone, and the document that it was handed counts as empty."""
-    caller, durable = processes
-    run = await caller.start(call())
-    await caller.runs.wait(run, caller.engine, 5.0)
-    await durable.deliver(run.run_id)
-    await caller.log.execute(ADDRESS, DeleteThread(1.0))
-    await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
-
-    await durable.deliver(run.run_id)
-
-    assert await durable.operations.find_run(ADDRESS, run.run_id) is None
-    assert output(durable) == []
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_an_operation_beside_the_runs_holder_reads_nothing(counted: Process) -> None:
-    """It waits for the end in its own process, which has all that was appended."""
-    counted.agent.gate.clear()
-    run = await counted.start(call())
-    counted.store.calls.clear()
-    watching = counted.operations.run(ADDRESS, None, run.run_id)
-    operation = asyncio.ensure_future(watching)
-    await asyncio.sleep(0)
-    counted.agent.gate.set()
-
-    watched = await operation
-
-    assert counted.store.calls == {"append": 1}
-    assert isinstance(watched, Store)
-    assert [terminal.kind for terminal in watched.ended] == ["completed"]
 
 
 @pytest.mark.behaviour("hosting.refuses-while-blocked")

@@ -24,19 +24,16 @@ Processes = tuple[Process, Process]
 
 
 async def answered(process: Process, message: str = "hi") -> Run:
-    """Start a run and wait for its answer."""
     run = await process.start(call(message))
     return await process.runs.wait(run, process.engine, 5.0)
 
 
 async def output(process: Process) -> list[str]:
-    """Return the texts that a model would see of the thread."""
     view = await process.threads.view(Address.of(AGENT, "t1"), process.engine)
     return [message.text for message in history_messages(view.conversation)]
 
 
 async def deletions_signalled(meeting: Callable[[], Awaitable[object]], process: Process) -> int:
-    """Return how many signals for the deletion are sent when somebody asks, whatever the answer is."""
     process.engine.signals.clear()
     with suppress(ThreadDeletedError, ThreadDeletingError):
         await meeting()
@@ -44,44 +41,13 @@ async def deletions_signalled(meeting: Callable[[], Awaitable[object]], process:
 
 
 @pytest.mark.behaviour("service.threads")
-async def test_an_answer_is_read_as_soon_as_it_was_given(processes: Processes) -> None:
-    """By any process, before the entity has come by."""
-    one, other = processes
-    await answered(one, "one")
-    run = await answered(other, "two")
-
-    view = await one.threads.view(Address.of(AGENT, "t1"), one.engine)
-
-    assert await output(other) == ["one", "echo: one", "two", "echo: two"]
-    assert view.runs[0].run_id == run.run_id
-    assert (view.head.title, view.head.position) == ("one", 6)
-
-
-@pytest.mark.behaviour("service.threads")
 async def test_a_thread_that_nobody_has_spoken_on_is_unknown(process: Process) -> None:
-    """There is neither a run nor a document."""
     with pytest.raises(UnknownThreadError):
         await process.threads.view(Address.of(AGENT, "t1"), process.engine)
 
 
-@pytest.mark.behaviour("service.reset")
-async def test_a_reset_holds_in_every_process_once_it_is_answered(processes: Processes) -> None:
-    """Whether the entity has carried it out or not."""
-    one, other = processes
-    await answered(one, "before")
-    await one.threads.reset(Address.of(AGENT, "t1"), one.engine)
-
-    run = await answered(other, "after")
-
-    assert other.agent.turns[-1] == ["after"]
-    assert await output(one) == ["after", "echo: after"]
-    assert one.engine.signals[1] == ("reset", {"position": 4})
-    assert run.end is not None
-
-
 @pytest.mark.behaviour("service.delete")
 async def test_a_deleted_thread_leaves_a_tombstone_and_its_receipt(processes: Processes) -> None:
-    """Nothing of its words, in whatever store."""
     one, other = processes
     run = await answered(one, "secret")
     await one.deliver(run.run_id)
@@ -95,26 +61,6 @@ async def test_a_deleted_thread_leaves_a_tombstone_and_its_receipt(processes: Pr
     assert await one.kinds() == ["deleted", "settled", "settled"]
     assert one.engine.documents == {}
     assert one.engine.signals[-1] == ("delete", {"logged": True})
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.delete")
-async def test_a_deletion_ends_open_runs_and_takes_no_new_ones(processes: Processes) -> None:
-    """Their keys and ids are gone from then on."""
-    one, other = processes
-    one.agent.gate.clear()
-    run = await one.start(call())
-    is_done = await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
-
-    with pytest.raises(ThreadDeletingError):
-        await other.start(call("new"))
-    with pytest.raises(ThreadDeletedError):
-        await one.runs.wait(run, one.engine, 5.0)
-    one.agent.gate.set()
-    await other.deliver_delete()
-    with pytest.raises(ThreadDeletedError):
-        await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
-    assert not is_done
 
 
 @pytest.mark.behaviour("service.delete")
@@ -145,43 +91,6 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(processes: Proc
 
 
 @pytest.mark.behaviour("service.delete")
-async def test_a_thread_begins_anew_behind_its_tombstone(processes: Processes) -> None:
-    """A deletion that is delivered late takes nothing of it."""
-    one, other = processes
-    await answered(one, "old")
-    await one.threads.delete(Address.of(AGENT, "t1"), one.engine, 0.0)
-    await one.deliver_delete()
-    run = await answered(other, "new")
-    await other.deliver(run.run_id)
-
-    await one.deliver_delete()
-
-    assert other.agent.turns[-1] == ["new"]
-    assert await output(one) == ["new", "echo: new"]
-    assert "t1" in one.engine.documents
-
-
-@pytest.mark.behaviour("service.delete")
-async def test_a_deletion_that_broke_off_is_finished_by_its_next_delivery(process: Process) -> None:
-    """What is archived lies under its epoch, so nothing else is touched."""
-    await answered(process, "old")
-    old, new = (Volume(epoch_store_key("hub", ADDRESS, epoch), 0) for epoch in (0, 2))
-    await process.archive.put(old, 1, ['"old"'])
-    await process.archive.put(new, 1, ['"new"'])
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    process.store.fails_erasing = True
-    with pytest.raises(LogUnavailableError):
-        await process.deliver_delete()
-    process.store.fails_erasing = False
-
-    await process.deliver_delete()
-
-    assert await process.kinds() == ["deleted", "settled", "settled"]
-    assert await process.archive.read(new, 1, 1) == ['"new"']
-    assert await process.archive.erase(old.thread) == 0
-
-
-@pytest.mark.behaviour("service.delete")
 async def test_a_deletion_that_broke_off_is_finished_while_the_thread_lives_again(processes: Processes) -> None:
     """Callers had their 204 at the tombstone and went on; what is left of the life before goes all the same."""
     one, other = processes
@@ -202,18 +111,6 @@ async def test_a_deletion_that_broke_off_is_finished_while_the_thread_lives_agai
 
 
 @pytest.mark.behaviour("service.delete")
-async def test_a_deletion_takes_what_was_put_under_any_earlier_life(process: Process) -> None:
-    """By a process that knew of none of the lives since: its append conflicts, and what it had put stays there."""
-    for message in ("first", "second"):
-        await answered(process, message)
-        await process.attachments.put(epoch_store_key("hub", ADDRESS, 0), {"0" * 64: b"late"})
-        await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-        await process.deliver_delete()
-
-    assert await process.attachments.epochs(store_key("hub", ADDRESS)) == []
-
-
-@pytest.mark.behaviour("service.delete")
 async def test_a_deletion_takes_what_a_document_ahead_of_its_log_refers_to(process: Process) -> None:
     """Where the log was restored without it: its archive and attachments lie under the epoch that it names."""
     later = LogMark(epoch=4, position=90, since=90)
@@ -229,31 +126,16 @@ async def test_a_deletion_takes_what_a_document_ahead_of_its_log_refers_to(proce
     assert await process.attachments.epochs(store_key("hub", ADDRESS)) == []
 
 
-@pytest.mark.behaviour("service.delete")
-async def test_a_thread_that_is_not_there_is_deleted_already(process: Process) -> None:
-    """And so is one that was deleted before."""
-    first = await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await answered(process)
-    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    await process.deliver_delete()
+@pytest.mark.behaviour("service.reset")
+async def test_a_reset_holds_in_every_process_once_it_is_answered(processes: Processes) -> None:
+    """Whether the entity has carried it out or not."""
+    one, other = processes
+    await answered(one, "before")
+    await one.threads.reset(Address.of(AGENT, "t1"), one.engine)
 
-    assert first
-    assert await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-    with pytest.raises(UnknownThreadError):
-        await process.threads.view(Address.of(AGENT, "t1"), process.engine)
+    run = await answered(other, "after")
 
-
-@pytest.mark.behaviour("service.delete")
-async def test_a_deletion_delivered_late_takes_no_attachment_of_the_present_life(process: Process) -> None:
-    """It finishes what it was sent for, and that is older."""
-    for _ in range(2):
-        run = await process.start(call())
-        await process.runs.wait(run, process.engine, 5.0)
-        if run.first == 1:
-            await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
-            await process.deliver_delete()
-    await process.attachments.put(process.place(2), {"a" * 64: b"new"})
-
-    await process.deliver_delete()
-
-    assert sorted(await process.attachments.names(process.place(2))) == ["a" * 64]
+    assert other.agent.turns[-1] == ["after"]
+    assert await output(one) == ["after", "echo: after"]
+    assert one.engine.signals[1] == ("reset", {"position": 4})
+    assert run.end is not None

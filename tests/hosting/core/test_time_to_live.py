@@ -1,16 +1,12 @@
 """Time to live, at the entity: when a conversation's time begins, when it is up, and what wins over its end."""
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from hosting.core.agent.held_run import read_run
-from hosting.core.thread.commands import DescribeThread
 from hosting.core.thread.rows import DeletedRow
-from hosting.errors import ConfigurationError
-from hosting.options import AgentOptions
 from hosting.ports import read_utc, utc
 from tests.support.bench import ADDRESS, Bench
 
@@ -19,20 +15,17 @@ TTL = 3600.0
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """One thread of an agent with a time to live of an hour."""
     bench = Bench(ttl_seconds=TTL)
     yield bench
     bench.loop.close()
 
 
 def expiration(bench: Bench) -> float | None:
-    """Return when the stored conversation's time is up, in seconds since 1970."""
     text = json.loads(bench.state or "null")["data"].get("expirationTimeUtc")
     return None if text is None else read_utc(text)
 
 
 def age(bench: Bench, seconds: float) -> None:
-    """Have the stored conversation written so much longer ago."""
     document, at = json.loads(bench.state or "null"), expiration(bench)
     assert at is not None
     document["data"]["expirationTimeUtc"] = utc(at - seconds)
@@ -40,27 +33,13 @@ def age(bench: Bench, seconds: float) -> None:
 
 
 async def left(bench: Bench, run_id: str) -> float:
-    """Return how long behind that run's end the conversation's time is up, in whole seconds."""
     at = expiration(bench)
     assert at is not None
     return round(at - (await bench.terminal(run_id)).at)
 
 
 async def expire(bench: Bench, *, commit: bool = True) -> None:
-    """Have the thread asked whether its time is up."""
     await bench.deliver({"logged": True}, name="expire", commit=commit)
-
-
-@pytest.mark.behaviour("erasure.time-to-live")
-async def test_an_answer_begins_the_time_anew(bench: Bench) -> None:
-    """Counted from the run's end, and written as the engine and .NET write times."""
-    first = await bench.run("one")
-    begun = await left(bench, first)
-    age(bench, 1800)
-
-    second = await bench.run("two")
-
-    assert (begun, await left(bench, second)) == (TTL, TTL)
 
 
 @pytest.mark.behaviour("erasure.time-to-live")
@@ -78,7 +57,6 @@ async def test_a_run_without_an_answer_begins_it_only_where_there_is_none(bench:
 
 @pytest.mark.behaviour("erasure.time-to-live")
 async def test_a_thread_is_deleted_once_its_time_is_up(bench: Bench) -> None:
-    """Not before, and its runs with it."""
     run_id = await bench.run("one")
     age(bench, TTL - 60)
     await expire(bench)
@@ -89,20 +67,6 @@ async def test_a_thread_is_deleted_once_its_time_is_up(bench: Bench) -> None:
 
     assert bench.state is None
     assert isinstance(await read_run(bench.services.log, ADDRESS, run_id), DeletedRow)
-
-
-@pytest.mark.behaviour("erasure.time-to-live")
-async def test_a_thread_that_has_nothing_but_metadata_ends_too(bench: Bench) -> None:
-    """Its time begins when the sweep finds it."""
-    log = bench.services.log
-    await log.execute(ADDRESS, DescribeThread(time.time(), 0, {"for": "a test"}))
-    await bench.deliver({"position": 1}, name="store")
-    await expire(bench)
-    begun = expiration(bench)
-    age(bench, TTL + 1)
-    await expire(bench)
-
-    assert (begun is not None, bench.state, (await log.head(ADDRESS)).state) == (True, None, "deleted")
 
 
 @pytest.mark.behaviour("erasure.message-wins")
@@ -136,21 +100,7 @@ async def test_an_end_that_was_lost_before_its_commit_comes_with_its_second_deli
 
 
 @pytest.mark.behaviour("erasure.time-to-live")
-async def test_an_end_that_is_delivered_late_leaves_the_new_conversation_alone(bench: Bench) -> None:
-    """Its own document says how long it stays."""
-    await bench.run("one")
-    age(bench, TTL)
-    await expire(bench)
-    kept = await bench.run("two")
-
-    await expire(bench)
-
-    assert bench.places() == [kept]
-
-
-@pytest.mark.behaviour("erasure.time-to-live")
 async def test_a_thread_from_before_its_agent_had_a_time_to_live_begins_its_time_when_it_is_found(bench: Bench) -> None:
-    """And ends one such time later."""
     bench.ttl_seconds = None
     bench.restart()
     await bench.run("one")
@@ -206,33 +156,7 @@ async def test_times_of_other_packages_are_read_and_others_are_never_up(
     assert (bench.state is None) == is_deleted
 
 
-@pytest.mark.behaviour("erasure.time-to-live")
-async def test_a_conversation_that_cannot_be_read_has_no_end(bench: Bench) -> None:
-    """It stays byte for byte."""
-    bench.state = '{"schemaVersion":"9.0.0","data":{"expirationTimeUtc":"2020-01-02T03:04:05Z"}}'
-    before = bench.state
-
-    await expire(bench)
-
-    assert bench.state == before
-
-
-@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
-def test_a_time_to_live_that_is_none_is_refused(seconds: float) -> None:
-    """By a sentence that names the agent."""
-    with pytest.raises(ConfigurationError, match="ttl_seconds of agent 'Joker'"):
-        AgentOptions(ttl_seconds=seconds).check("Joker")
-
-
-def test_an_agent_has_its_own_time_or_the_settings() -> None:
-    """0 stands for no end, the one like the other."""
-    app = AgentOptions(ttl_seconds=60)
-
-    assert [AgentOptions(ttl_seconds=own).over(app).ttl_seconds for own in (None, 0, 30)] == [60, 0, 30]
-
-
 async def breaks(text: str) -> None:
-    """Fail, as a model does."""
     raise RuntimeError("the model is away")
 
 

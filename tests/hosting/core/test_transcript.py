@@ -17,7 +17,6 @@ pytestmark = pytest.mark.behaviour("service.transcript")
 
 
 def messages_of(given: Iterable[Update]) -> list[tuple[int, str]]:
-    """Return the messages that stand in the end, by their items; after each update they are the text."""
     told = list(given)
     transcript, standing = Transcript(run_of(told)), dict[AgentMessage, str]()
     for update in told:
@@ -40,7 +39,6 @@ def messages_of(given: Iterable[Update]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_who_follows_a_run_and_who_reads_its_log_have_the_same_messages(name: str) -> None:
-    """Whatever the follower had before the log."""
     given = updates(RUNS[name])
 
     assert messages_of(given) == messages_of(followed(RUNS[name])) == messages_of(logged(given))
@@ -51,16 +49,6 @@ def test_wherever_the_process_of_a_run_is_lost_its_messages_are_the_same(seed: i
     for number in range(repeated(200, 5000)):
         run = any_run(random.Random(f"{seed}-{number}"))
         assert messages_of(followed(run)) == messages_of(logged(updates(run))), number
-
-
-def test_the_text_of_a_run_that_is_read_of_its_log_is_that_of_its_fold(seed: int) -> None:
-    """After each event, so that a later attempt keeps here what it keeps there."""
-    for number in range(repeated(200, 5000)):
-        given = logged(updates(any_run(random.Random(f"{seed}-{number}"))))
-        transcript = Transcript(run_of(given))
-        for update in given:
-            transcript.next(update)
-            assert transcript.text == transcript.run.text, number
 
 
 def test_a_message_ends_where_the_agent_calls_a_tool_and_where_the_run_ends() -> None:

@@ -9,7 +9,7 @@ from agent_framework import Agent, Content
 from msgspec.structs import replace
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.events import Completed, Failed, ToolResult
+from hosting.core.thread.events import Failed
 from hosting.core.thread.run_request import RunRequest
 from tests.support.planned import planned_client
 from tests.support.process import AGENT, Engine, Process, call
@@ -17,8 +17,6 @@ from tests.support.process import AGENT, Engine, Process, call
 
 @pytest.mark.behaviour("service.unstorable")
 async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() -> None:
-    """No later attempt could store it either."""
-
     def look(n: int) -> list[Content]:
         deep: Any = "down"
         for _ in range(200):
@@ -35,29 +33,10 @@ async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() ->
     process.loop.close()
 
 
-async def test_a_tool_that_gives_half_of_a_character_is_told_with_its_replacement() -> None:
-    """No store and no other reader takes a half."""
-    shown: list[Any] = []
-
-    def look(n: int) -> str:
-        return "half \ud83d"
-
-    agent = Agent(planned_client(shown.append, (("look",), "done")), name=AGENT, tools=[look])
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent)
-    run = await process.start(call())
-    run = await process.runs.wait(run, process.engine, 5.0)
-
-    assert isinstance(run.end, Completed)
-    results = [step for step in run.steps if isinstance(step, ToolResult)]
-    assert [content["text"] for step in results for content in step.contents or ()] == ["half \ufffd"]
-    process.loop.close()
-
-
 @pytest.mark.behaviour("service.unstorable")
 async def test_a_request_that_this_version_does_not_take_ends_its_run_and_spoils_no_conversation(
     process: Process,
 ) -> None:
-    """An older version accepted it."""
     request = RunRequest(contents=({"$type": "of-another-version"},))
     run = await process.start(replace(call(), request=request))
     ended = (await process.runs.wait(run, process.engine, 5.0)).end

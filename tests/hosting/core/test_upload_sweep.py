@@ -8,10 +8,10 @@ import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
 from hosting.core.stores.memory import MemoryObjects
-from hosting.core.sweeps import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
+from hosting.core.sweeps import MOST_SECONDS, PAGE_SIZE, Swept, UploadSweep
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import EngineUnavailableError
-from hosting.names import Address, StoreKey
+from hosting.names import Address
 from hosting.ports import Clocks, EntityPage
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
@@ -47,7 +47,6 @@ class Engine:
         return EntityPage(page, str(at + limit) if at + limit < len(self.keys) else None)
 
     def names(self) -> list[str]:
-        """Return which threads were asked since the last time."""
         names, self.asked = [key for _, key, _ in self.asked], []
         return names
 
@@ -90,68 +89,13 @@ async def test_a_thread_with_an_upload_is_asked_once_it_is_old(world: World) -> 
     assert UNUSED_SECONDS + TWELVE_HOURS < 86_400
 
 
-async def test_what_was_looked_at_is_not_looked_at_again(world: World) -> None:
-    """But for what two clocks may differ by; and a sweep that comes soon after another has nothing to do."""
-    await world.upload("t")
-    world.now += UNUSED_SECONDS + 2 * OVERLAP_SECONDS
-    await world.sweep()
-    await world.upload("later")
-    for _ in range(3):
-        world.now += OVERLAP_SECONDS / 4
-        assert await world.sweep() == Swept(0, is_complete=True)
-    world.now += TWELVE_HOURS
-    await world.sweep()
-
-    assert world.engine.names() == ["t", "later"]
-
-
-async def test_moments_without_a_sweep_are_made_up_for(world: World) -> None:
-    """However long no timer ran, and by a process whose clock is an hour behind the last one's."""
-    await world.sweep(ahead_seconds=3600)
-    await world.upload("t")
-    world.now += 30 * 86_400
-    await world.sweep(ahead_seconds=-3600)
-
-    assert world.engine.names() == ["t"]
-
-
-async def test_nothing_falls_between_two_clocks(world: World) -> None:
-    """A sweep an hour ahead looked at what the entity, an hour behind, still took for young."""
-    await world.upload("t")
-    world.now += UNUSED_SECONDS - 1800
-    await world.sweep(ahead_seconds=3600)
-    world.now += TWELVE_HOURS
-    await world.sweep(ahead_seconds=-3600)
-
-    assert world.engine.names() == ["t", "t"]
-
-
 async def test_a_clock_that_was_years_ahead_leaves_nothing_unseen(world: World) -> None:
-    """All is looked at again."""
     await world.sweep(ahead_seconds=1e9)
     await world.upload("t")
     world.now += UNUSED_SECONDS + 1
     await world.sweep()
 
     assert world.engine.names() == ["t"]
-
-
-async def test_two_sweeps_at_once_ask_twice_and_leave_nobody_out(world: World) -> None:
-    """Asking is no decision: each thread's own entity looks."""
-    await world.upload("t")
-    world.now += TWELVE_HOURS
-    first = UploadSweep(world.store, HUB, lambda: ["Joker"], clocks=Clocks(lambda: world.now))
-    listed = world.store.put_between
-
-    async def overtaken(agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        world.store.put_between = listed  # type: ignore[method-assign]
-        await world.sweep()
-        return await listed(agent, after, before)
-
-    world.store.put_between = overtaken  # type: ignore[method-assign]
-    await first.run(world.engine)  # type: ignore[arg-type]
-
-    assert world.engine.names() == ["t", "t"]
 
 
 async def test_a_sweep_that_is_broken_off_is_gone_on_with(world: World) -> None:
@@ -173,21 +117,7 @@ async def test_a_sweep_that_is_broken_off_is_gone_on_with(world: World) -> None:
     assert world.engine.names() == [f"t-{number:04}" for number in range(2 * PAGE_SIZE)]
 
 
-async def test_each_thread_is_asked_once_in_a_sweep_and_those_of_no_agent_here_not_at_all(world: World) -> None:
-    """In several lives of one, and beside keys that are none of ours."""
-    await world.upload("t")
-    await world.upload("t", epoch=2)
-    await world.upload("t", agent="Removed")
-    await world.store.put(StoreKey(f"{HUB}.log", "no key/0"), {"0" * 64: b"body"})
-    await world.store.put(StoreKey("other.log", "joker.app~theirs/0"), {"0" * 64: b"body"})
-    world.now += TWELVE_HOURS
-    await world.sweep()
-
-    assert world.engine.names() == ["t"]
-
-
 async def test_a_thread_whose_id_no_key_holds_is_found_by_the_engine(world: World) -> None:
-    """Another package's id stands in keys as a digest."""
     world.engine.keys = [*(f"k-{number}" for number in range(PAGE_SIZE)), FOREIGN]
     await world.upload(FOREIGN)
     world.now += TWELVE_HOURS

@@ -17,15 +17,14 @@ from devhost.durable.records import Orchestration, orchestration_target
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
 from hosting.core.hooks import ENTITY
-from hosting.features.webhooks.delivery import FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
-from hosting.names import Address
+from hosting.features.webhooks.delivery import JITTER, PAUSES, WEBHOOK_CLOCK
 from hosting.ports import Clocks
 from tests.support.a2a import HEADERS, message
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
 from tests.support.made_app import app_of, ask
-from tests.support.receiver import GUARD_SECONDS, SECRET, WEBHOOKS, Receiver, receiving
+from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, Receiver, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
 
@@ -42,19 +41,15 @@ class Waiting:
     receiver: Receiver
 
     async def end(self, statuses: list[int], path: str = "/hook") -> str:
-        """Have a run end, whose receiver answers so, and return the run's id."""
         self.receiver.statuses = statuses
         url = f"{self.receiver.url}{path}"
         answer = await ask(self.running.http, "say hello", thread_id="t", webhook=url)
         return str(answer.json()["run_id"])
 
     async def deliveries(self) -> list[dict[str, Any]]:
-        """Return the deliveries of the thread."""
         return list((await self.running.http.get(f"{THREAD}/webhooks")).json()["deliveries"])
 
     async def until_state(self, state: str) -> dict[str, Any]:
-        """Return the delivery once it is in that state."""
-
         async def shown() -> bool:
             return [one["state"] for one in await self.deliveries()] == [state]
 
@@ -75,30 +70,23 @@ class Waiting:
         await self.until(tried)
 
     async def inputs(self) -> list[str]:
-        """Return the inputs of the clocks that the engine has."""
         return [str(clock.input) for clock in await self.clocks()]
 
     async def sleeps(self, clock: Orchestration) -> bool:
-        """Return whether a timer of the clock is under way."""
         waiting = await self.running.store.messages(orchestration_target(clock.instance_id), 10)
         return any(message.due is not None and message.due > self.clock.now() for message in waiting)
 
     async def clocks(self) -> list[Orchestration]:
-        """Return the clocks that the engine has."""
         clocks = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
         return [clock for clock in clocks if clock.name == WEBHOOK_CLOCK]
 
     async def until_no_clock(self) -> None:
-        """Return once the engine has no instance but the thread's entity."""
-
         async def gone() -> bool:
             return await self.inputs() == []
 
         await self.until(gone)
 
     async def until(self, is_true: Callable[[], Awaitable[bool]], seconds: float = 0.0) -> None:
-        """Return once it is true, under the guard; so many seconds pass between one look and the next."""
-
         async def asked() -> None:
             while not await is_true():
                 self.clock.advance(seconds)
@@ -109,32 +97,12 @@ class Waiting:
 
 @asynccontextmanager
 async def waiting(monkeypatch: pytest.MonkeyPatch, unkind: Unkind = KIND, **options: Any) -> AsyncIterator[Waiting]:
-    """Run an app that sends webhooks."""
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
     app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, **options)
     async with receiving() as receiver, engine_app(app, clock=clock, unkind=unkind) as running:
         yield Waiting(running, clock, receiver)
-
-
-async def test_what_was_not_taken_is_tried_again_by_its_clock_and_no_instance_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody looks for it; the engine has ids in it, and none of the address."""
-    async with waiting(monkeypatch) as app:
-        await app.end([503, 503, 204], "/hook?token=canary")
-        for number, pause in enumerate(PAUSES[:2], 1):
-            await app.receiver.next()
-            await app.until_tried(number)
-            kept = json.dumps(await app.inputs())
-            app.clock.advance(pause * (1 + JITTER) + 1)
-        await app.receiver.next()
-        delivery = await app.until_state("delivered")
-        await app.until_no_clock()
-
-    assert [one["status"] for one in delivery["tries"]] == [503, 503, 204]
-    assert not any(text in kept for text in ("canary", app.receiver.url, SECRET))
 
 
 async def test_each_pause_is_a_timer_of_the_engine_and_the_last_try_ends_the_clock(
@@ -177,19 +145,9 @@ async def test_whatever_the_engine_does_each_try_is_made_once_and_no_instance_is
     assert len(received) == 3
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3, 4])
-async def test_two_workers_that_carry_out_one_order_may_both_send_it(monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
-    """It is the same message, and is taken in the end; the last operation removes the clock."""
-    _, received = await _delivered(monkeypatch, Fault.MOVED_PARTITION, ENTITY, nth)
-
-    assert len(received) in (3, 4)
-    assert len(set(received)) == 1
-
-
 async def _delivered(
     monkeypatch: pytest.MonkeyPatch, fault: Fault, target: str, nth: int | None
 ) -> tuple[list[int | None], list[str]]:
-    """Return the tries on record of a webhook that is taken in the end, and the ids that its receiver was sent."""
     unkind = Armed()
     unkind.arm(fault, target, nth)
     async with waiting(monkeypatch, unkind) as app:
@@ -202,66 +160,6 @@ async def _delivered(
         tries = [one["status"] for one in (await app.deliveries())[0]["tries"]]
     assert unkind.struck
     return tries, [app.receiver.arrived.get_nowait().id for _ in range(app.receiver.arrived.qsize())]
-
-
-@pytest.mark.behaviour("webhooks.apart")
-async def test_a_receiver_that_hangs_has_its_clock_before_it_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So it is tried where the process dies; one that answers late is tried no more."""
-    async with waiting(monkeypatch) as app:
-        await app.end([0])
-        await app.receiver.next()
-        await app.until_tried(0)
-        held = (await app.deliveries())[0]
-        app.clock.advance(HELD_SECONDS / 2)
-        app.receiver.is_over.set()
-        delivery = await app.until_state("delivered")
-        app.clock.advance(HELD_SECONDS)
-        await app.until_no_clock()
-
-    assert (held["state"], held["tries"], held["next_try_at"] is None) == ("waiting", [], False)
-    assert len(delivery["tries"]) == 1
-    assert app.receiver.arrived.empty()
-
-
-@pytest.mark.behaviour("webhooks.deleted")
-async def test_the_clock_of_a_deleted_threads_webhook_goes_with_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds ids. The receipt names its instance."""
-    async with waiting(monkeypatch) as app:
-        await app.end([503])
-        await app.until_tried(1)
-        [instance] = [one.instance_id for one in await app.clocks()]
-        deleted = asyncio.ensure_future(app.running.http.delete(THREAD))
-
-        async def is_deleted() -> bool:
-            return deleted.done()
-
-        await app.until(is_deleted, 0.1)
-        receipt = (await app.running.http.get(f"{THREAD}/erasure")).json()
-        left = await app.inputs()
-
-    assert ((await deleted).status_code, left) == (204, [])
-    assert {"id": instance, "outcome": "deleted"} in receipt["instances"]
-
-
-@pytest.mark.behaviour("webhooks.shown")
-async def test_who_lists_an_overdue_delivery_has_its_clock_started_again_that_the_engine_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As one that was moved or restored may have."""
-    async with waiting(monkeypatch) as app:
-        await app.end([503, 204])
-        await app.until_tried(1)
-        [instance] = [one.instance_id for one in await app.clocks()]
-        await app.running.http.post(f"{ENGINE}/instances/{instance}/terminate")
-        await app.running.store.until_ended(instance)
-        await app.running.http.delete(f"{ENGINE}/instances/{instance}")
-        app.clock.advance(PAUSES[1])
-        before = await app.inputs()
-        await app.until_state("delivered")
-        await app.until_no_clock()
-
-    assert before == []
-    assert app.receiver.arrived.qsize() == 2
 
 
 @pytest.mark.behaviour("webhooks.shown")
@@ -282,24 +180,6 @@ async def test_one_that_is_sent_again_after_it_was_given_up_has_a_clock_of_its_o
         await app.until_no_clock()
 
     assert [one["status"] for one in delivery["tries"]] == [503, 410, 503, 204]
-
-
-async def test_a_clock_that_goes_on_while_it_is_removed_is_removed_when_it_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its start may be delivered twice, and begin it anew behind its end; what waits for that keeps it from nothing."""
-    async with waiting(monkeypatch) as app:
-        run_id = await app.end([503, 204])
-        await app.until_tried(1)
-        order = WebhookOrder(Address.of("Joker", "t"), run_id, "request", 1, clock=0)
-        place = f"{ENGINE}/entities/{ENTITY}/{order.key(FORGET)}?op={FORGET}"
-        answer = await app.running.http.post(place, json=json.dumps(order.fields()))
-        app.clock.advance(PAUSES[0] * (1 + JITTER) + 1)
-        delivery = await app.until_state("delivered")
-        await app.until_no_clock()
-
-    assert answer.status_code == 202
-    assert [one["status"] for one in delivery["tries"]] == [503, 204]
 
 
 @pytest.mark.behaviour("a2a.push")

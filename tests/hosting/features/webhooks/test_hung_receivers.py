@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import threading
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
-from hosting.core.hooks import KEYS
-from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.run_request import OF_TASK
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.webhooks import send_slots as bounds
-from hosting.features.webhooks.client import Posted, post
+from hosting.features.webhooks.client import Posted
 from hosting.features.webhooks.delivery import HELD_SECONDS, WAITING_SECONDS
 from hosting.features.webhooks.send_slots import SendSlots, Slot
 from hosting.features.webhooks.webhooks import logger as webhook_logger
@@ -26,130 +20,17 @@ from hosting.invocation import TASK_MARK, begin_invocation
 from tests.hosting.features.webhooks.yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
-from tests.support.process import ADDRESS, AGENT
+from tests.support.process import ADDRESS
 from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.apart")
 
-DAY = 86_400.0
-
-
-@asynccontextmanager
-async def hanging(hosts: int) -> AsyncIterator[tuple[list[str], asyncio.Queue[None]]]:
-    """Addresses at so many hosts that take connections and never answer, and one item for each connection."""
-    held = asyncio.Queue[None]()
-
-    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.put_nowait(None)
-        writers.append(writer)
-
-    writers = list[asyncio.StreamWriter]()
-    servers = [await asyncio.start_server(hold, "127.0.0.1", 0) for _ in range(hosts)]
-    yield [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook" for server in servers], held
-    for server in servers:
-        server.close()
-    for writer in writers:
-        writer.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hosts", [1, 2 * KEYS])
-async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) -> None:
-    """Runs enough that they would hold every key of the entity twice over, at one host or each at its own."""
-    async with (
-        hanging(hosts) as (urls, held),
-        receiving() as receiver,
-        served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (_, http),
-    ):
-        for number in range(2 * KEYS):
-            hung = urls[number % hosts]
-            await ask(http, "say hello", thread_id=f"h{number}", wait_for_response=False, webhook=hung)
-        await asyncio.wait_for(held.get(), GUARD_SECONDS)
-        for number in range(KEYS):
-            await ask(http, "say hello", thread_id=f"g{number}", webhook=f"{receiver.url}/{number}")
-        arrived = {(await receiver.next(2 * GUARD_SECONDS)).path for _ in range(KEYS)}
-        shown = [(await http.get(f"/api/agents/Joker/threads/h{number}/webhooks")).json() for number in range(2 * KEYS)]
-
-    assert arrived == {f"/{number}" for number in range(KEYS)}
-    assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
-
-
-class HungCallback:
-    """A callback that does not return until it may."""
-
-    def __init__(self) -> None:
-        self.called = threading.Event()
-        self.go_on = threading.Event()
-
-    def on_agent_response(self, *_: object) -> None:
-        """Wait."""
-        self.called.set()
-        self.go_on.wait(2 * GUARD_SECONDS)
-
-
-async def test_a_callback_that_hangs_keeps_no_receiver_from_what_it_gets() -> None:
-    """Not even that of the same run."""
-    callback = HungCallback()
-    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, default_callback=callback)
-    async with receiving() as receiver, served(app) as (host, http):
-        for number in range(4):
-            await ask(http, "say hello", thread_id=f"t{number}", webhook=f"{receiver.url}/{number}")
-        arrived = {(await receiver.next()).path for _ in range(4)}
-        is_called = callback.called.is_set()
-        callback.go_on.set()
-        await host.entities.idle()
-
-    assert (arrived, is_called) == ({f"/{number}" for number in range(4)}, True)
-
-
-async def test_names_that_nobody_resolves_hold_no_thread_that_others_need() -> None:
-    """Neither those of the process nor those of other names; these hang longer than a try takes."""
-    resolved = threading.Event()
-
-    def lookup(host: str, *rest: int, **asked: int) -> list[Any]:
-        if host == "hangs.example":
-            resolved.wait(2 * GUARD_SECONDS)
-        return socket.getaddrinfo("127.0.0.1", *rest, **asked)
-
-    hosts = ("hangs.example", "good.example")
-    async with receiving() as receiver:
-        port = receiver.url.rpartition(":")[2]
-        hung = [
-            post(f"http://hangs.example:{port}/", {}, b"{}", hosts, 0.1, lookup=lookup) for _ in range(bounds.MOST_SLOW)
-        ]
-        tried = await asyncio.gather(*hung)
-        posted = await post(f"http://good.example:{port}/", {}, b"{}", hosts, GUARD_SECONDS, lookup=lookup)
-        await asyncio.wait_for(asyncio.to_thread(resolved.set), GUARD_SECONDS)
-
-    assert {one.problem for one in tried} == {"timeout"}
-    assert posted.status == 204
-    assert receiver.arrived.qsize() == 1
-
 
 @pytest.fixture
 async def yard() -> AsyncIterator[Yard]:
-    """No end yet, and what hangs, hangs."""
     made = Yard()
     yield made
     made.process.loop.close()
-
-
-@pytest.mark.behaviour("webhooks.again")
-async def test_what_answers_late_is_kept_behind_its_signal_as_if_it_had_answered_at_once(yard: Yard) -> None:
-    """Until then it is listed, with when it is due if its process dies."""
-    order = await yard.end()
-    await yard.deliver(order)
-    meanwhile = await yard.record(order)
-    listed = await yard.webhooks().deliveries.not_taken(AGENT, None, 10, yard.now + 1)
-    held_until = yard.now + HELD_SECONDS
-    yard.gate.set()
-    await yard.until_taken(order)
-
-    assert (meanwhile.state, meanwhile.tries) == ("waiting", ())
-    assert meanwhile.next_at == held_until
-    assert [delivery for _, delivery in listed.deliveries] == [meanwhile]
-    assert [one.status for one in (await yard.record(order)).tries] == [204]
-    assert len(yard.posts) == 1
 
 
 @pytest.mark.behaviour("webhooks.again")
@@ -193,46 +74,6 @@ async def test_a_process_that_dies_while_it_leaves_an_operation_leaves_one_that_
     assert len(set(yard.posts)) == 1
 
 
-@pytest.mark.behaviour("webhooks.again")
-async def test_what_another_process_has_sent_meanwhile_stays_as_it_was_stored(yard: Yard) -> None:
-    """The first one was frozen, and its receiver's answer comes late."""
-    order = await yard.end()
-    await yard.deliver(order)
-    frozen, yard.gate = yard.gate, asyncio.Event()
-    yard.gate.set()
-    yard.now += HELD_SECONDS
-    await yard.wake()
-    await yard.until_taken(order)
-    yard.answer = Posted(503)
-    frozen.set()
-    await yard.settle()
-
-    assert (await yard.record(order)).state == "delivered"
-    assert (len(yard.posts), await yard.left()) == (2, [])
-
-
-@pytest.mark.behaviour("webhooks.shown")
-async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_dies(yard: Yard) -> None:
-    """It had been given up."""
-    order = await yard.end()
-    yard.answer = Posted(410)
-    yard.gate.set()
-    await yard.deliver(order, yard.webhooks(5.0))
-    found = await yard.webhooks().again(order)
-    yard.gate.clear()
-    assert found is not None
-    await yard.deliver(found[0])
-    yard.abandon()
-    yard.gate.set()
-    yard.answer = Posted(204)
-    yard.now += HELD_SECONDS
-    await yard.wake()
-    await yard.until_taken(order)
-
-    assert found[1].state == "dead"
-    assert [one.status for one in (await yard.record(order)).tries] == [410, 204]
-
-
 @pytest.mark.parametrize(("url", "prompt_seconds"), [("https://busy.example/", 5.0), (HANGS, 0.0), (OF_TASK, 5.0)])
 async def test_what_is_logged_of_a_try_reaches_azure(
     yard: Yard, caplog: pytest.LogCaptureFixture, url: str, prompt_seconds: float
@@ -264,22 +105,6 @@ async def test_what_is_logged_of_a_try_reaches_azure(
     assert order.run_id in caplog.text
 
 
-@pytest.mark.behaviour("webhooks.deleted")
-async def test_of_a_thread_that_was_deleted_while_a_receiver_hung_nothing_is_kept(yard: Yard) -> None:
-    """As of any other. Its clock finds nothing any more, where it was not ended with the thread."""
-    order = await yard.end()
-    await yard.deliver(order)
-    await yard.process.log.execute(ADDRESS, DeleteThread(yard.now))
-    await yard.process.deliver_delete()
-    yard.gate.set()
-    await yard.settle()
-    yard.now += HELD_SECONDS
-    await yard.wake()
-
-    assert await yard.left() == []
-    assert await yard.store.names(yard.process.place(0)) == {}
-
-
 async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(yard: Yard) -> None:
     """Those that have no slot wait for one in memory, and no clock is needed."""
     orders = [await yard.end() for _ in range(3 * bounds.MOST_OF_HOST)]
@@ -294,29 +119,9 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
 
 
-async def test_what_has_no_room_to_wait_at_a_slow_receiver_is_late_by_minutes_and_no_more(yard: Yard) -> None:
-    """More of it ends at once than a process keeps: their clocks order them again."""
-    orders = [await yard.end() for _ in range(bounds.MOST_OF_HOST + bounds.MOST_WAITING_OF_HOST + 8)]
-    sending, ended_at = yard.webhooks(), yard.now
-    for order in orders:
-        await yard.deliver(order, sending)
-    waiting = len(yard.posts)
-    yard.gate.set()
-    await yard.settle()
-    while await yard.left() and yard.now < ended_at + DAY:
-        yard.now += 10
-        await yard.engine.wake(sending)
-        await yard.settle()
-
-    assert waiting == bounds.MOST_OF_HOST
-    assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
-    assert yard.now - ended_at <= 2 * (WAITING_SECONDS + HELD_SECONDS)
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("service.leave")
 async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() -> None:
-    """Its operation is over by then."""
     app = app_of(scripted_agent("Joker"), environ=WEBHOOKS)
     async with receiving() as receiver, served(app) as (host, http):
         receiver.statuses = [0]
@@ -359,7 +164,6 @@ class Turns:
         self._waiting = set[asyncio.Task[None]]()
 
     async def send(self, url: str, sender: str = "mallory", name: str = "r") -> Slot | None:
-        """Send as an operation does: now, or once there is a slot."""
         slot = self.slots.take(sender, url)
         if slot is None:
             task = asyncio.ensure_future(self._wait(url, sender, name))
@@ -373,20 +177,17 @@ class Turns:
             self.begun.append((name, slot))
 
     async def hang(self, url: str, sender: str = "mallory") -> Slot | None:
-        """Send to one that does not answer in a moment."""
         slot = await self.send(url, sender)
         if slot is not None:
             self.slots.mark_slow(slot)
         return slot
 
     async def answer(self, slot: Slot | None) -> None:
-        """Have a try be over at once."""
         assert slot is not None
         self.slots.mark_over(slot)
         await self.give_back([slot])
 
     async def give_back(self, slots: Iterable[Slot | None]) -> None:
-        """Give slots back, and have those begin that waited for them."""
         for slot in slots:
             if slot is not None:
                 self.slots.release(slot)
@@ -394,7 +195,6 @@ class Turns:
             await asyncio.sleep(0)
 
     async def drain(self) -> int:
-        """Have all that waits be over, and return how many those were."""
         over = 0
         while over < len(self.begun):
             self.now += 1e-6
@@ -403,21 +203,7 @@ class Turns:
         return over
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("hosts", "most"), [(1, bounds.MOST_WAITING_OF_HOST), (500, bounds.MOST_WAITING)])
-async def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
-    """The others have their clocks."""
-    turns = Turns()
-    slots = [
-        await turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(1_500)
-    ]
-    await turns.give_back(slots)
-
-    assert await turns.drain() == most
-
-
 async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
-    """By which somebody else begins it then."""
     turns = Turns()
     slot, *_ = [await turns.hang("https://h.example/") for _ in range(bounds.MOST_OF_HOST + 2)]
     turns.now += WAITING_SECONDS
@@ -425,53 +211,3 @@ async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
     await turns.give_back([slot])
 
     assert [name for name, _ in turns.begun] == ["newer"]
-
-
-async def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
-    """A caller whose receivers hang, all at hosts of their own; an agent's receiver is no caller's."""
-    turns = Turns()
-    slots = [await turns.hang(f"https://h{number}.example/") for number in range(1_500)]
-    refused = await asyncio.wait_for(turns.slots.acquire("mallory", "https://new.example/"), GUARD_SECONDS)
-    await turns.send("https://alices.example/", "alice", "alices")
-    await turns.send("https://agents.example/", "agent", "agents")
-    await turns.give_back(slots)
-
-    assert refused is None
-    assert {name for name, _ in turns.begun[:2]} == {"alices", "agents"}
-
-
-async def test_a_prompt_receiver_is_sent_to_whatever_hangs_at_its_host_and_elsewhere() -> None:
-    """Somebody else's may be there."""
-    turns = Turns()
-    await turns.answer(await turns.send("https://hooks.example/good"))
-    for number in range(1000):
-        await turns.hang(f"https://hooks.example/{number}")
-        await turns.hang(f"https://h{number}.example/")
-
-    assert await turns.send("https://hooks.example/good") is not None
-    assert await turns.send("https://hooks.example/other") is None
-
-
-async def test_a_new_host_is_sent_to_whatever_hangs() -> None:
-    """What hangs holds slots of new ones for a moment only, and then no more than in all there are."""
-    turns = Turns()
-    hung = [await turns.hang(f"https://h{number}.example/") for number in range(bounds.MOST_HELD - 1)]
-
-    assert None not in hung
-    assert await turns.send("https://h1.example/") is None
-    assert await turns.send("https://new.example/") is not None
-
-
-async def test_a_receiver_that_was_slow_once_is_prompt_when_it_answers_at_once_again() -> None:
-    """And what waits for its host begins."""
-    turns = Turns()
-    hung = [await turns.hang("https://hooks.example/") for _ in range(bounds.MOST_OF_HOST + 1)]
-    turns.now += 2 * bounds.PROMPT_SECONDS
-    await turns.answer(hung[0])
-    assert [name for name, _ in turns.begun] == ["r"]
-    assert await turns.send("https://hooks.example/") is None
-
-    await turns.answer(turns.begun[0][1])
-    await turns.answer(turns.begun[1][1])
-    assert await turns.hang("https://hooks.example/") is not None
-    assert await turns.send("https://hooks.example/") is None

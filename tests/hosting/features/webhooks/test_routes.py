@@ -21,7 +21,6 @@ THREAD = "/api/agents/Joker/threads/t"
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """Who takes the webhooks."""
     async with receiving() as opened:
         yield opened
 
@@ -56,7 +55,6 @@ async def test_what_was_not_taken_is_listed_with_the_last_answer_and_sent_again(
 
 
 async def test_a_delivery_that_was_taken_is_its_threads_alone_and_may_be_sent_again(receiver: Receiver) -> None:
-    """A receiver may have lost it."""
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=receiver.url)) as (host, http):
         run_id = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
         first = await receiver.next()
@@ -72,7 +70,6 @@ async def test_a_delivery_that_was_taken_is_its_threads_alone_and_may_be_sent_ag
 
 @pytest.mark.parametrize("path", [LIST, f"{THREAD}/webhooks"])
 async def test_each_delivery_is_on_one_page(receiver: Receiver, path: str) -> None:
-    """Whatever the length of the pages."""
     receiver.statuses = [410] * 14
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=receiver.url)) as (host, http):
         for number in range(7):
@@ -90,26 +87,6 @@ async def test_each_delivery_is_on_one_page(receiver: Receiver, path: str) -> No
     assert page["next_cursor"] is None
     assert [one for part in found for one in part] == everything["deliveries"]
     assert len({(one["run_id"], one["receiver"]) for one in everything["deliveries"]}) == 14
-
-
-async def test_a_runs_own_deliveries_are_asked_for_by_its_id_and_its_timeline_says_whether_there_are_any(
-    receiver: Receiver,
-) -> None:
-    """Of a run without a webhook there are none; one that waits says when it is tried again."""
-    told, found, receiver.statuses = list[bool](), list[list[tuple[str, bool]]](), [503]
-    async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (host, http):
-        for webhook in ({"webhook": receiver.url}, {"webhook": receiver.url}, {}):
-            run_id = (await ask(http, "say hello", thread_id="t", **webhook)).json()["run_id"]
-            await host.entities.idle()
-            told.append((await http.get(f"{THREAD}/runs/{run_id}/timeline")).json()["notifies"])
-            listed = (await http.get(f"{THREAD}/webhooks?run_id={run_id}")).json()["deliveries"]
-            found.append([(one["run_id"] == run_id, one["next_try_at"] is None) for one in listed])
-        refused = await http.get(f"{THREAD}/webhooks?run_id=a%20b")
-        urls = [agent["webhooks_url"] for agent in (await http.get("/api/agents")).json()["agents"]]
-
-    assert (told, found) == ([True, True, False], [[(True, False)], [(True, True)], []])
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
-    assert [url.rpartition("/api/")[2] for url in urls] == ["agents/Joker/webhooks"]
 
 
 async def test_all_owners_deliveries_are_for_administrators_and_a_threads_for_its_owner(receiver: Receiver) -> None:
@@ -152,15 +129,6 @@ async def test_what_was_never_sent_is_not_sent_again(receiver: Receiver) -> None
         (404, "unknown_run"),
     ]
     assert receiver.arrived.empty()
-
-
-async def test_an_app_that_sends_none_has_no_such_routes() -> None:
-    """And no function for them."""
-    async with served(app_of(scripted_agent("Joker"))) as (host, http):
-        assert (await http.get(LIST)).status_code == 404
-        assert [agent["webhooks_url"] for agent in (await http.get("/api/agents")).json()["agents"]] == [None]
-
-    assert not any("webhook" in name for name in host.functions)
 
 
 async def test_what_is_stored_of_deliveries_is_exported_and_erased_whatever_the_app_sends_now(

@@ -34,7 +34,6 @@ class Storm:
         self._signals: list[WebhookOrder] = []
 
     async def run(self) -> None:
-        """Begin, and do something at random many times; then all is well, and the clocks of a week come."""
         self.orders = [await self._yard.end() for _ in range(4)]
         self._signals = list(self.orders)
         steps: list[Any] = [self._deliver, self._deliver, self._again, self._wake, self._wait, self._answer]
@@ -51,7 +50,6 @@ class Storm:
             await self._wake()
 
     async def _deliver(self) -> None:
-        """Deliver a signal that is held, or one that comes late; one that fails is held again."""
         order = self._random.choice(self._signals or self.orders)
         if order in self._signals:
             self._signals.remove(order)
@@ -61,30 +59,25 @@ class Storm:
             self._signals.append(order)
 
     async def _again(self) -> None:
-        """Have somebody send one again, whatever became of it."""
         found = await self._process().again(self._random.choice(self.orders))
         if found is not None:
             self._signals.append(found[0])
 
     async def _wake(self) -> None:
-        """Have the clocks that are due give their orders; the engine gives one again that failed."""
         with suppress(AttachmentsUnavailableError):
             await self._yard.engine.wake(self._process())
 
     async def _wait(self) -> None:
-        """Let time pass; where nobody dies, none in which a try would be over."""
         if self._kills or not self._yard.at_work:
             self._yard.now += self._random.choice([1, 20, 60, 140, 200, 700, 4000])
 
     async def _answer(self) -> None:
-        """Have all that hangs answer, and then hang again."""
         self._yard.answer = self._random.choice([Posted(204), Posted(503), Posted(503)])
         self._yard.gate.set()
         await self._yard.settle()
         self._yard.gate.clear()
 
     async def _die(self) -> None:
-        """Have both processes die: what they wait for never comes."""
         self._yard.abandon()
         self._processes = [self._yard.webhooks(), self._yard.webhooks()]
 

@@ -48,52 +48,43 @@ class Desk:
         self.order = WebhookOrder(ADDRESS, "", "agent")
 
     async def begin(self) -> None:
-        """Have a run end."""
         run = await self.process.start(call())
         await self.process.deliver(run.run_id)
         self.order = replace(self.order, run_id=run.run_id)
 
     def webhooks(self) -> Webhooks:
-        """Return the webhooks of a new process."""
         log: ThreadLog = self.process.log_at(lambda: self.now + self.ahead)
         made = Webhooks(log, self.process.stores, WebhookRules((b"s" * 32,), ()), poster=self.post)
         made.add(AgentPlan(AGENT, self.process.agent, AgentOptions(webhook=URL)))  # type: ignore[arg-type]
         return made
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
-        """Take one."""
         self.posts.append((self.now, headers["webhook-id"], body))
         return self.answers.pop(0) if self.answers else Posted(503)
 
     async def deliver(self, order: WebhookOrder | None = None) -> None:
-        """Have an order carried out by a new process: that of the run's end, or another one."""
         await self.webhooks().deliver(order or self.order, self.engine)
 
     async def wake(self) -> int:
-        """Have the clocks that are due order their tries, by another process; return how many did."""
         return await self.engine.wake(self.webhooks())
 
     async def record(self) -> Delivery:
-        """Return what came of it so far."""
         found = await self.webhooks().deliveries.read(self.order, 0)
         assert found is not None
         return found
 
     async def again(self) -> WebhookOrder:
-        """Return the order that somebody gives to send it again."""
         found = await self.webhooks().again(self.order)
         assert found is not None
         return found[0]
 
     async def not_taken(self) -> list[str]:
-        """Return the states of what is listed as not taken."""
         page = await self.webhooks().deliveries.not_taken(AGENT, None, 10, self.now + 1)
         return [delivery.state for _, delivery in page.deliveries]
 
 
 @pytest.fixture
 async def desk() -> Any:
-    """One run's end, not told yet."""
     desk = Desk()
     await desk.begin()
     yield desk
@@ -119,22 +110,8 @@ async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: D
     assert desk.engine.sleeping == {}
 
 
-@pytest.mark.parametrize("ahead_seconds", [DAY, 1000 * DAY], ids=["a day", "years"])
-async def test_a_clock_that_was_ahead_delays_no_further_try(desk: Desk, ahead_seconds: float) -> None:
-    """A clock sleeps for as long as it was told, whatever time it is elsewhere."""
-    desk.ahead = ahead_seconds
-    await desk.deliver()
-    desk.ahead = 0.0
-    for pause in PAUSES[:2]:
-        desk.now += pause * (1 + JITTER)
-        await desk.wake()
-
-    assert len(desk.posts) == 3
-
-
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> None:
-    """An older one that tries it again writes it back."""
     await desk.deliver()
     known = json.loads((await desk.record()).model_dump_json())
     known["mood"] = known["tries"][0]["mood"] = "good"
@@ -147,38 +124,6 @@ async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> Non
     assert (record.model_extra, [one.model_extra for one in record.tries]) == ({"mood": "good"}, [{"mood": "good"}, {}])
 
 
-async def test_what_waits_says_from_when_on_it_is_tried_again(desk: Desk) -> None:
-    """No look finds it before, and the next one does; what was given up says none."""
-    await desk.deliver()
-    for _ in PAUSES:
-        at = (await desk.record()).next_at
-        assert at is not None
-        desk.now = at - 1
-        assert await desk.wake() == 0
-        desk.now = at + 0.01
-        assert await desk.wake() == 1
-
-    assert (await desk.record()).next_at is None
-
-
-async def test_a_run_has_its_own_deliveries_also_where_its_id_begins_another_ones(desk: Desk) -> None:
-    """As ids may that another program chose."""
-    deliveries = desk.webhooks().deliveries
-    for run_id, target in (("a", "agent"), ("a", "push-b"), ("a-b", "request")):
-        record = Delivery(run_id=run_id, target=target, event="run.completed", url=URL, state="dead")
-        await deliveries.put(WebhookOrder(ADDRESS, run_id, target), 0, record)
-
-    found = {run_id: await deliveries.of_thread(ADDRESS, 0, 1, run_id=run_id) for run_id in ("a", "a-b", "b")}
-    rest = await deliveries.of_thread(ADDRESS, 0, 1, found["a"].cursor, "a")
-    assert [[one.target for _, one in page.deliveries] for page in (*found.values(), rest)] == [
-        ["agent"],
-        ["request"],
-        [],
-        ["push-b"],
-    ]
-    assert (found["a-b"].cursor, rest.cursor) == (None, None)
-
-
 async def test_every_try_is_the_same_message(desk: Desk) -> None:
     """By its id and its bytes, so that a receiver knows it."""
     await desk.deliver()
@@ -189,27 +134,8 @@ async def test_every_try_is_the_same_message(desk: Desk) -> None:
     assert first == second
 
 
-async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
-    """Whatever signals come late, and whoever looks."""
-    desk.answers = [Posted(problem="timeout"), Posted(201)]
-    await desk.deliver()
-    desk.now += PAUSES[0] * 2
-    await desk.wake()
-    for order in [desk.order, replace(desk.order, tries=1, clock=0), replace(desk.order, tries=2)]:
-        await desk.deliver(order)
-    desk.now += DAY
-
-    assert await desk.wake() == 0
-    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
-    assert len(desk.posts) == 2
-    record = await desk.record()
-    assert record.state == "delivered"
-    assert [(one.status, one.problem) for one in record.tries] == [(None, "timeout"), (201, None)]
-
-
 @pytest.mark.parametrize("answer", [Posted(410), Posted(problem="inside_network")])
 async def test_a_receiver_that_is_gone_or_inside_is_not_tried_again(desk: Desk, answer: Posted) -> None:
-    """410 says that it wants no more."""
     desk.answers = [answer]
     await desk.deliver()
 
@@ -236,7 +162,6 @@ async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(d
 
 
 async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_month(desk: Desk) -> None:
-    """What erases uploads leaves it, until it is old."""
     desk.answers = [Posted(200)]
     await desk.deliver()
     deletion = ThreadDeletion(
@@ -249,61 +174,6 @@ async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_mo
         kept.append(bool(await desk.store.names(desk.process.place(0))))
 
     assert kept == [True, True, False]
-
-
-async def test_a_record_of_a_feature_that_the_app_does_not_have_is_kept(desk: Desk) -> None:
-    """However old it is: a version of the app that has the feature may come back."""
-    desk.answers = [Posted(200)]
-    await desk.deliver()
-    deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
-    desk.now += 365 * DAY
-    await deletion.erase_unused(ADDRESS, desk.process.engine.documents["t1"])
-
-    assert (await desk.record()).state == "delivered"
-
-
-@pytest.mark.behaviour("webhooks.shown")
-async def test_two_that_send_it_again_at_one_time_have_one_try_made(desk: Desk) -> None:
-    """One that was dead is tried on where its day had not passed; nothing is left once it is taken."""
-    desk.answers = [Posted(410), Posted(500), Posted(200)]
-    await desk.deliver()
-    orders = [await desk.again(), await desk.again()]
-    for order in orders:
-        await desk.deliver(order)
-    posts, waiting = len(desk.posts), (await desk.not_taken(), len(desk.engine.sleeping))
-    desk.now += DAY
-    await desk.wake()
-
-    assert (posts, waiting) == (2, (["waiting"], 1))
-    assert [one.status for one in (await desk.record()).tries] == [410, 500, 200]
-    assert (await desk.not_taken(), desk.engine.sleeping) == ([], {})
-
-
-@pytest.mark.behaviour("webhooks.shown")
-async def test_a_name_without_its_record_is_listed_no_more(desk: Desk) -> None:
-    """Of a process that wrote it while the thread was deleted, or once its record went by age."""
-    desk.answers = [Posted(410)]
-    await desk.deliver()
-    await desk.store.erase(desk.process.place(0))
-
-    assert await desk.not_taken() == []
-    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
-
-
-@pytest.mark.behaviour("webhooks.deleted")
-async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
-    """The record goes with the thread. A clock that was left would end when it wakes."""
-    await desk.deliver()
-    await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
-    await desk.process.deliver_delete()
-    left = await desk.store.names(desk.process.place(0))
-    listed = await desk.store.put_between("hub.not-taken", 0, desk.now + 1)
-    desk.now += DAY
-    await desk.wake()
-
-    assert (left, listed) == ({}, [])
-    assert len(desk.posts) == 1
-    assert desk.engine.sleeping == {}
 
 
 @pytest.mark.behaviour("webhooks.deleted")
@@ -324,7 +194,6 @@ async def test_who_purges_the_instances_of_a_deleted_thread_ends_its_clocks(desk
 
 
 async def outcomes(desk: Desk) -> dict[str, str]:
-    """Return what became of the instances in the receipt of the thread."""
     receipt = read_receipt(event for _, event in await desk.process.log.events(ADDRESS, 0))
     assert receipt is not None
     return {instance.id: instance.outcome for instance in receipt.instances}

@@ -45,30 +45,25 @@ class ClockEngine(Engine):
         self.sleeping: dict[str, tuple[float, dict[str, Any]]] = {}
 
     async def start(self, name: str, instance_id: str, given: Any) -> None:
-        """Start a clock; one that sleeps is not started twice."""
         if self.is_away or instance_id in self.sleeping:
             raise EngineUnavailableError("The durable engine cannot be reached, or has this instance.")
         assert name == WEBHOOK_CLOCK
         self.sleeping[instance_id] = (self._now() + given["seconds"], given)
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
-        """Say whether a clock sleeps."""
         return OrchestrationStatus(instance_id, "Running", None, None) if instance_id in self.sleeping else None
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
         """Send nothing: no clock listens."""
 
     async def terminate(self, instance_id: str) -> None:
-        """End a clock."""
         if self.sleeping.pop(instance_id, None) is None:
             raise EngineUnavailableError("There is no such instance.")
 
     async def purge(self, instance_id: str) -> Purge:
-        """Remove an instance that does not sleep."""
         return "running" if instance_id in self.sleeping else await super().purge(instance_id)
 
     async def wake(self, webhooks: Webhooks) -> int:
-        """Have each clock order what is due, by that process, and return how many did."""
         due = {id_: given for id_, (wake_at, given) in self.sleeping.items() if wake_at <= self._now()}
         for instance_id, given in due.items():
             order = WebhookOrder.of(given)
@@ -96,20 +91,17 @@ class Yard:
         self.at_work = self.most_at_work = 0
 
     async def end(self, url: str = HANGS) -> WebhookOrder:
-        """Have a run end, and return what is to be sent of it."""
         run = await self.process.start(replace(call(), request=RunRequest(message="hi", webhook=url)))
         await self.process.deliver(run.run_id)
         return WebhookOrder(ADDRESS, run.run_id, "request")
 
     def webhooks(self, prompt_seconds: float = 0.0) -> Webhooks:
-        """Return the webhooks of a new process, for which every try takes long that hangs at all."""
         log, rules = self.process.log_at(lambda: self.now), WebhookRules((b"s" * 32,), ())
         made = Webhooks(log, self.process.stores, rules, poster=self.post, prompt_seconds=prompt_seconds)
         made.add(AgentPlan(AGENT, self.process.agent))  # type: ignore[arg-type]
         return made
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
-        """Take one."""
         self.posts.append(headers["webhook-id"])
         self.at_work += 1
         self.most_at_work = max(self.most_at_work, self.at_work)
@@ -119,31 +111,24 @@ class Yard:
         return self.answer
 
     def abandon(self) -> None:
-        """Have every process be gone that waits for a receiver."""
         self.gate, self.at_work = asyncio.Event(), 0
 
     async def settle(self) -> None:
-        """Have what was answered be kept."""
         for _ in range(30):
             await asyncio.sleep(0)
 
     async def deliver(self, order: WebhookOrder, webhooks: Webhooks | None = None) -> None:
-        """Have an order carried out by a process, or by a new one."""
         await (webhooks or self.webhooks()).deliver(order, self.engine)
 
     async def wake(self) -> int:
-        """Have the clocks that are due order their tries, by another process."""
         return await self.engine.wake(self.webhooks())
 
     async def record(self, order: WebhookOrder) -> Delivery:
-        """Return what came of one so far."""
         found = await self.webhooks().deliveries.read(order, 0)
         assert found is not None
         return found
 
     async def until_taken(self, *orders: WebhookOrder) -> None:
-        """Return once all of these were taken, under the guard."""
-
         async def taken() -> None:
             for order in orders:
                 while (await self.record(order)).state != "delivered":  # noqa: ASYNC110 - another process writes it
@@ -155,6 +140,5 @@ class Yard:
         await asyncio.wait_for(taken(), GUARD_SECONDS)
 
     async def left(self) -> list[str]:
-        """Return the clocks that sleep, and what is listed as not taken."""
         listed = await self.store.put_between("hub.not-taken", 0, self.now + 1)
         return [*self.engine.sleeping, *(key for _, key in listed)]
