@@ -9,13 +9,15 @@ from typing import Any
 
 from agent_framework import (
     Agent,
+    ChatMiddlewareLayer,
     ChatResponse,
     Content,
+    FunctionInvocationLayer,
     Message,
 )
 
 from hosting.tools import current, idempotent
-from tests.support.answering import AnsweringClient, calls, says
+from tests.support.answering import AnsweringModel, calls, says
 
 Note = Callable[[str], None]
 Plan = Sequence[tuple[str, ...] | str]
@@ -27,7 +29,7 @@ PLAN: Plan = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
 ALL_SAID = "\n\n".join([*(f"Step {number} needs tools." for number in (1, 2, 3)), "all done"])
 
 
-class PlannedClient(AnsweringClient):
+class PlannedModel(AnsweringModel):
     """Knows how far it is by the tool results that it is shown since the last message of a user."""
 
     note: Note
@@ -50,6 +52,10 @@ class PlannedClient(AnsweringClient):
     def pieces(self, content: Content) -> list[Content]:
         """Return a text word by word."""
         return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
+
+
+class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], PlannedModel):
+    """The planned model with function invocation and middleware."""
 
 
 def planned_client(note: Note, plan: Plan, *, speaks: bool = False) -> PlannedClient:

@@ -126,6 +126,22 @@ async def open_run(api: Api, thread_id: str) -> str:
     raise AssertionError("the run did not start")
 
 
+@pytest.mark.behaviour("turn.queue-limit")
+async def test_a_thread_takes_so_many_runs_and_no_more(direct: Api) -> None:
+    """The next is refused with the time to wait, and other threads are free."""
+    runs = [await direct.ask("sleep 60", thread_id="queue-full", wait_for_response=False) for _ in range(32)]
+
+    refused = await direct.ask("one too many", thread_id="queue-full")
+    elsewhere = await direct.ask("hi", thread_id="queue-free")
+
+    assert {run.status_code for run in runs} == {202}
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
+    assert refused.headers["retry-after"] == "1"
+    assert elsewhere.status_code == 200
+    await cancelled(direct, runs[0])
+    await direct.http.delete(f"{THREADS}/queue-full")
+
+
 @pytest.mark.behaviour("http.resets-threads")
 async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -> None:
     """The model sees nothing of before; what was answered under a key is answered again."""
