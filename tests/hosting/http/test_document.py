@@ -234,6 +234,17 @@ async def test_the_server_is_the_one_that_the_caller_reached() -> None:
 
 
 @pytest.mark.behaviour("openapi.exact")
+async def test_an_agent_that_is_added_later_is_in_the_document_that_was_asked_for_before() -> None:
+    """It is made once for what the app serves, and again for more."""
+    app = make_app("Joker")
+    host = DirectHost(app)
+    before = await ask(host)
+    app.add_agent(scripted_agent("Later"))
+
+    assert (await ask(host))["paths"].keys() - before["paths"].keys() == {"/agents/Later/run"}
+
+
+@pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize("level", [func.AuthLevel.ANONYMOUS, func.AuthLevel.FUNCTION])
 def test_what_asks_for_a_key_says_so(level: func.AuthLevel) -> None:
     """All but health, unless the app is open; as the bindings say it."""
