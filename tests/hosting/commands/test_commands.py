@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -31,25 +32,33 @@ COMMANDS = pytest.mark.parametrize("command", [operations, assigning], ids=["ope
 
 @dataclass
 class Answers:
-    """An app, or what stands before it: it answers each request like this, and keeps where the requests went."""
+    """An app, or what stands before it, and what it was asked.
 
-    status: int
-    body: bytes = b""
+    It answers with the next of these pages, with the last one from then on, and not at all where one is None.
+    """
+
+    pages: list[Any]
+    status: int = 200
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
 
     @contextmanager
     def served(self) -> Iterator[str]:
+        """Yield its address."""
         answers = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 answers.asked.append(self.path)
                 answers.headers.append({name.lower(): value for name, value in self.headers.items()})
+                page = answers.pages.pop(0) if len(answers.pages) > 1 else answers.pages[0]
+                if page is None:
+                    return
+                body = page if isinstance(page, bytes) else json.dumps(page).encode()
                 self.send_response(answers.status)
-                self.send_header("content-length", str(len(answers.body)))
+                self.send_header("content-length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(answers.body)
+                self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 """Print nothing."""
@@ -82,7 +91,8 @@ def test_a_refusal_says_what_to_give(
     command: Command, answered: tuple[int, bytes], options: list[str], sentence: str, capsys: Captured
 ) -> None:
     """The app's own sentence where there is one; else the host's status, the address, and the option to use."""
-    with Answers(*answered).served() as url:
+    status, body = answered
+    with Answers([body], status).served() as url:
         code = command(["--url", url, *options])
 
     assert code == 1
@@ -131,17 +141,78 @@ def test_a_header_that_cannot_be_sent_is_refused(
 
 
 def test_the_key_and_the_headers_are_sent() -> None:
-    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
+    answers = Answers([EMPTY_PAGE])
     with answers.served() as url:
         operations(["--url", url, "--key", "k=", "--header", "X-User: root"])
 
     assert (answers.headers[0]["x-functions-key"], answers.headers[0]["x-user"]) == ("k=", "root")
 
 
-def test_an_empty_cursor_ends_a_list_of_threads() -> None:
-    """As none does: a page that follows it would be the first again."""
-    answers = Answers(200, json.dumps({**EMPTY_PAGE, "next_cursor": ""}).encode())
-    with answers.served() as url:
+@COMMANDS
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ({"status": "ok"}, "is not an app of this kind"),
+        ([], "is not an app of this kind"),
+        (b"<html>", "is not an app of this kind"),
+        (b"", "is not an app of this kind"),
+        (None, ": Remote end closed"),
+    ],
+    ids=["other JSON", "a list", "a page", "nothing", "no answer"],
+)
+def test_another_service_at_the_address_is_named(
+    command: Command, page: object, sentence: str, capsys: Captured
+) -> None:
+    with Answers([page]).served() as url:
+        code = command(["--url", url])
+
+    assert (code, sentence in capsys.readouterr().err) == (1, True)
+
+
+@pytest.mark.behaviour("http.lists-end")
+@pytest.mark.parametrize(
+    ("cursors", "sentence"),
+    [
+        ([""], ""),
+        (["a", "b", ""], ""),
+        (["a", "a", ""], "repeats a page"),
+        (["a", "b", "a", ""], "repeats a page"),
+    ],
+)
+def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
+    cursors: list[str], sentence: str, capsys: Captured
+) -> None:
+    """An empty cursor is none; nothing is assigned of a list that would not end."""
+    with Answers([{"threads": [], "next_cursor": cursor} for cursor in cursors]).served() as url:
         code = assigning(["--url", url])
 
-    assert (code, len(answers.asked)) == (0, 1)
+    told = capsys.readouterr().err
+    assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
+
+
+@pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
+def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        operations([f"--watch={watched}"])
+
+    assert f"{watched!r} is not a number of seconds from 0 to 3,600" in capsys.readouterr().err
+
+
+def seen(**by_run: str) -> dict[str, Any]:
+    """Return a page of runs that say nothing, with the last text seen of each."""
+    told = {"agent": "Joker", "kind": "agent", "owner": "app", "thread_id": "t", "code": "silent", "since": "then"}
+    stuck = [{**told, "run_id": run, "reason": "Nothing.", "seen": text} for run, text in by_run.items()]
+    return {"agents": [], "complete": False, "looked_at": 500, "stuck": stuck}
+
+
+@pytest.mark.behaviour("overview.stuck")
+def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: Captured) -> None:
+    """Of those that say nothing; what was not looked at is said too."""
+    with Answers([seen(dead="a", alive="b"), seen(dead="a", alive="c", new="d")]).served() as url:
+        code = operations(["--url", url, "--watch", "0"])
+
+    assert code == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "These numbers count only the 500 threads that changed last.",
+        "Joker, run dead of thread t, owner app, since then: Nothing.",
+    ]

@@ -27,6 +27,9 @@ from hosting.features.forks.http import ForkRefusedError
 from hosting.features.mcp_endpoint import names as mcp
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
 from hosting.features.uploads.openai_routes import OPERATIONS as FILE_OPERATIONS
+from hosting.http.parameters import in_path
+from hosting.http.places import AGENT, APP
+from hosting.http.route import Route
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.http.wire import operation_id
 from hosting.names import max_thread_id_length
@@ -38,6 +41,7 @@ from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
 LONG_NAME = "a" * 60
+FACT_ID = in_path("fact_id", "The fact.")
 
 
 def make_app(*names: str, environ: dict[str, str] | None = None, **options: Any) -> AgentFunctionApp:
@@ -131,6 +135,20 @@ def test_each_part_of_a_path_that_a_caller_chooses_is_a_parameter() -> None:
     assert any(described.values())
 
 
+@pytest.mark.behaviour("openapi.parameters")
+def test_no_route_can_be_made_whose_path_and_parameters_differ() -> None:
+    """So none can be registered. An agent's name is described with the agents of the app."""
+    for path, parameters in [
+        ("facts/{fact_id}", ()),
+        ("agents/{name}/{fact_id}/{part}", (FACT_ID,)),
+        ("facts", (FACT_ID,)),
+    ]:
+        with pytest.raises(ValueError, match="Give each part of the path its own"):
+            Route("facts", "GET", APP.below(path, *parameters), "Read", ())
+
+    assert Route("fact", "GET", AGENT.below("{fact_id}", FACT_ID), "Read", ()).path_names
+
+
 @pytest.mark.behaviour("openapi.wires")
 def test_the_wires_that_the_app_names_are_in_it() -> None:
     """With all that each serves: what the wire itself finds at that path, and no operation that it always refuses."""
@@ -213,6 +231,17 @@ async def test_the_server_is_the_one_that_the_caller_reached() -> None:
 
     assert (await ask(host, "/v2/ai"))["servers"] == [{"url": "http://app.example/v2/ai"}]
     assert (await ask(host, "/v2/ai", **forwarded))["servers"] == [{"url": "https://example.org/v2/ai"}]
+
+
+@pytest.mark.behaviour("openapi.exact")
+async def test_an_agent_that_is_added_later_is_in_the_document_that_was_asked_for_before() -> None:
+    """It is made once for what the app serves, and again for more."""
+    app = make_app("Joker")
+    host = DirectHost(app)
+    before = await ask(host)
+    app.add_agent(scripted_agent("Later"))
+
+    assert (await ask(host))["paths"].keys() - before["paths"].keys() == {"/agents/Later/run"}
 
 
 @pytest.mark.behaviour("openapi.exact")

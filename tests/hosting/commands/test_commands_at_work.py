@@ -1,22 +1,17 @@
-"""`python dev.py operations` against an app on the local host, over what a process left that was killed long ago."""
+"""`python dev.py operations` and `owners assign` against an app on the local host, which a process left long ago."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
 
 import httpx
 import pytest
 
 from hosting.commands.operations import main
-from hosting.commands.owners import main as assign
+from hosting.commands.owners import main as owners
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.names import Address
 from hosting.principal import Principal
@@ -25,7 +20,7 @@ from tests.support.known_callers import ISSUER, app_of_known_callers, left_behin
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 from tests.support.threads import accepted
 
-pytestmark = pytest.mark.behaviour("overview.stuck")
+pytestmark = pytest.mark.slow
 
 ADA = Principal(ISSUER, "ada").owner
 THREADS = "/api/agents/Joker/threads"
@@ -51,7 +46,13 @@ def command(http: httpx.Client, *options: str, user: str = "root") -> int:
     return main(["--url", str(http.base_url), "--header", f"X-User: {user}", "--watch", "0", *options])
 
 
-@pytest.mark.slow
+def assign(http: httpx.Client, *threads: str, user: str = "root", who: str = "dora") -> int:
+    """Run the command that hands threads to somebody, and return its exit code."""
+    named = ["--issuer", ISSUER, "--id", who, "--url", str(http.base_url), "--header", f"X-User: {user}"]
+    return owners(["assign", "Joker", *threads, *named])
+
+
+@pytest.mark.behaviour("overview.stuck")
 def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
     folder: Path, http: httpx.Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,7 +90,7 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
     assert http.get(f"{THREADS}/deleted?owner={ADA}").status_code == 404
 
 
-@pytest.mark.slow
+@pytest.mark.behaviour("overview.stuck")
 def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,108 +119,33 @@ def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
     assert told.endswith("  retried: accepted\n")
 
 
-class Looks(BaseHTTPRequestHandler):
-    """An app that answers each look with the next of these pages, and not at all where one is None."""
+@pytest.mark.behaviour("owners.assigned")
+def test_threads_are_handed_to_their_owner(http: httpx.Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that are named, then all that are left; each is a line. A second time finds nothing to do."""
+    for thread in ("one", "two", "three"):
+        begun = http.post(f"/api/begin/{thread}", headers={"x-user": "eve"})
+        assert (begun.status_code, begun.text) == (200, '"echo: hello"')
+    codes = [assign(http, "two"), assign(http, "--all", who="carl"), assign(http, "--all", who="carl")]
+    given = capsys.readouterr().out.splitlines()
 
-    pages: ClassVar[list[Any]] = []
+    def threads_of(user: str) -> list[str]:
+        answer = http.get(THREADS, headers={"x-user": user})
+        return [one["thread_id"] for one in answer.json()["threads"]]
 
-    def do_GET(self) -> None:
-        found = self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]
-        if found is None:
-            return
-        page = found if isinstance(found, bytes) else json.dumps(found).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
-def seen(**by_run: str) -> dict[str, Any]:
-    """Return a page of runs that say nothing, with the last text seen of each."""
-    told = {"agent": "Joker", "kind": "agent", "owner": "app", "thread_id": "t", "code": "silent", "since": "then"}
-    stuck = [{**told, "run_id": run, "reason": "Nothing.", "seen": text} for run, text in by_run.items()]
-    return {"agents": [], "complete": False, "looked_at": 500, "stuck": stuck}
+    assert codes == [0, 0, 0]
+    assert sorted(given) == ["one: assigned", "three: assigned", "two: assigned"]
+    assert (threads_of("dora"), threads_of("carl"), threads_of("eve")) == (["two"], ["one", "three"], [])
 
 
-@contextmanager
-def answering(*pages: object) -> Iterator[str]:
-    """Yield the address of an app that answers each look with the next of these."""
-    Looks.pages = list(pages)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Looks) as server:
-        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-        serving.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            serving.join()
-
-
-@pytest.mark.parametrize(
-    ("page", "sentence"),
-    [
-        ({"status": "ok"}, "is not an app of this kind"),
-        ([], "is not an app of this kind"),
-        (b"<html>", "is not an app of this kind"),
-        (b"", "is not an app of this kind"),
-        (None, ": Remote end closed"),
-    ],
-    ids=["other JSON", "a list", "a page", "nothing", "no answer"],
-)
-def test_another_service_at_the_address_is_named(
-    page: object, sentence: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.behaviour("owners.assigned")
+def test_what_cannot_be_assigned_is_a_sentence_and_an_exit_code(
+    http: httpx.Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever it answers, by one sentence; the other command says the same."""
-    with answering(page) as origin:
-        codes = [
-            main(["--url", origin]),
-            assign(["assign", "a", "--all", "--issuer", "i", "--id", "x", "--url", origin]),
-        ]
-
+    """Nobody's rights, an unknown thread, no thread."""
+    codes = [assign(http, "one", user="eve"), assign(http, "never"), assign(http)]
     lines = capsys.readouterr().err.splitlines()
-    assert codes == [1, 1]
-    assert [sentence in line for line in lines] == [True, True]
 
-
-@pytest.mark.behaviour("http.lists-end")
-@pytest.mark.parametrize(
-    ("cursors", "sentence"),
-    [
-        ([""], ""),
-        (["a", "b", ""], ""),
-        (["a", "a", ""], "repeats a page"),
-        (["a", "b", "a", ""], "repeats a page"),
-    ],
-)
-def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
-    cursors: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An empty cursor is none; nothing is assigned of a list that would not end."""
-    with answering(*({"threads": [], "next_cursor": cursor} for cursor in cursors)) as origin:
-        code = assign(["assign", "a", "--all", "--issuer", "i", "--id", "x", "--url", origin])
-
-    told = capsys.readouterr().err
-    assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
-
-
-@pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
-def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([f"--watch={watched}"])
-
-    assert f"{watched!r} is not a number of seconds from 0 to 3,600" in capsys.readouterr().err
-
-
-def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of those that say nothing; what was not looked at is said too."""
-    with answering(seen(dead="a", alive="b"), seen(dead="a", alive="c", new="d")) as origin:
-        code = main(["--url", origin, "--watch", "0"])
-
-    assert code == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "These numbers count only the 500 threads that changed last.",
-        "Joker, run dead of thread t, owner app, since then: Nothing.",
-    ]
+    assert codes == [1, 1, 1]
+    assert lines[0].startswith("one: Only administrators, ")
+    assert lines[1].startswith("never: There is no thread 'never' of 'joker'.")
+    assert lines[2] == "Name threads, or give --all."
