@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.app_folder import make_app
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, host_environment, run_command
+from tests.support.warm_python import Begins
 
 pytestmark = pytest.mark.slow
 
@@ -260,7 +261,7 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
     """One sentence, exit code 1, also of a host that watches for edits, which would not mend it; the first goes on."""
     with RunningHost(durable_folder) as host:
         write(host, "one")
-        ended = run_command(durable_folder, *arguments)
+        ended = run_command(durable_folder, *arguments, begins=Begins.WARM)
         assert ended.returncode == 1
         assert "Another local host is using" in ended.stderr
         assert (ended.stderr.count("Error: "), "Traceback" in ended.stderr) == (1, False)
