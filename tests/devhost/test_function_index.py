@@ -29,6 +29,10 @@ def test_two_functions_whose_names_meet_without_case_are_refused():
     for name in ("Report", "report"):
         app.function_name(name)(app.route()(lambda req: ""))
     assert "'report' meets 'Report'" in refusal_of(app)
+    durable = df.DFApp()
+    for name, entity in (("one", "Counter"), ("two", "counter")):
+        durable.function_name(name)(durable.entity_trigger("context", entity_name=entity)(lambda context: None))
+    assert "meets 'Counter' of the function 'one'" in refusal_of(durable)
 
 
 def untyped_request(req):

@@ -222,7 +222,10 @@ def read(host: RunningHost, count: int) -> list[str]:
 @pytest.mark.behaviour("devhost.reset")
 def test_state_and_unfinished_work_survive_the_death_of_the_process_until_a_reset(durable_folder: Path) -> None:
     """SIGKILL while an operation runs: after the restart it runs again, and nothing is lost or doubled."""
+    start = "/runtime/webhooks/durabletask/orchestrators/greet_all?timeout=4&pollingInterval=0.1"
     with RunningHost(durable_folder) as host:
+        greeted = httpx.post(f"{host.origin}{start}", json={"names": ["a", "b"]}, timeout=GUARD_SECONDS)
+        assert (greeted.status_code, greeted.json()) == (200, ["hello a", "hello b"])
         write(host, "one")
         write(host, "slow")
         host.wait_for("writing slow")
