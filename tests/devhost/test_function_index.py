@@ -6,6 +6,7 @@ import typing
 from dataclasses import replace
 from typing import Any
 
+import azure.durable_functions as df
 import azure.functions as func
 import pytest
 
