@@ -62,6 +62,7 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
             "import library\nlibrary.check(\n    None)\n",
             "function_app.py, line 2: ValueError: None is no name. Give a text.",
         ),
+        ("import json\njson.loads('{')\n", "function_app.py, line 2: JSONDecodeError: Expecting property name"),
         ("import neighbour\n", "neighbour.py, line 2: invalid syntax"),
         (
             "from library import nothing\n",
