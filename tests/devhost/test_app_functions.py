@@ -5,6 +5,7 @@ from __future__ import annotations
 import azure.durable_functions as df
 import pytest
 
+from devhost.converters import encode_result
 from devhost.ports import FunctionFailedError
 from tests.devhost.durable_functions import activity, functions_of
 
@@ -45,3 +46,12 @@ async def test_an_entity_that_answers_no_text_is_a_failure():
     with pytest.raises(FunctionFailedError) as failure:
         await functions_of(app).call("entity", "e", "{}")
     assert failure.value.message == "TypeError: the function 'forgetful' must answer a text, but answered NoneType"
+
+
+@pytest.mark.behaviour("devhost.classic-returns-as-recorded")
+def test_what_an_http_binding_cannot_carry_fails_with_the_workers_words():
+    """The text that developers find in the log, here as on Azure."""
+    with pytest.raises(FunctionFailedError) as failure:
+        encode_result("http", None)
+    text = 'TypeError: unable to encode outgoing TypedData: unsupported type "http" for Python type "NoneType"'
+    assert failure.value.message == text

@@ -14,8 +14,6 @@ LIBRARY = """
 def check(name):
     if name is None:
         raise ValueError(f"{name} is no name. Give a text.")
-def broken():
-    1 / 0
 """
 APP = "import azure.functions as func\napp = func.FunctionApp()\n"
 
@@ -64,10 +62,7 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
             "import library\nlibrary.check(\n    None)\n",
             "function_app.py, line 2: ValueError: None is no name. Give a text.",
         ),
-        (
-            "import library\nlibrary.broken()\n",
-            "function_app.py, line 2: ZeroDivisionError: division by zero. Correct it.",
-        ),
+        ("import json\njson.loads('{')\n", "function_app.py, line 2: JSONDecodeError: Expecting property name"),
         ("import neighbour\n", "neighbour.py, line 2: invalid syntax"),
         (
             "from library import nothing\n",
@@ -75,7 +70,6 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
         ),
         ("import library.nothing\n", "line 1: No module named 'library.nothing'. Correct the name."),
         ("raise ValueError('two\\nlines')\n", "line 1: ValueError: two lines. Correct it."),
-        ("assert False\n", "line 1: AssertionError. Correct it."),
     ],
 )
 def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_it(tmp_path, source, text):

@@ -6,10 +6,11 @@ import typing
 from dataclasses import replace
 from typing import Any
 
+import azure.durable_functions as df
 import azure.functions as func
 import pytest
 
-from devhost.bindings import Binding
+from devhost.bindings import Binding, HttpTrigger, TimerTrigger
 from devhost.errors import FunctionLoadError
 from devhost.signature import read_signature
 from tests.devhost.indexing import SETTINGS, index_of
@@ -29,6 +30,10 @@ def test_two_functions_whose_names_meet_without_case_are_refused():
     for name in ("Report", "report"):
         app.function_name(name)(app.route()(lambda req: ""))
     assert "'report' meets 'Report'" in refusal_of(app)
+    durable = df.DFApp()
+    for name, entity in (("one", "Counter"), ("two", "counter")):
+        durable.function_name(name)(durable.entity_trigger("context", entity_name=entity)(lambda context: None))
+    assert "meets 'Counter' of the function 'one'" in refusal_of(durable)
 
 
 def untyped_request(req):
@@ -141,3 +146,33 @@ def test_what_is_not_run_says_why():
         "out": "left out by 'functions' in host.json",
         "runs": None,
     }
+
+
+def app_with_settings() -> func.FunctionApp:
+    """Return an app with `%NAME%` in its bindings; a percent sign in a description is no place for one."""
+    app = func.FunctionApp()
+    app.route(route="%VERSION%/items/{id}")(untyped_request)
+
+    @app.timer_trigger(arg_name="timer", schedule="0 %MINUTES% * * * *")
+    def tick(timer: func.TimerRequest) -> None: ...
+
+    @app.mcp_tool_trigger(arg_name="context", tool_name="t", description="from 5% to %MAX% of it")
+    def tool(context) -> str:
+        return ""
+
+    return app
+
+
+@pytest.mark.behaviour("devhost.settings-in-bindings")
+def test_a_setting_fills_a_schedule_and_a_route() -> None:
+    functions = index_of(app_with_settings(), {"VERSION": "v2", "MINUTES": "*/5"}).functions
+    triggers = {function.name: function.trigger for function in functions}
+    assert triggers["untyped_request"] == HttpTrigger("v2/items/{id}", None)
+    assert triggers["tick"] == TimerTrigger("0 */5 * * * *", runs_at_start=False, use_monitor=True)
+    assert functions[1].bindings[0]["description"] == "from 5% to %MAX% of it"
+
+
+@pytest.mark.behaviour("devhost.settings-in-bindings")
+def test_a_name_without_a_setting_is_refused() -> None:
+    with pytest.raises(FunctionLoadError, match=r"'tick'.*'%MINUTES%' in its 'schedule'.*no setting MINUTES\. Add it"):
+        index_of(app_with_settings(), {"VERSION": "v2"})

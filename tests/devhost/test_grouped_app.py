@@ -11,10 +11,18 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.grouped_app import Balancer
-from tests.support.running_host import RunningHost
+from tests.support.grouped_app import Balancer, grouped_app
+from tests.support.running_host import GUARD_SECONDS
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
+APP = """
+import azure.functions as func
+app = func.FunctionApp()
+
+@app.route(route="name", auth_level="anonymous")
+def name(req: func.HttpRequest) -> str:
+    return "it is here"
+"""
 
 
 def alive(folder: Path) -> list[int]:
@@ -32,14 +40,14 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("groups.helper-leaves-nothing")
-def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
-    """It hangs where it loads the app, and nobody else knows its id."""
-    folder = make_app(tmp_path, PIDS + "import time\nprint('it hangs', flush=True)\ntime.sleep(600)\n")
+def test_all_hosts_are_ended_with_one_that_does_not_start(tmp_path: Path) -> None:
+    """A timer's host whose function is not there."""
+    folder = make_app(tmp_path, PIDS + APP)
 
-    with pytest.raises(AssertionError, match="it hangs"):
-        RunningHost(folder, start_seconds=4)
+    with pytest.raises(AssertionError, match="no_such_timer"), grouped_app(folder, timers=("no_such_timer",), log={}):
+        raise AssertionError("it started")
 
-    assert list(folder.glob("*.pid"))
+    assert len(list(folder.glob("*.pid"))) >= 3
     assert alive(folder) == []
 
 
@@ -60,6 +68,7 @@ async def origin_of(server: asyncio.Server) -> str:
 
 @pytest.mark.behaviour("groups.helper-balances")
 async def test_hosts_get_requests_by_turns() -> None:
+    """Also those of one connection."""
     servers = [await asyncio.start_server(named(name), "127.0.0.1", 0) for name in "ab"]
     with Balancer([await origin_of(server) for server in servers]) as balancer:
         async with httpx.AsyncClient(base_url=balancer.origins["app"]) as client:
@@ -68,3 +77,29 @@ async def test_hosts_get_requests_by_turns() -> None:
         server.close()
 
     assert "".join(answers) == "ababa"
+
+
+@pytest.mark.behaviour("groups.helper-balances")
+async def test_a_stream_passes_piece_by_piece() -> None:
+    """The host says the next word when the client has the one before."""
+    received = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        await received.wait()
+        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    words = []
+    with Balancer([await origin_of(server)]) as balancer:
+        async with (
+            httpx.AsyncClient(timeout=GUARD_SECONDS) as client,
+            client.stream("GET", balancer.origins["app"]) as got,
+        ):
+            async for word in got.aiter_text():
+                words.append(word)
+                received.set()
+    server.close()
+
+    assert words == ["first", "second"]

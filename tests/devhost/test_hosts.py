@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.app_folder import make_app
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, host_environment, run_command
+from tests.support.warm_python import Begins
 
 pytestmark = pytest.mark.slow
 
@@ -221,7 +222,10 @@ def read(host: RunningHost, count: int) -> list[str]:
 @pytest.mark.behaviour("devhost.reset")
 def test_state_and_unfinished_work_survive_the_death_of_the_process_until_a_reset(durable_folder: Path) -> None:
     """SIGKILL while an operation runs: after the restart it runs again, and nothing is lost or doubled."""
+    start = "/runtime/webhooks/durabletask/orchestrators/greet_all?timeout=4&pollingInterval=0.1"
     with RunningHost(durable_folder) as host:
+        greeted = httpx.post(f"{host.origin}{start}", json={"names": ["a", "b"]}, timeout=GUARD_SECONDS)
+        assert (greeted.status_code, greeted.json()) == (200, ["hello a", "hello b"])
         write(host, "one")
         write(host, "slow")
         host.wait_for("writing slow")
@@ -260,7 +264,7 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
     """One sentence, exit code 1, also of a host that watches for edits, which would not mend it; the first goes on."""
     with RunningHost(durable_folder) as host:
         write(host, "one")
-        ended = run_command(durable_folder, *arguments)
+        ended = run_command(durable_folder, *arguments, begins=Begins.WARM)
         assert ended.returncode == 1
         assert "Another local host is using" in ended.stderr
         assert (ended.stderr.count("Error: "), "Traceback" in ended.stderr) == (1, False)

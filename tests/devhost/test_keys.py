@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.warm_python import Begins
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +100,9 @@ def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
     folder = tmp_path / "app"
     shutil.copytree(APPS / "keyed", folder, ignore=shutil.ignore_patterns(".devhost"))
 
-    short, first, second = (run_command(folder, "keys", *options) for options in ([], ["--all"], ["--all"]))
+    short, first, second = (
+        run_command(folder, "keys", *options, begins=Begins.WARM) for options in ([], ["--all"], ["--all"])
+    )
 
     names, values = zip(*(line.split(": ") for line in first.stdout.splitlines()), strict=True)
     assert names[:4] == ("master", "host", "system durabletask_extension", "system mcp_extension")
@@ -135,8 +138,12 @@ def test_the_engine_is_looked_at_by_route_and_by_command(
     everything = client.get("/admin/durable", headers=headers).text
 
     assert "Orchestrations" in everything
-    assert run_command(keyed_folder, "inspect", "one").stdout.split()[:2] == one.split()[:2] == ["one", "hello"]
-    assert "There is no instance" in run_command(keyed_folder, "inspect", "nobody").stdout
+    assert (
+        run_command(keyed_folder, "inspect", "one", begins=Begins.WARM).stdout.split()[:2]
+        == one.split()[:2]
+        == ["one", "hello"]
+    )
+    assert "There is no instance" in run_command(keyed_folder, "inspect", "nobody", begins=Begins.WARM).stdout
 
 
 ASKED = {"access-control-request-method": "POST", "access-control-request-headers": "x-a"}

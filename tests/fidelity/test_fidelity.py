@@ -43,7 +43,7 @@ async def test_a_hosted_agent_is_its_plain_one(of: Row, dies_at: int) -> None:
 
 APART = [
     row(carrier=carrier, **choices)
-    for carrier in ("waited", "streamed", "killed")
+    for carrier in ("streamed", "killed")
     for choices in (
         {"middleware": "injection", "tools": "one"},
         {"middleware": "injection", "tools": "rounds", "client": "anthropic"},

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings 
 
 @pytest.mark.slow(seconds=120)
 @pytest.mark.behaviour("devhost.recordings")
+@pytest.mark.behaviour("engine.wire-shapes")
 @pytest.mark.parametrize("recording", ALL, ids=lambda recording: recording.name)
 def test_a_recorded_exchange_comes_out_the_same_or_stands_on_the_list(recording: Recording, tmp_path: Path) -> None:
     """In both directions: what differs is listed, and what is listed differs."""

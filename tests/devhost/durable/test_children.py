@@ -54,3 +54,14 @@ async def test_a_terminated_child_fails_the_call_with_the_reason() -> None:
         await _runs(engine, "kid")
         await engine.hub.terminate("kid", "no more")
         assert json.loads((await engine.store.until_ended("p")).output or "") == "no more"
+
+
+async def test_children_of_a_terminated_parent_run_on() -> None:
+    """Nobody waits for their result, which is theirs all the same."""
+    async with running(_functions()) as engine:
+        await engine.hub.start("parent", "p", None)
+        await _runs(engine, "kid")
+        await engine.hub.terminate("p", "enough")
+        assert (await engine.store.until_ended("p")).status.value == "Terminated"
+        await engine.hub.raise_event("kid", "go", "5")
+        assert (await engine.store.until_ended("kid")).output == "5"

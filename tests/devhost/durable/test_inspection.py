@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ import pytest
 from devhost.durable import events
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
+from devhost.durable.store import tables
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.errors import StoreUnreachableError, StoreVersionError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
@@ -69,6 +73,21 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
         assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
+    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
+        await describe_folder(tmp_path / "another", None, START)
+
+
+@pytest.mark.behaviour("engine.versioned-file")
+async def test_a_file_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """By who would work on it, and by who only looks: an older file is not upgraded by looking at it."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "durable.db")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = (tmp_path / "durable.db").read_bytes()
+    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {tables.VERSION}"):
+        await describe_folder(tmp_path, None, START)
+    with pytest.raises(StoreVersionError):
+        SqliteStore(tmp_path).open()
+    assert (tmp_path / "durable.db").read_bytes() == before
 
 
 async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pytest.LogCaptureFixture) -> None:

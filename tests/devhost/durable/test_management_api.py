@@ -114,6 +114,7 @@ async def test_a_running_id_refuses_a_second_start_and_an_ended_one_takes_it(eng
         ("POST /instances/w/raiseEvent/go", b"{bad", 400, "Invalid JSON content"),
         ("POST /instances/w/raiseEvent/go", b"", 400, "Invalid JSON content"),
         ("POST /entities/nobody/k?op=add", b"", 400, "The function 'nobody' doesn't exist, is disabled, or is not"),
+        ("DELETE /entities/nobody/k", b"", 400, "The function 'nobody' doesn't exist, is disabled, or is not"),
         ("POST /entities/counter/a%23b?op=add", b"", 400, ""),
         ("POST /entities/counter/k?op=add", b"{bad", 400, "Could not parse JSON content: "),
         ("POST /entities/counter/a%2Fb?op=add", b"", 404, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,6 +14,9 @@ from devhost.durable.ledger import Ledger
 from devhost.durable.records import EntityId, History, Status, Step, entity_target
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.worker import Timers
+from tests.devhost.durable.running_engine import running
+from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
 from tests.support.memory_store import MemoryStore
 
@@ -56,3 +60,22 @@ def test_a_target_has_one_time_the_earliest_that_was_added_or_the_last_that_was_
     timers.set(first, None)
     clock.advance(2000)
     assert woken == [("a", timedelta(seconds=1)), ("b", timedelta(seconds=7))]
+
+
+async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
+    """Orchestrations that ended, cancelled a timer, or wait for an event: no mailbox, no task, no timer, no message."""
+    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
+        for number in range(10):
+            await engine.hub.start("two_events", f"waits-{number}", None)
+            for name in ("chain", "approval"):
+                await engine.hub.start(name, f"{name}-{number}", None)
+            await engine.hub.raise_event(f"approval-{number}", "go", "1")
+        for number in range(10):
+            for name in ("chain", "approval"):
+                await engine.store.until_ended(f"{name}-{number}")
+        worker = engine.engine._worker
+        while worker._pumps:
+            await asyncio.wait(list(worker._pumps.values()), timeout=5)
+        assert (worker._hinted, worker._pumps, len(worker._timers)) == (set(), {}, 0)
+        assert await engine.store.messages(None, 1) == []
+        assert len(engine.hub._ledger._histories) <= 10

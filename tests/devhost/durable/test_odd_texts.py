@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Generator
@@ -13,11 +12,9 @@ import azure.durable_functions as df
 import pytest
 
 import devhost
-from devhost.durable.engine import DurableTask
-from devhost.durable.records import Orchestration
-from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.texts import compact
+from tests.devhost.durable.running_engine import running
 from tests.devhost.durable_functions import functions_of
 
 HALF = "\ud83d"  # of a surrogate pair, which no UTF-8 has: an emoji that was cut in two
@@ -65,23 +62,11 @@ async def test_half_a_character_goes_through_every_text_of_an_app_and_stops_noth
     """Inputs, results, names, keys, states, statuses and errors; it is U+FFFD afterwards, as on the real host."""
     # The log has the exceptions as they were raised, and a report with such a text cannot leave its process.
     caplog.set_level(logging.CRITICAL, devhost.__name__)
-    engine = DurableTask(functions_of(odd_texts()), SqliteStore(tmp_path), DurableSettings(), folder=tmp_path)
-    await engine.start()
-    for name in ("odd", "odd_failure"):
-        await engine.hub.start(name, name, compact(f"input {HALF}"))
-    ended = [await ended_instance(engine, name) for name in ("odd", "odd_failure")]
-    await engine.stop(5)
+    names = ("odd", "odd_failure")
+    async with running(functions_of(odd_texts()), inner=SqliteStore(tmp_path)) as engine:
+        for name in names:
+            await engine.hub.start(name, name, compact(f"input {HALF}"))
+        ended = [await engine.store.until_ended(name) for name in names]
     assert [instance.status.value for instance in ended] == ["Completed", "Failed"]
     assert json.loads(ended[0].output or "") == [f"input {WHOLE} {WHOLE}", WHOLE, True]
     assert ended[0].custom_status == f'"status {WHOLE}"'
-
-
-async def ended_instance(engine: DurableTask, instance_id: str) -> Orchestration:
-    """Return the instance once it has ended."""
-
-    async def look() -> Orchestration:
-        while (found := await engine.hub.store.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return found
-
-    return await asyncio.wait_for(look(), 5)

@@ -15,10 +15,19 @@ from hypothesis import strategies as st
 
 from devhost.durable import events
 from devhost.durable.events import read_event, show_event, write_event
-from devhost.durable.records import Orchestration, Status
+from devhost.durable.records import (
+    EventMessage,
+    Orchestration,
+    Outgoing,
+    Rewind,
+    Status,
+    Step,
+    orchestration_target,
+)
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, FastClock
+from tests.support.memory_store import MemoryStore
 from tests.support.seeds import repeated
 
 Steps = Generator[Any, Any, Any]
@@ -90,6 +99,11 @@ class Weather:
             return (yield c.wait_for_external_event("go"))
 
         @orchestrator
+        def lands(c: df.DurableOrchestrationContext) -> Steps:
+            yield c.call_activity("fly", "a")
+            return (yield c.wait_for_external_event("go"))
+
+        @orchestrator
         def asks(c: df.DurableOrchestrationContext) -> Steps:
             return (yield c.call_sub_orchestrator("waits", None, "kid"))
 
@@ -138,6 +152,19 @@ async def test_a_terminated_child_is_asked_for_anew() -> None:
         await engine.hub.rewind("i", None)
         await engine.store.until(lambda: is_live(engine, "kid"))
         await engine.hub.raise_event("kid", "go", "1")
+        assert await ends(engine, "i", Status.COMPLETED) == 1
+
+
+@pytest.mark.behaviour("engine.rewind")
+async def test_what_comes_behind_a_rewind_is_taken_by_what_was_rewound() -> None:
+    """Also where both wait for the next host."""
+    inner, functions, target = MemoryStore(), Weather(a=2).functions, orchestration_target("i")
+    async with running(functions, inner=inner) as engine:
+        await engine.hub.start("lands", "i", None)
+        await ends(engine, "i", Status.FAILED)
+    raised = EventMessage(events.EventRaised(timestamp=START, name="go", input="1"))
+    await inner.commit(Step(produced=(Outgoing(target, Rewind("again")), Outgoing(target, raised))))
+    async with running(functions, inner=inner) as engine:
         assert await ends(engine, "i", Status.COMPLETED) == 1
 
 

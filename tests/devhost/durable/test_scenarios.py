@@ -73,12 +73,14 @@ class Play:
 
 @pytest.mark.behaviour("engine.sdk-scenarios")
 @pytest.mark.parametrize("scenario", BY_NAME)
-async def test_a_scenario_of_the_real_sdk_ends_as_it_must(scenario: Scenario) -> None:
+async def test_a_scenario_of_the_real_sdk_ends_as_it_must(scenario: Scenario, caplog: pytest.LogCaptureFixture) -> None:
+    """Operations that fail are told to their callers, so the log has none of them."""
     play = Play(scenario)
     await play.write_down()
 
     assert await play.run()
     await play.check()
+    assert "no caller sees it" not in caplog.text
 
 
 @pytest.mark.slow

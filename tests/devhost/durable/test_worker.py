@@ -175,14 +175,14 @@ EARLIER = START - timedelta(days=1)
 
 @pytest.mark.behaviour("engine.overtaken-execution")
 @pytest.mark.parametrize(
-    ("name", "due", "handed"),
+    ("name", "handed", "state"),
     [
-        pytest.param("before", EARLIER, [([], "own"), (["before"], "own")], id="its entity changed"),
-        pytest.param("own", None, [([], "own")], id="its operation was done"),
+        pytest.param("before", [([], "own"), (["before"], "own")], ["before", "own, late"], id="its entity changed"),
+        pytest.param("own", [([], "own")], ["own"], id="its operation was done"),
     ],
 )
 async def test_an_execution_that_another_process_overtook_is_refused(
-    tmp_path: Path, name: str, due: datetime | None, handed: list[tuple[list[str], str]]
+    tmp_path: Path, name: str, handed: list[tuple[list[str], str]], state: list[str]
 ) -> None:
     """It stood still inside an operation: what is still to do is handed out again with the state of now.
 
@@ -200,7 +200,7 @@ async def test_an_execution_that_another_process_overtook_is_refused(
         seen.append((json.loads(payload["state"] or "[]"), payload["batch"][0]["name"]))
         stands.set()
         await may_go_on.wait()
-        return entity_answer([*seen[-1][0], seen[-1][1]])
+        return entity_answer([*seen[-1][0], f"{seen[-1][1]}, late"])
 
     async def do_one(payload: dict[str, Any]) -> str:
         if payload["batch"][0]["name"] != name:
@@ -215,11 +215,14 @@ async def test_an_execution_that_another_process_overtook_is_refused(
     async with running(ScriptedEntities(note), inner=SqliteStore(tmp_path), settings=ONE_BY_ONE) as slow:
         await asyncio.wait_for(stands.wait(), 5)
         if name != "own":
-            await send(name, due)
+            await send(name, EARLIER)
         async with running(ScriptedEntities(do_one), inner=SqliteStore(tmp_path), settings=ONE_BY_ONE) as quick:
             await quick.state_is(KEY, json.dumps([name]))
         may_go_on.set()
         await slow.store.until(lambda: _has_nothing_pending(slow.store))
+    entity = await store.entity(KEY)
     await store.close()
 
     assert seen == handed
+    assert entity is not None
+    assert json.loads(entity.state or "") == state

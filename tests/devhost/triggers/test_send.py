@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.support.running_host import APPS, RunningHost, run_command
+from tests.support.warm_python import Begins
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.send")]
 
@@ -26,7 +27,7 @@ class Sent:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `send`."""
         port = self.host.origin.rpartition(":")[2]
-        return run_command(self.folder, "send", *arguments, "--port", port)
+        return run_command(self.folder, "send", *arguments, "--port", port, begins=Begins.WARM)
 
     def deliver(self, function: str, *arguments: str) -> Any:
         """Send a message and return what its function printed."""
