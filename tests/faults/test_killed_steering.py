@@ -101,7 +101,6 @@ async def sent(http: httpx.AsyncClient, message: str, thread: str, **fields: Any
 
 
 async def ended(http: httpx.AsyncClient, place: str) -> dict[str, Any]:
-    """Return a run once it has ended."""
     while (answer := await http.get(place)).status_code == 202:  # noqa: ASYNC110 - another process ends it
         await asyncio.sleep(0.02)
     return dict(answer.json())

@@ -33,7 +33,6 @@ def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 async def apis(hosts: list[RunningHost]) -> AsyncIterator[list[Api]]:
-    """A client of each."""
     opened = [socket_api(host.origin, Path("no file of one of them")) for host in hosts]
     yield opened
     for api in opened:
