@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ from hosting.app import FileSearch, Principal
 from tests.support.hashed_words import HashedWords
 from tests.support.searcher import searcher
 
-search = FileSearch(embeddings=HashedWords(), chunk_tokens=100, overlap_tokens=0)
+
+
+class NotedWords(HashedWords):
+    async def get_embeddings(self, values, *, options=None):
+        note(values[0][:30].replace(" ", "-"))
+        return await super().get_embeddings(values, options=options)
+
+
+search = FileSearch(embeddings=NotedWords(), chunk_tokens=100, overlap_tokens=0)
 app = AgentFunctionApp(
     agents=[searcher(search)],
     principal=lambda request: Principal("https://login.example", request.headers.get("x-user", "ann"), roles=("ops",)),
@@ -297,11 +306,14 @@ async def index(app: KilledApp, api: Api) -> None:
 
 
 async def the_file_is_ready_and_cited(app: KilledApp, api: Api) -> None:
+    """No recorded batch of chunks is embedded again, but for that which was on its way."""
     [file] = (await api.http.get("/api/files")).json()["files"]
     made = await ready(app, api, url := f"/api/files/{file['file_id']}")
+    embedded_again = [batch for batch, times in Counter(app.said).items() if times > 1]
     question = {"message": "search subject1234", "thread_id": "t"}
     answer = (await api.http.post(f"{AGENT}/run", json=question)).json()
 
+    assert (len({*app.said}) > 2, len(embedded_again) <= 1) == (True, True)
     assert [citation["name"] for citation in answer["citations"]][:1] == ["canary.txt"]
     assert await names_in(app, "file-search") == []
     deleted = (await api.http.delete(url)).json()

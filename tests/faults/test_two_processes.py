@@ -52,6 +52,22 @@ async def test_one_key_at_both_processes_at_once_is_one_run(apis: list[Api]) -> 
     assert len([answer for answer in answers if "idempotency-replayed" not in answer.headers]) == 1
 
 
+@pytest.mark.behaviour("batch.once")
+async def test_a_batch_that_both_processes_get_at_once_has_each_run_once(apis: list[Api]) -> None:
+    """Each begins those that the other has not begun, and both give the same answers."""
+    body = {"requests": [{"message": f"sleep 0.{number}"} for number in range(1, 6)]}
+    sent = [
+        api.http.post("/api/agents/Joker/runs/batch", json=body, headers={"idempotency-key": "batch"}) for api in apis
+    ]
+
+    answers = [answer.json()["results"] for answer in await asyncio.wait_for(asyncio.gather(*sent), 4 * GUARD_SECONDS)]
+
+    runs = [[result["run_id"] for result in results] for results in answers]
+    assert [result["status"] for results in answers for result in results] == [200] * 10
+    assert runs[0] == runs[1]
+    assert len({*runs[0]}) == 5
+
+
 @pytest.mark.behaviour("turn.shared-log")
 async def test_a_run_of_one_process_is_answered_and_cancelled_by_the_other(apis: list[Api]) -> None:
     """Through the log: its status, its end, and the request to end it."""
