@@ -196,7 +196,7 @@ UPLOADING = [
     *(f"{side} log.append {nth}" for nth in (1, 2, 3, 4, 5, 6) for side in ("after", "before")),
 ]
 DELETING = [
-    *(f"{side} attachments.erase {nth} | upload" for nth in (1, 2, 3) for side in ("before", "after")),
+    *(f"{side} attachments.erase {nth} | upload" for nth in (1, 2) for side in ("before", "after")),
     *(f"{side} log.{call} {nth} | upload" for call in ("append", "forget") for nth in (1, 2) for side in ("after",)),
 ]
 CANCELLING = [
