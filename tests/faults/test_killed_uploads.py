@@ -172,22 +172,22 @@ async def two_files(app: KilledApp, api: Api) -> None:
 
 
 async def fork(app: KilledApp, api: Api) -> httpx.Response:
-    return await api.http.post(f"{THREADS}/t/fork", json={"thread_id": "copy"})
+    return await api.http.post(f"{THREADS}/t/fork", json={"thread_id": "copy-1"})
 
 
 async def the_fork_has_all_files(app: KilledApp, api: Api) -> None:
     """Where nobody asks again, the work of twice a day has it so, if there is a fork."""
-    app.known["is_there"] = "copy" in (await api.http.get(THREADS)).text
+    app.known["is_there"] = "copy-1" in (await api.http.get(THREADS)).text
     if app.known["point"].startswith("before"):
         assert (await fork(app, api)).status_code == 201
     else:
         await app.repaired(api)
 
     async def has_all() -> bool:
-        return sorted(await contents_of(api, f"{THREADS}/copy/files")) == CARRIED
+        return sorted(await contents_of(api, f"{THREADS}/copy-1/files")) == CARRIED
 
     await app.until(has_all)
-    for thread_id in ("copy", "t"):
+    for thread_id in ("copy-1", "t"):
         await api.http.delete(f"{THREADS}/{thread_id}")
 
 
@@ -242,13 +242,13 @@ CANCELLING = [
         *Scenario(
             "fork",
             SCRIPTED,
-            ["after log.append 3 | copy", "after log.append 4 | copy"]
-            + [f"before log.append {nth} | copy" for nth in (2, 3, 4, 6, 8)],
+            ["after log.append 3 | copy-1", "after log.append 4 | copy-1"]
+            + [f"before log.append {nth} | copy-1" for nth in (2, 3, 4, 6, 8)],
             fork,
             the_fork_has_all_files,
             two_files,
             next_environ={"CLOCK_AHEAD": "43200"},
-        ).rows(pytest.mark.behaviour("uploads.carried"), gate=[("before log.append 3 | copy", "sqlite")]),
+        ).rows(pytest.mark.behaviour("uploads.carried"), gate=[("before log.append 3 | copy-1", "sqlite")]),
     ],
     indirect=["stores"],
 )
