@@ -27,7 +27,6 @@ class Pauses:
         """The base URL of its other process."""
 
     def has(self, fault: str) -> bool:
-        """Return whether that is the fault."""
         assert fault in FAULTS
         return self.fault == fault
 

@@ -44,13 +44,11 @@ class Agent:
         return [STARTED, ASKED if body["messages"][-1]["content"].startswith("refund") else FINISHED]
 
     async def answer(self, request: httpx.Request) -> httpx.Response:
-        """Answer as a stream."""
         events = self.events(json.loads(request.content), request.headers.get("x-user", ""))
         return httpx.Response(200, text="".join(f"data: {json.dumps(event)}\n\n" for event in events))
 
 
 async def tried(check: str, agent: Agent) -> Result:
-    """Make one check of an agent."""
     async with httpx.AsyncClient(base_url="http://agent", transport=httpx.MockTransport(agent.answer)) as http:
         trial = Trial(AgUiService(http, ""), "hello", "slow", "refund", [{"x-user": "ada"}, {"x-user": "bob"}])
         return await result_of(NAMED[check], trial)

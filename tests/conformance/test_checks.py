@@ -46,7 +46,6 @@ def trial_of(service: FaultyService, client: OurService, beside: httpx.AsyncClie
 
 
 async def tried(check: Check, service: FaultyService) -> Result:
-    """Make one check of a service."""
     async with (
         service.served() as url,
         httpx.AsyncClient(base_url=url, timeout=5.0) as http,

@@ -50,7 +50,6 @@ class KilledHost:
         self.host = RunningHost(self.folder, "--port", port, environ=self.environ)
 
     def stop(self) -> None:
-        """Both."""
         self.host.__exit__()
         self.other.__exit__()
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import httpx
-
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
-from tests.support.running_host import RunningHost, run_command
-from tests.support.warm_python import Begins
+from tests.support.running_host import RunningHost
 from tests.support.whole_lines import whole_lines
 
 LEASE_SECONDS = 1.0
@@ -34,22 +31,7 @@ class AppFolder:
         with RunningHost(self.path, "--port", str(port), environ={**self._environ, **(environ or {})}) as host:
             yield host
 
-    def host_until_dead(self) -> int:
-        """Run the host to its end, under its guard, and return its exit code."""
-        ended = run_command(self.path, "start", "--port", "0", environ=self._environ, begins=Begins.WARM)
-        return ended.returncode
-
-    async def host_killed_by(self, environ: Mapping[str, str], send: Callable[[Api], Awaitable[object]]) -> None:
-        """Send to a host that dies of it, as a client whose connection may break; return once it is dead."""
-        with self.host(environ) as host:
-            api = self.api(host)
-            with contextlib.suppress(httpx.TransportError):
-                await send(api)
-            assert await until_dead(host) != 0
-            await api.http.aclose()
-
     def api(self, host: RunningHost) -> Api:
-        """Return the app on a running host."""
         return socket_api(host.origin, self.path / ".agents" / "log.sqlite")
 
     def model_calls(self, message: str) -> int:

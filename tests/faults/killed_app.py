@@ -69,13 +69,11 @@ class KilledApp:
 
     @contextlib.asynccontextmanager
     async def reaching(self, host: GroupHost) -> AsyncIterator[Api]:
-        """Yield how to reach a host of a group of the app."""
         api = socket_api(host.origin, self.path / ".agents" / "log.sqlite")
         async with api.http:
             yield api
 
     async def killed_by(self, send: Callable[[Api], Awaitable[Any]], point: str, **environ: str) -> None:
-        """Send to a host that dies of it."""
         async with self.running(**kill_at(point), **environ) as api:
             with contextlib.suppress(httpx.TransportError):
                 await send(api)

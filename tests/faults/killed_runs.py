@@ -23,7 +23,6 @@ class KilledRun:
 
     @property
     def again(self) -> set[str]:
-        """What was done more than once."""
         return {what for what, count in self.counted.items() if count > 1}
 
     @property

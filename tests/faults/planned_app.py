@@ -42,7 +42,6 @@ class PlannedRun:
 
     @property
     def status_path(self) -> str:
-        """Where its status is read."""
         return f"/api/agents/{self.agent}/threads/{self.thread_id}/runs/{self.run_id}"
 
 
@@ -108,7 +107,6 @@ class PlannedApp:
             await asyncio.sleep(0.02)
 
     async def outcomes(self, host: RunningHost, runs: Iterable[PlannedRun]) -> dict[PlannedRun, dict[str, Any]]:
-        """Return how each run ended, once it has."""
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             return await asyncio.wait_for(_all_ended(http, runs), GUARD_SECONDS)
 
@@ -119,7 +117,6 @@ class PlannedApp:
             await asyncio.wait_for(_until_applied(api, {run.thread_id for run in runs}), GUARD_SECONDS)
 
     async def records(self, runs: Iterable[PlannedRun]) -> dict[PlannedRun, Run]:
-        """Return what the log has of each run."""
         hub = task_hub(self.path, self._environ)
         stores = choose_stores(read_settings(self._environ), self.path, self._environ, hub)
         log = ThreadLog(stores.threads, stores.attachments, hub)

@@ -211,7 +211,6 @@ async def _unredeemed(stormed: Stormed, folder: Path, environ: Mapping[str, str]
 
 
 async def _ended_in_log(turns: Sequence[Turn], folder: Path, environ: Mapping[str, str]) -> set[str]:
-    """Return which runs have an end in the log."""
     hub = task_hub(folder, environ)
     store = choose_thread_store(read_settings(environ), folder, environ, hub)
     ended = set()

@@ -236,7 +236,6 @@ class Client:
         return answer
 
     async def _end(self, turn: Turn, answer: httpx.Response) -> None:
-        """Remember how the turn ended, once it has."""
         if answer.status_code == 202:
             answer = await self._until_over(_place(turn))
         body = answer.json()

@@ -75,7 +75,6 @@ def failing_log(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[st
 
 @pytest.fixture
 async def app(tmp_path: Path, failing_log: tuple[Proxy, dict[str, str]]) -> AsyncIterator[FailingApp]:
-    """The app."""
     folder, charges = tmp_path / "app", tmp_path / "charges.txt"
     folder.mkdir()
     charges.touch()

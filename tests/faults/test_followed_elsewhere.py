@@ -51,7 +51,6 @@ async def anew(http: httpx.AsyncClient, run: PlannedRun) -> list[Frame]:
 
 
 def steps(received: list[Frame]) -> list[Frame]:
-    """Return what is no word."""
     return [frame for frame in received if frame.event != "delta"]
 
 

@@ -39,13 +39,11 @@ CLIENT = httpx.Timeout(GUARD_SECONDS)
 
 @pytest.fixture
 def app(tmp_path: Path) -> AppFolder:
-    """The app under test."""
     return AppFolder(tmp_path)
 
 
 @pytest.fixture
 def host(app: AppFolder) -> Iterator[RunningHost]:
-    """Its host."""
     with app.host({"LEASE_SECONDS": "2"}) as host:
         yield host
 

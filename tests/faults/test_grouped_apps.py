@@ -182,7 +182,6 @@ async def test_one_instance_id_started_at_two_hosts_at_once_is_one_instance(star
 
 
 async def output_of(client: httpx.AsyncClient, origin: str, instance: str) -> object:
-    """The output of an instance, once it has one."""
     end = time.monotonic() + GUARD_SECONDS
     while True:
         answer = await client.get(f"{origin}/runtime/webhooks/durabletask/instances/{instance}")

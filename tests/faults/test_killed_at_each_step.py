@@ -33,7 +33,6 @@ class Asking:
     notes: Notes
 
     def runs(self, thread_id: str, agent: str = "Clerk") -> list[Any]:
-        """Return the runs of a thread."""
         return list(self.app.read(f"agents/{agent}/threads/{thread_id}/runs")["runs"])
 
 
@@ -41,7 +40,6 @@ class Asking:
 def asking(
     ask: Callable[..., RunAnswer], approve: Callable[..., RunAnswer], agent_app: AgentApp, notes: Notes
 ) -> Asking:
-    """The app of a marked test."""
     return Asking(ask, approve, agent_app, notes)
 
 

@@ -39,7 +39,6 @@ class StepsApp:
         return [line.split(" ")[1] for line in whole_lines(self.notes)]
 
     async def until_made(self, calls: int) -> None:
-        """Return once so many calls were made."""
         end = time.monotonic() + GUARD_SECONDS
         while len(made := self.keys()) < calls:
             assert time.monotonic() < end, f"{len(made)} calls, and not {calls}"
@@ -47,7 +46,6 @@ class StepsApp:
 
 
 async def ended(http: httpx.AsyncClient, place: str) -> dict[str, Any]:
-    """Return how the run at that place ended, once it has."""
     end = time.monotonic() + GUARD_SECONDS
     while (answer := await http.get(place)).status_code == 202:
         assert time.monotonic() < end, answer.text

@@ -30,7 +30,6 @@ POINT = "after 4"
 
 @pytest.fixture
 def planned(tmp_path: Path) -> PlannedApp:
-    """The app, of which a host is killed."""
     log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     return PlannedApp(tmp_path, {**log, "AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"})
 

@@ -343,7 +343,7 @@ async def test_the_apps_own_engine_loses_nothing_by_a_kill_and_keeps_nothing_tha
         await app.until(lambda: is_gone(server))
 
         async def owed() -> bool:
-            return (await api.http.get("/api/operations")).json()["search_owed"] == 0
+            return bool((await api.http.get("/api/operations")).json()["search_owed"] == 0)
 
         await app.until(owed)
 

@@ -53,7 +53,6 @@ def chunks_through(mark: str, last: int) -> list[tuple[str, int]]:
 
 
 def stored_segments(folder: Path) -> set[str]:
-    """Return the segments that any object in the store is of."""
     with contextlib.closing(sqlite3.connect(folder / "objects.sqlite")) as connection:
         return {name.partition("-")[0] for (name,) in connection.execute("SELECT name FROM object")}
 

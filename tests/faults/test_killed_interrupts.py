@@ -57,7 +57,6 @@ def request(thread_id: str, busy: str, *, waits: bool = True) -> dict[str, Any]:
 
 
 async def ended(http: httpx.AsyncClient, thread_id: str, run_id: str) -> dict[str, Any]:
-    """Return the run once it has ended."""
     while (answer := await http.get(f"{THREADS}/{thread_id}/runs/{run_id}")).status_code == 202:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     return dict(answer.json())

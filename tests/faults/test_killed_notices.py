@@ -50,7 +50,6 @@ app = AgentFunctionApp(agents=[scripted_agent("Joker")], webhook=os.environ["REC
 
 
 def notices(folder: Path, stores: dict[str, str], receiver: Receiver, **environ: str) -> KilledApp:
-    """Return the app, which tells this receiver."""
     app = KilledApp(folder, stores, NOTICES, **{**WEBHOOKS, **stores, "RECEIVER": f"{receiver.url}/hook"}, **environ)
     app.known["receiver"] = receiver
     return app

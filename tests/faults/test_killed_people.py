@@ -61,7 +61,7 @@ async def last_answer(app: KilledApp, api: Api, thread: str = THREAD, **answer: 
     return await app.until(ended)
 
 
-EDITED = {"approved": True, "arguments": {"n": "7"}}
+EDITED: dict[str, Any] = {"approved": True, "arguments": {"n": "7"}}
 
 
 async def ask_and_edit(app: KilledApp, api: Api) -> None:

@@ -40,14 +40,12 @@ def app(folder: AppFolder) -> Iterator[GroupedApp]:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """Who is notified."""
     async with receiving() as opened:
         yield opened
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """A client of all hosts."""
     async with httpx.AsyncClient(timeout=GUARD_SECONDS, headers=HEADERS) as client:
         yield client
 

@@ -101,7 +101,6 @@ async def sent(http: httpx.AsyncClient, message: str, thread: str, **fields: Any
 
 
 async def ended(http: httpx.AsyncClient, place: str) -> dict[str, Any]:
-    """Return a run once it has ended."""
     while (answer := await http.get(place)).status_code == 202:  # noqa: ASYNC110 - another process ends it
         await asyncio.sleep(0.02)
     return dict(answer.json())
@@ -130,6 +129,26 @@ async def killed_at_work(app: SteeredApp, stands: Sequence[str]) -> dict[str, St
     return dict(zip(stands, ends, strict=True))
 
 
+async def killed_at_the_door(app: SteeredApp) -> list[Steered]:
+    """Kill the process that stands around its acceptance of what joins; its caller sends that again to the other."""
+    with app.groups(standing=[1], durable=1) as group:
+        one, two = group.http
+        async with (
+            httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
+            httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other,
+        ):
+            waiting = await app.at_work(http, ["before 0", "after 0"])
+            words = [asyncio.create_task(word(other, thread)) for thread in waiting]
+            await app.until_standing(len(words))
+            two.kill()
+            await asyncio.gather(*words)
+            await asyncio.gather(*(word(http, thread) for thread in waiting))
+            app.open()
+            await asyncio.gather(*waiting.values())
+            ends = await asyncio.gather(*(app.steered(http, thread) for thread in waiting))
+    return list(ends)
+
+
 @pytest.fixture(scope="module")
 def at_work(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Steered]:
     """Each run by the point at which its process was killed."""
@@ -154,3 +173,13 @@ def test_another_process_gives_the_message_once_and_at_the_same_call(at_work: di
     assert steered.asked == ["first", "and this"]
     assert all(shown == SHOWN[: len(shown)] and len(shown) in (1, 4, 6) for shown in steered.shown), steered.shown
     assert steered.attempts == (1 if point == POINTS[-1] else 2)
+
+
+@over("log_settings", "sqlite")
+async def test_a_message_whose_process_is_killed_joins_once(tmp_path: Path, log_settings: dict[str, str]) -> None:
+    """Before its acceptance or behind it: sent again under its key it was accepted, or is now."""
+    for steered in await killed_at_the_door(SteeredApp(tmp_path, log_settings)):
+        assert json.loads(steered.run["response"]) == SHOWN
+        assert (steered.word["status"], steered.word["joined"]) == ("joined", steered.run["run_id"])
+        assert steered.asked == ["first", "and this"]
+        assert steered.shown == [SHOWN[:1], SHOWN[:4], SHOWN]

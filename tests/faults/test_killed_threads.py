@@ -139,13 +139,13 @@ async def entries(api: Api, thread_id: str) -> list[Any]:
 
 
 async def fork(app: KilledApp, api: Api) -> httpx.Response:
-    return await api.http.post(f"{THREAD}/fork", json={"thread_id": "fork"})
+    return await api.http.post(f"{THREAD}/fork", json={"thread_id": "fork-0"})
 
 
 def keys(app: KilledApp) -> list[StoreKey]:
     """Return where the archive and the attachments of the thread lie, and of its fork."""
     hub = task_hub(app.path, app.stores)
-    return [epoch_store_key(hub, Address.of("Joker", thread_id), 0) for thread_id in ("t", "fork")]
+    return [epoch_store_key(hub, Address.of("Joker", thread_id), 0) for thread_id in ("t", "fork-0")]
 
 
 async def beside_the_fork(app: KilledApp) -> list[str]:
@@ -174,32 +174,32 @@ async def the_fork_is_whole_and_one(app: KilledApp, api: Api) -> None:
 
     assert (again.status_code, "idempotency-replayed" in again.headers) == (201, app.known["point"] in FORK_STANDS)
     assert twice.json() == again.json()
-    assert await entries(api, "fork") == origin
+    assert await entries(api, "fork-0") == origin
     await app.repaired(api)
 
     async def swept() -> bool:
         return not await beside_the_fork(app)
 
     await app.until(swept)
-    assert await listed(api) == ["fork", "t"]
+    assert await listed(api) == ["fork-0", "t"]
     await api.http.delete(THREAD)
 
     async def erased() -> bool:
         return (await api.http.get(f"{THREAD}/erasure")).status_code == 200
 
     await app.until(erased)
-    assert await entries(api, "fork") == origin
+    assert await entries(api, "fork-0") == origin
     of_origin, of_fork = await archived(app)
     assert of_origin == (0, 0)
     assert 0 < of_fork[0] < len(origin)
 
 
-FORK_STANDS = ("after log.append 1 | fork", "before attachments.erase 1 | fork")
+FORK_STANDS = ("after log.append 1 | fork-0", "before attachments.erase 1 | fork-0")
 FORKING = [
-    "after archive.lend 1 | fork",
-    "before attachments.put 1 | fork",
-    "after attachments.put 2 | fork",
-    "before log.append 1 | fork",
+    "after archive.lend 1 | fork-0",
+    "before attachments.put 1 | fork-0",
+    "after attachments.put 2 | fork-0",
+    "before log.append 1 | fork-0",
     *FORK_STANDS,
 ]
 RESPONSES = "/api/openai/v1/responses"

@@ -176,7 +176,6 @@ async def the_batch_has_each_run_once(app: KilledApp, api: Api) -> None:
 
 
 async def deliver(app: KilledApp, api: Api, tries: int = 1) -> httpx.Response:
-    """Deliver the one message, at one of its tries."""
     return await api.http.post("/api/deliver", params={"tries": tries}, content="hi")
 
 

@@ -45,20 +45,17 @@ MOST_LOGGED_BYTES = 1000
 
 @pytest.fixture
 def app(tmp_path: Path) -> AppFolder:
-    """The app under test."""
     return AppFolder(tmp_path)
 
 
 @pytest.fixture
 def host(app: AppFolder) -> Iterator[RunningHost]:
-    """Its host."""
     with app.host({"LEASE_SECONDS": "20"}) as host:
         yield host
 
 
 @pytest.fixture
 async def http(host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the host."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=60) as http:
         yield http
 

@@ -43,7 +43,6 @@ class ChargingApp:
         self._notes.touch()
 
     def host(self) -> RunningHost:
-        """Start a host."""
         return RunningHost(self.path, environ={"NOTES": str(self._notes), "CLOCK": str(self.clock), **self._stores})
 
     def notes(self) -> list[str]:

@@ -33,7 +33,6 @@ def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 async def apis(hosts: list[RunningHost]) -> AsyncIterator[list[Api]]:
-    """A client of each."""
     opened = [socket_api(host.origin, Path("no file of one of them")) for host in hosts]
     yield opened
     for api in opened:
@@ -51,6 +50,22 @@ async def test_one_key_at_both_processes_at_once_is_one_run(apis: list[Api]) -> 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["run_id"] for answer in answers}) == 1
     assert len([answer for answer in answers if "idempotency-replayed" not in answer.headers]) == 1
+
+
+@pytest.mark.behaviour("batch.once")
+async def test_a_batch_that_both_processes_get_at_once_has_each_run_once(apis: list[Api]) -> None:
+    """Each begins those that the other has not begun, and both give the same answers."""
+    body = {"requests": [{"message": f"sleep 0.{number}"} for number in range(1, 6)]}
+    sent = [
+        api.http.post("/api/agents/Joker/runs/batch", json=body, headers={"idempotency-key": "batch"}) for api in apis
+    ]
+
+    answers = [answer.json()["results"] for answer in await asyncio.wait_for(asyncio.gather(*sent), 4 * GUARD_SECONDS)]
+
+    runs = [[result["run_id"] for result in results] for results in answers]
+    assert [result["status"] for results in answers for result in results] == [200] * 10
+    assert runs[0] == runs[1]
+    assert len({*runs[0]}) == 5
 
 
 @pytest.mark.behaviour("turn.shared-log")

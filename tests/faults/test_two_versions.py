@@ -96,7 +96,6 @@ class Deployed:
 
 
 def older_code(folder: Path) -> Path:
-    """Return a folder with this version of the code."""
     return version_of_code(folder, "older", versions.VERSION, versions.NEWEST_VERSION)
 
 
@@ -225,7 +224,6 @@ def doors(host: GroupHost, run_id: str) -> list[httpx.Response]:
 
 
 def until(fact: Callable[[], bool]) -> None:
-    """Return once it is so."""
     end = time.monotonic() + GUARD_SECONDS
     while not fact():
         assert time.monotonic() < end, "it did not become so"
@@ -328,5 +326,4 @@ def request(host: GroupHost, method: str, path: str, body: object = None) -> htt
 
 
 def has_archived(deployed: Deployed, thread_id: str) -> bool:
-    """Return whether anything of the thread is in the archive."""
     return bool(asyncio.run(archived_epochs(deployed.folder, deployed.environ, Address.of("Storm", thread_id))))

@@ -74,7 +74,6 @@ async def until_running(api: httpx.AsyncClient) -> str:
 
 
 async def until_ended(api: httpx.AsyncClient, run_id: str) -> str:
-    """Return how the run ended."""
     while (status := (await api.get(f"{THREADS}/t/runs/{run_id}")).json()["status"]) in (
         "accepted",
         "queued",

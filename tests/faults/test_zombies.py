@@ -23,10 +23,12 @@ import pytest
 from hosting.core.thread.run import Run
 from tests.faults.killed_runs import cut_short
 from tests.faults.planned_app import PlannedApp, points
+from tests.support.kept_in import over
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.behaviour("journal.zombies"),
+    over("log_settings", "sqlite", "redis"),
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 

@@ -68,7 +68,6 @@ class Collected:
     ended_by: str = ""
 
     def note(self, subject: Any, message: Any) -> None:
-        """Note the first message to the subject."""
         if len(self.asked) < MOST_ASKED and all(known.subject is not subject for known in self.asked):
             self.asked.append(Asked(subject, json_of(message), _as_it_is(subject)))
 

@@ -11,7 +11,6 @@ _ids = itertools.count(1)
 
 
 def message(text: str, **fields: Any) -> dict[str, Any]:
-    """Return a message of a user."""
     return {"messageId": f"m{next(_ids)}", "role": "ROLE_USER", "parts": [{"text": text}], **fields}
 
 

@@ -32,7 +32,6 @@ class Wired:
         self.http = httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=GUARD_SECONDS)
 
     async def run(self, fields: dict[str, Any], agent: str = "Joker") -> Events:
-        """Return the events of a run."""
         answer = await self.http.post(f"ag-ui/{agent}", json=fields)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -72,7 +71,6 @@ def resume(*answers: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def answer(name: str, **payload: Any) -> dict[str, Any]:
-    """Return the answer to one interrupt."""
     return {"interruptId": name, "status": "resolved", "payload": payload}
 
 
@@ -83,7 +81,6 @@ def interrupts(events: Events) -> list[dict[str, Any]]:
 
 
 def events_of(text: str) -> Events:
-    """Return the events of a stream."""
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
 
 
@@ -93,7 +90,6 @@ def kinds(events: Events) -> list[str]:
 
 
 def text_of(events: Events) -> str:
-    """Return all words."""
     return "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
 
 

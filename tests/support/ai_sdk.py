@@ -32,7 +32,6 @@ class Chats:
         self.http = httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=GUARD_SECONDS)
 
     def chat(self, agent: str = "Joker", chat_id: str = "chat1") -> Chat:
-        """Return an empty chat."""
         return Chat(self, agent, chat_id)
 
 
@@ -87,10 +86,8 @@ def kinds(chunks: list[Chunk]) -> list[str]:
 
 
 def text_of(chunks: list[Chunk]) -> str:
-    """Return all text."""
     return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
 
 
 def texts(message: dict[str, Any]) -> str:
-    """Return the text of a message."""
     return "".join(part["text"] for part in message["parts"] if part["type"] == "text")

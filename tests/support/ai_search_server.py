@@ -71,7 +71,6 @@ class AiSearchServer:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -88,7 +87,6 @@ class AiSearchServer:
 
     @property
     def texts(self) -> list[str]:
-        """All texts of all documents."""
         with self._lock:
             return [document["text"] for of in self.documents.values() for document in of.values()]
 

@@ -21,7 +21,6 @@ class AnsweringModel(BaseChatClient[Any]):
     """Answers by `answer`. A stream has each message whole, or the `pieces` of its contents one by one."""
 
     async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
-        """Return the answer to these messages."""
         raise NotImplementedError
 
     def pieces(self, content: Content) -> Iterable[Content] | None:
@@ -62,5 +61,4 @@ def says(*contents: str | Content, usage: Any = None) -> ChatResponse[Any]:
 
 
 def calls(name: str, call_id: str = "call-1", **arguments: Any) -> Content:
-    """Return the call of a tool."""
     return Content.from_function_call(call_id, name, arguments=arguments)

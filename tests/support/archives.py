@@ -20,7 +20,6 @@ from hosting.store_choice import choose_archive
 
 
 def memory_archive() -> Archive:
-    """Return an archive of this process."""
     return Archive(MemoryObjects())
 
 

@@ -68,7 +68,6 @@ class Azurite:
         return calls_in(position.text_since())
 
     def stop(self) -> None:
-        """End the process."""
         self._process.terminate()
         self._process.wait(START_SECONDS)
 

@@ -55,12 +55,10 @@ class ClientTable:
 
 
 def pages() -> list[Path]:
-    """Return the pages that have such tables."""
     return [page for page in sorted(REFERENCE.glob("*.md")) if HEADING in page.read_text(encoding="utf-8")]
 
 
 def tables_of(page: Path) -> list[ClientTable]:
-    """Return the tables of a page."""
     _, _, section = page.read_text(encoding="utf-8").partition(f"{HEADING}\n")
     section = section.partition("\n## ")[0]
     return [_table(part) for part in section.split("\n### ")[1:]]

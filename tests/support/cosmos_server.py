@@ -34,7 +34,6 @@ class CosmosServer:
         return f"AccountEndpoint={self.address};AccountKey={KEY};"
 
     def stop(self) -> None:
-        """End the process."""
         self._process.terminate()
         self._process.wait(START_SECONDS)
 

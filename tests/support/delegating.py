@@ -34,7 +34,6 @@ SHORT = {
 
 
 def look() -> str:
-    """Look out of the window."""
     return "It rains."
 
 
@@ -69,7 +68,6 @@ class DelegatingClient(AnsweringClient):
 
 
 def asking(answer: Callable[[Sequence[Message]], Awaitable[Message]]) -> DelegatingClient:
-    """Return the model that answers so."""
     client = DelegatingClient()
     client.answers = answer
     return client
@@ -124,5 +122,4 @@ def planner(
 
 
 def delegating(agent: Any, *, name: str = "Planner") -> Agent[Any]:
-    """Return an agent that has this one in the background."""
     return Agent(asking(follow_steps), name=name, context_providers=[BackgroundAgentsProvider([agent])])

@@ -69,7 +69,6 @@ def queued(body: str, id: str = "0694bc4c", *, inserted: str = INSERTED, tries: 
 
 
 def bus_message(body: str, id: str | None = "m1", number: int = 1, session: str | None = None, tries: int = 1) -> Any:
-    """Return a message of Service Bus."""
     own: dict[str, Any] = {
         "UserProperties": Datum("{}", "json"),
         "SequenceNumber": Datum(str(number), "json"),
@@ -140,7 +139,6 @@ def documents(*fields: Mapping[str, Any]) -> func.DocumentList:
 
 
 def blob(content: bytes, name: str = "inbox/a.txt", etag: str | None = '"0x1"') -> InputStream:
-    """Return a blob as it was written once."""
     return InputStream(data=content, name=name, blob_properties={"ETag": etag} if etag else None)
 
 

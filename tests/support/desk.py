@@ -33,7 +33,6 @@ class Desk:
         self.http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS)
 
     async def say(self, message: str, thread_id: str = "t", **fields: Any) -> httpx.Response:
-        """Send one message."""
         body = {"message": message, "thread_id": thread_id, **fields}
         return await self.http.post("/api/agents/Clerk/run", json=body)
 
@@ -44,7 +43,6 @@ class Desk:
         return [approval["id"] for approval in answer.json()["pending_approvals"]]
 
     async def waiting(self, thread_id: str = "t") -> list[str]:
-        """Return the ids of what the thread waits for."""
         answer = await self.http.get(f"{THREADS}/{thread_id}/approvals")
         assert answer.status_code == 200, answer.text
         return [approval["id"] for approval in answer.json()["approvals"]]
@@ -52,7 +50,6 @@ class Desk:
     async def answer(
         self, approval_id: str, approved: object = True, thread_id: str = "t", **more: Any
     ) -> httpx.Response:
-        """Answer one approval."""
         place = f"{THREADS}/{thread_id}/approvals/{approval_id}"
         return await self.http.post(place, json={"approved": approved, **more})
 

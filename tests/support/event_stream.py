@@ -24,7 +24,6 @@ def parse(text: str) -> list[Frame]:
 
 
 async def frames(response: httpx.Response) -> AsyncIterator[Frame]:
-    """Yield frames as they come."""
     text = ""
     async for piece in response.aiter_text():
         *whole, text = (text + piece).split("\n\n")

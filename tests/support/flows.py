@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Never
 
@@ -113,26 +112,6 @@ def fan_flow() -> Workflow:
     return builder.add_fan_out_edges(spread, agents).add_fan_in_edges(agents, joined).build()
 
 
-def loop_flow(most: int, name: str = "Loop") -> Callable[[], Workflow]:
-    """Return what builds a workflow of one executor that counts up to the number it is given."""
-
-    class Counter(Executor):
-        @handler
-        async def count(self, left: int, ctx: WorkflowContext[int, str]) -> None:
-            if left:
-                await ctx.send_message(left - 1)
-            else:
-                await ctx.yield_output("done")
-
-    def build() -> Workflow:
-        counter = Counter("counter")
-        return (
-            WorkflowBuilder(name=name, start_executor=counter, max_iterations=most).add_edge(counter, counter).build()
-        )
-
-    return build
-
-
 FLOWS: list[Any] = [text_flow, order_flow, chat_flow, fan_flow]
 
 
@@ -175,12 +154,10 @@ class Reviewer(Executor):
 
 
 def asking_flow() -> Workflow:
-    """Return a workflow that asks a person."""
     return WorkflowBuilder(name="Asking", start_executor=Reviewer("reviewer")).build()
 
 
 def user(text: str) -> Message:
-    """Return a message of the user's."""
     return Message("user", [text])
 
 

@@ -22,7 +22,6 @@ class TillError(Exception):
 
 @step
 async def upper(text: str) -> str:
-    """Return the text in capitals."""
     DONE.append(f"upper {text}")
     return text.upper()
 
@@ -47,7 +46,6 @@ async def echo(text: str) -> str:
 
 @step
 async def price(order: Order) -> int:
-    """Return what the order costs."""
     if order.item == "nothing":
         raise TillError("broken")
     return 3 * order.count

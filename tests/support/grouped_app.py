@@ -36,13 +36,11 @@ class GroupHost:
 
     @property
     def running(self) -> RunningHost:
-        """The process; there must be one."""
         assert self._running is not None, f"no host of {' '.join(self._arguments)} was started"
         return self._running
 
     @property
     def origin(self) -> str:
-        """Where it listens."""
         return self.running.origin
 
     def start(self) -> None:

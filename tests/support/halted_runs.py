@@ -37,7 +37,6 @@ class HaltingStore(ArmedStore):
         self._appends = -1
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Append, or stop."""
         self._appends += 1
         if self.halts_at is None or self._appends != self.halts_at[0]:
             return await super().append(address, known, append)
@@ -147,6 +146,5 @@ async def rewritten(store: HaltingStore, changed: Callable[[Event], Event]) -> H
 
 
 def counting() -> tuple[Counter[str], Callable[[str], None]]:
-    """Return what is counted and how it is told."""
     counted: Counter[str] = Counter()
     return counted, lambda what: counted.update([what.partition(" r-")[0]])

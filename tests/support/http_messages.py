@@ -32,7 +32,6 @@ class Head:
 
     @property
     def status(self) -> int:
-        """The status of a response."""
         return int(self.first_line[1])
 
     @property

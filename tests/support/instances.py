@@ -30,7 +30,6 @@ class Instances:
         assert answer.status_code == 202, answer.text
 
     async def tell(self, instance_id: str, event: str, value: object) -> None:
-        """Raise an event."""
         answer = await self.http.post(f"{HOOKS}/instances/{instance_id}/raiseEvent/{event}", json=value)
         assert answer.status_code == 202, answer.text
 

@@ -213,7 +213,6 @@ class LongRun:
         return await self.read(run_id)
 
     async def read(self, run_id: str) -> Run:
-        """Return the run as the log has it."""
         run = await read_run(self.services.log, ADDRESS, run_id)
         assert isinstance(run, Run)
         return run

@@ -50,5 +50,4 @@ async def served(app: AgentFunctionApp) -> AsyncIterator[tuple[DirectHost, httpx
 
 
 async def ask(http: httpx.AsyncClient, message: str, **fields: Any) -> httpx.Response:
-    """Ask Joker."""
     return await http.post("/api/agents/Joker/run", json={"message": message, **fields})

@@ -72,7 +72,6 @@ def mailer(provider: IdentityProvider, served: list[str], client: ClerksClient |
 
 
 def exchange(provider: IdentityProvider) -> EntraTokens:
-    """Return the exchange with the provider."""
     return entra(APP, TENANT, sign_in_url=SIGN_IN, authority=provider.authority, assertion=lambda: PROOF)
 
 

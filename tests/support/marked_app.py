@@ -57,7 +57,6 @@ class Notes:
 
     @property
     def lines(self) -> list[str]:
-        """What was noted."""
         return whole_lines(self.path)
 
     @property

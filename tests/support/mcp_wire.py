@@ -65,7 +65,6 @@ class Session:
         return result
 
     async def post(self, message: Any, **headers: str) -> httpx.Response:
-        """Send a message."""
         return await self.http.post("", json=message, headers={**self.headers, **headers})
 
     async def notify(self, method: str, **params: Any) -> httpx.Response:
@@ -81,7 +80,6 @@ class Session:
         return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
     def headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:
-        """Return the headers of a request."""
         if self.version != STATELESS:
             return self.headers
         name = request["params"].get("name", request["params"].get("uri"))
@@ -89,7 +87,6 @@ class Session:
         return {**self.headers, "mcp-protocol-version": STATELESS, "mcp-method": request["method"], **named}
 
     async def rpc(self, method: str, request_id: object = None, **params: Any) -> dict[str, Any]:
-        """Return the response of a request."""
         request = self.request(method, params, request_id)
         answer = await self.http.post("", json=request, headers=self.headers_of(request))
         is_stream = answer.headers["content-type"].startswith("text/event-stream")
@@ -98,7 +95,6 @@ class Session:
         return body
 
     async def result(self, method: str, request_id: object = None, **params: Any) -> dict[str, Any]:
-        """Return the result of a request that is served."""
         body = await self.rpc(method, request_id, **params)
         assert "result" in body, body
         result: dict[str, Any] = body["result"]
@@ -110,7 +106,6 @@ class Session:
         return error["code"], error["message"]
 
     async def call(self, query: str, thread: str | None = None, tool: str = "Joker", **more: Any) -> dict[str, Any]:
-        """Return the result of a call of a tool."""
         arguments = {"query": query} if thread is None else {"query": query, "threadId": thread}
         return await self.result("tools/call", name=tool, arguments=arguments, **more)
 
@@ -140,7 +135,6 @@ class Session:
             yield live_events(answer)
 
     async def answer(self, question: Mapping[str, Any], action: str, **content: Any) -> httpx.Response:
-        """Answer a question of the stream."""
         result = {"action": action, **({"content": content} if action == "accept" else {})}
         return await self.post({"jsonrpc": "2.0", "id": question["id"], "result": result})
 
@@ -163,7 +157,6 @@ def events_of(text: str) -> list[Event]:
 
 
 async def live_events(answer: httpx.Response) -> AsyncIterator[Event]:
-    """Yield the events as they come."""
     text = ""
     async for piece in answer.aiter_text():
         text += piece

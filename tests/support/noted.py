@@ -39,11 +39,9 @@ class NotingOrchestration:
         self.calls: list[Noted] = []
 
     def new_id(self) -> str:
-        """Return the next id."""
         return f"id-{next(self._ids)}"
 
     def call(self, call: AgentCall, fields: Mapping[str, Any]) -> Noted:
-        """Note the call."""
         self.calls.append(Noted(call, fields))
         return self.calls[-1]
 

@@ -51,7 +51,6 @@ class ObservedStore:
         await asyncio.wait_for(watch(), guard_seconds)
 
     async def until_ended(self, instance_id: str, guard_seconds: float = GUARD_SECONDS) -> Orchestration:
-        """Return the instance once it has ended."""
         await self.until(lambda: self._has_ended(instance_id), guard_seconds)
         stored = await self._inner.orchestration(instance_id)
         assert stored is not None

@@ -16,7 +16,6 @@ SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def zipped(parts: Mapping[str, str | bytes]) -> bytes:
-    """Return a zip of the parts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
         for path, part in parts.items():
@@ -85,7 +84,6 @@ def pptx(slides: Iterable[str], more: Mapping[str, str | bytes] | None = None) -
 
 
 def rows_xml(rows: Iterable[Iterable[str | float]]) -> str:
-    """Return a sheet of the rows."""
 
     def cell(value: str | float) -> str:
         if isinstance(value, str):
@@ -133,7 +131,6 @@ def shown(text: str, declared: int | None = None) -> bytes:
 
 
 def pdf_pages(texts: Iterable[str], bookmarks: Mapping[int, str] | None = None) -> dict[int, str | bytes]:
-    """Return the objects of a PDF with a page for each text, and bookmarks by page from 0."""
     pages = list(texts)
     first = 10
     kids = " ".join(f"{first + 2 * index} 0 R" for index in range(len(pages)))

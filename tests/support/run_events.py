@@ -36,7 +36,6 @@ def accepted(*, streamed: bool = True) -> Accepted:
 
 
 def claimed(attempt: int = 1) -> Claimed:
-    """A process holds it."""
     return Claimed(**R, attempt=attempt, token="k", holder="caller", lease_seconds=20.0, deadline=AT + 300)
 
 
@@ -66,7 +65,6 @@ def words(offset: int, text: str) -> DeltaText:
 
 
 def delta(offset: int, text: str) -> Delta:
-    """Text of the log."""
     return Delta(**R, offset=offset, text=text)
 
 

@@ -142,7 +142,6 @@ class Process:
 
     @property
     def client(self) -> Any:
-        """The durable client."""
         return self.app.engine
 
     async def take(self, instance: str) -> float:

@@ -54,7 +54,6 @@ class SetFaults:
         self._faults: list[Fault] = []
 
     def add(self, fault: Fault) -> Fault:
-        """Set one more."""
         self._faults.append(fault)
         return fault
 

@@ -29,12 +29,3 @@ def commented_values(text: str) -> dict[str, str]:
     """Return what would be set without the comments' signs."""
     values: dict[str, str] = json.loads("{" + ",".join(_COMMENTED.findall(text)) + "}")
     return values
-
-
-def commented_groups() -> dict[str, list[str]]:
-    """Return the names that are commented out, by the line above each group."""
-    groups: dict[str, list[str]] = {}
-    for block in TEMPLATE.read_text(encoding="utf-8").split("\n\n"):
-        if names := list(commented_values(block)):
-            groups[COMMENT.sub("", block.splitlines()[0])] = names
-    return groups

@@ -20,7 +20,6 @@ class Shown:
         self.http = http
 
     async def run(self, fields: dict[str, Any]) -> Events:
-        """Return the events of a run."""
         reply = await self.http.post("/api/ag-ui/Joker", json=fields)
         assert reply.status_code == 200, reply.text
         return events_of(reply.text)
@@ -33,7 +32,6 @@ class Shown:
 
 @asynccontextmanager
 async def shown_by(agent: Any, environ: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Shown]:
-    """One process of an app of the agent."""
     app = app_of(wires=["ag-ui"], environ=environ or MEMORY)
     app.add_agent(agent, **options)
     async with served(app) as (_, http):

@@ -100,7 +100,6 @@ def step() -> str:
 
 
 def spender(name: str = "Joker", *tools: Any, client: Spender | None = None) -> Agent[Any]:
-    """Return an agent of that model."""
     return Agent(client=client or Spender(), name=name, tools=[step, *tools])
 
 

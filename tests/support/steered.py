@@ -46,7 +46,6 @@ class RoundsClient(AnsweringClient):
         return says(calls("work", f"call-{len(shown)}"))
 
     def pieces(self, content: Content) -> list[Content]:
-        """Return each content as it is."""
         return [content]
 
 

@@ -61,7 +61,6 @@ def calls_in(text: str) -> list[StorageCall]:
 
 
 def by_kind(calls: Iterable[StorageCall], container: str | None = None) -> Counter[str]:
-    """Return how many calls of each kind there are, of all containers or of one."""
     return Counter(call.kind for call in calls if container in (None, call.container))
 
 
@@ -78,7 +77,6 @@ class LogPosition:
         return cls(path, path.stat().st_size if path.is_file() else 0)
 
     def text_since(self) -> str:
-        """Return what was written since."""
         with self.path.open("rb") as log:
             log.seek(self.size)
             return log.read().decode("utf-8", "replace")

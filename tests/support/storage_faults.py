@@ -34,7 +34,6 @@ class StorageExchange(Exchange):
 
     @property
     def call(self) -> StorageCall:
-        """What is asked for."""
         return parse_call(*self.request.first_line[:2])
 
 

@@ -27,12 +27,10 @@ def adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
 
 
 def response(value: Any) -> Response:
-    """Return a response."""
     return strictly(Response, value)
 
 
 def event(value: Any) -> Any:
-    """Return an event of a stream."""
     return strictly(ResponseStreamEvent, value)  # type: ignore[arg-type]
 
 

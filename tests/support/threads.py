@@ -74,7 +74,6 @@ def accept(run_id: str = "r1", *, claimed: bool = False, queue_limit: int = 32, 
 
 
 def terms(token: str, holder: Holder = "caller", deadline: float = DEADLINE) -> ClaimTerms:
-    """Return terms under a token."""
     return ClaimTerms(token, holder, LEASE_SECONDS, deadline)
 
 

@@ -65,11 +65,9 @@ class VectorService:
         return f"http://127.0.0.1:{self._socket.getsockname()[1]};key={KEY}"
 
     def texts(self) -> str:
-        """Return all that it keeps, as one text."""
         return repr(self.documents)
 
     def stop(self) -> None:
-        """End it."""
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()

@@ -58,7 +58,6 @@ class WarmProcess:
         return self._codes.get(self.pid)
 
     def poll(self) -> int | None:
-        """Return the same."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -78,7 +77,6 @@ class WarmProcess:
         return printed, None if self.stderr is None else "".join(complained)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, to a process that runs."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):  # it has ended just now
                 os.kill(self.pid, number)
@@ -226,7 +224,6 @@ def forked(orders: socket.socket) -> dict[str, Any]:
 
 
 def report_ends(orders: socket.socket) -> None:
-    """Report how each fork ended that has."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

@@ -22,7 +22,6 @@ app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 
 
 async def end(run: hosting.app.AgentRun) -> dict[str, str]:
-    """Return the run and its answer."""
 
     async def answer() -> dict[str, str]:
         return {"run_id": run.run_id, "answer": run.response}

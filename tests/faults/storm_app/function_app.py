@@ -114,7 +114,6 @@ async def refund(name: str) -> str:
 
 
 def who(request: PrincipalRequest) -> Principal | None:
-    """Return who a request says that it is from."""
     name = request.headers.get("x-user")
     return Principal("https://login.example", name) if name else None
 
