@@ -5,10 +5,8 @@ needs Azure (`azd up`, `azd down`), GitHub (the repository's topics) or another 
 left out.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,8 +56,3 @@ def faults(root: Path, rule: FileRule) -> list[str]:
 @pytest.mark.parametrize("rule", FILE_RULES.values(), ids=list(FILE_RULES))
 def test_a_rule_of_the_gallery_about_a_file_passes(rule: FileRule) -> None:
     assert faults(ROOT, rule) == []
-
-
-def entry() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((ROOT / "docs" / "contributing" / "gallery.json").read_text(encoding="utf-8"))
-    return read

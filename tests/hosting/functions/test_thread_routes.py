@@ -3,18 +3,12 @@
 import asyncio
 import json
 
-import httpx
 import pytest
 
 from hosting.errors import InvalidFieldError, UnknownRunError, UnknownThreadError
 from tests.support.carriers import GUARD_SECONDS, Api
 
 THREADS = "/api/agents/Joker/threads"
-
-
-async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
-    """Ask for the end of a run."""
-    return await api.http.post(f"{run.headers['location']}/cancel")
 
 
 @pytest.mark.behaviour("http.reads-threads")
