@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,24 @@ import pytest
 from agent_framework import CompactionProvider, SummarizationStrategy
 
 from hosting.core.agent.history import history_source
+from hosting.core.archiving import Archiver, Capacity
+from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.thread.conversation import Snapshot
+from hosting.core.thread.head import NEW
+from hosting.core.thread_operations import Store
 from hosting.features.triggers.trigger import TriggerOptions
+from hosting.names import Address
 from hosting.settings import Settings
+from state.codec import read
+from state.conversation import append_turn
+from tests.support.bench import ArmedArchive
 from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
 from tests.support.made_app import served
 from tests.support.pages import ROOT, code, page, part
 from tests.support.spender import priced, spender
+from tests.support.state_documents import a_request, a_response
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +54,22 @@ def test_each_app_with_a_budget_or_a_limit_starts(monkeypatch: pytest.MonkeyPatc
     blocks = code(page("docs/guides/budgets.md") + page("docs/guides/limits.md"), "python")
 
     assert [len(made(block, **agents)["app"].agents) for block in blocks] == [2, 1, 1, 2]
+
+
+@pytest.mark.behaviour("docs.budgets")
+async def test_an_owner_reads_of_a_day_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After one call of the model, and without a principal, as its request has none; the day of the test apart."""
+    monkeypatch.setenv("WEBSITE_AUTH_ENABLED", "True")
+    text = page("docs/guides/budgets.md")
+    (block,) = [block for block in code(text, "python") if "owner/day" in block]
+    (shown,) = [json.loads(line) for line in text.splitlines() if line.startswith('{"agent": "assistant", "budget"')]
+    agents = {name: spender(name, client=priced("gpt-5-mini")) for name in ("assistant", "researcher")}
+    async with served(made(block.replace("principal=easy_auth(), ", ""), **agents)["app"]) as (_, http):
+        await http.post("/api/agents/assistant/run", json={"message": "0"})
+        day = (await http.get("/api/agents/assistant/budget")).json()
+
+    assert {**day["budget"], "renews_at": ""} == {**shown["budget"], "renews_at": ""}
+    assert day["agent"] == shown["agent"]
 
 
 @pytest.mark.behaviour("docs.workflows")
@@ -102,3 +130,19 @@ def test_an_agent_keeps_its_summaries_and_the_page_has_the_archives_and_defaults
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == ["sqlite", "blob", "cosmos"]
     assert f"({Settings().recent_bytes // 1024} KiB)" in text
     assert f"({Settings().context_tokens:,}, by an estimate" in text
+
+
+@pytest.mark.behaviour("archive.page")
+async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread's id and the agent's apart."""
+    archive, conversation = ArmedArchive(), read(None)
+    archive.is_down = True
+    for run_id in ("r1", "r2"):
+        conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
+
+    with caplog.at_level(logging.WARNING, "hosting.core.document_writer"):
+        outcome = Store(Snapshot(conversation, 2, 2, {}), NEW)
+        await keeping.store(Address.of("assistant", "5f0c"), None, outcome, ttl_seconds=None)
+
+    assert re.findall(r"^> (.*)$", page("docs/explanation/long-threads.md"), re.MULTILINE) == caplog.messages
