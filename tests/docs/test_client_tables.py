@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from openai import OpenAI
 
 from tests.support.client_tables import (
     BY_DESIGN,
@@ -14,6 +18,7 @@ from tests.support.client_tables import (
     ClientTable,
     is_test,
     pages,
+    table_of,
     tables_of,
 )
 
@@ -52,3 +57,44 @@ def test_the_figure_below_a_table_is_the_one_counted_and_the_aim_is_met(page: Pa
     assert table.figure == (works, applies)
     assert works >= BELOW_THE_AIM.get(table.client, AIM) * applies
     assert (table.client in BELOW_THE_AIM) == (works < AIM * applies)
+
+
+def methods(resource: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the methods of a client's resource under their whole names."""
+    for name in dir(resource):
+        method = getattr(resource, name)
+        if not name.startswith("_") and inspect.ismethod(method):
+            yield f"{path}.{name}", method
+
+
+def names_of(table: ClientTable, *paths: str) -> set[str]:
+    """Return the names that OpenAI's client for Python has: methods, and the parameters of those that are served."""
+    names, client = set[str](), OpenAI(api_key="unused")
+    served = {name for row in table.rows if row.here == WORKS for name in row.names}
+    for path in paths:
+        resource: Any = client
+        for part in path.split("."):
+            resource = getattr(resource, part)
+        for name, method in methods(resource, path):
+            names |= {name, *(inspect.signature(method).parameters if name in served else ())}
+    return names
+
+
+@pytest.mark.behaviour("docs.clients")
+@pytest.mark.parametrize(
+    ("page", "paths"),
+    [
+        (
+            "clients-responses.md",
+            ("responses", "responses.input_items", "responses.input_tokens", "conversations", "conversations.items"),
+        ),
+        ("clients-chat-completions.md", ("chat.completions", "chat.completions.messages", "models")),
+    ],
+)
+def test_no_method_or_parameter_of_openais_client_is_left_out(page: str, paths: tuple[str, ...]) -> None:
+    """Of the version that is installed."""
+    table = table_of(page, "openai for Python")
+    names = names_of(table, *paths)
+
+    assert len(names) > 40
+    assert table.unnamed(names) == []

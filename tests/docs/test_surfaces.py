@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -57,3 +58,18 @@ def test_the_page_asks_the_routes_of_which_the_table_says_so() -> None:
 
     assert len(told) > 20
     assert asked == told
+
+
+@pytest.mark.behaviour("docs.surfaces")
+def test_an_mcp_tool_has_the_arguments_and_results_of_the_table_and_no_others() -> None:
+    """And the tools are the agents and workflows.
+
+    `value` is of an agent with a format of its own, `options` of one that lets callers set some.
+    """
+    app = app_of(scripted_agent("Joker"), workflow=text_flow, enable_mcp_tool_trigger=True, options={"seed": (0, 1)})
+    tools = [one for one in triggers(app).values() if one["type"] == "mcpToolTrigger"]
+    taken = {one["propertyName"] for tool in tools for one in json.loads(tool["toolProperties"])}
+    given = {name for tool in tools for name in json.loads(tool["outputSchema"])["properties"]}
+
+    assert sorted(tool["toolName"] for tool in tools) == sorted(("Joker", text_flow().name))
+    assert names(2) == (taken | given | {"value"}) - {"response", "thread_id", "run_id", "code"}

@@ -54,3 +54,13 @@ async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_
     assert [key.startswith(f"{paid['run_id']}-") for key in module.paid] == [True]
     assert failed["status"] == "success"
     assert "rror" in failed["response"]
+
+
+async def test_a_tool_that_needs_approval_waits_for_it(module: Any) -> None:
+    """It is not called before."""
+    agent = Agent(client=OfflineChatClient(), name="Joker", tools=[module.delete_order])
+    async with served(AgentFunctionApp(agents=[agent], environ=MEMORY)) as (_, http):
+        waiting = (await ask(http, 'Call delete_order with {"number": "A-17"}')).json()
+
+    assert [call["tool"] for call in waiting["pending_approvals"]] == ["delete_order"]
+    assert module.ORDERS == {"A-17": "shipped on Monday"}

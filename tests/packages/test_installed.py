@@ -138,3 +138,15 @@ def test_each_command_prints_its_version(both_installed: Path, name: str) -> Non
     ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{name} {version()}\n", "")
+
+
+@pytest.mark.behaviour("packages.any-app")
+def test_the_local_host_is_used_once_without_being_installed(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """As `uvx functions-local-host` does it: the command has the distribution's name."""
+    folder = write_app(tmp_path / "app", CLASSIC)
+    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["functions_local_host"])]
+    command += ["functions-local-host", "functions"]
+    ended = subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "greet: /api/greet/{name}" in ended.stdout

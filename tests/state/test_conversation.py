@@ -34,6 +34,7 @@ def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -
 
     assert write(old) == text
     assert all(a is b for a, b in zip(old.data.conversation_history, new.data.conversation_history, strict=False))
+    assert new.data.conversation_history != old.data.conversation_history
     assert message_count(new) == 4
 
 

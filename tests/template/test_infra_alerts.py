@@ -1,5 +1,6 @@
 """The queries of infra/app/alerts.bicep and workbook.json, held against the line that the app logs as a run ends."""
 
+import json
 import logging
 import re
 
@@ -71,3 +72,28 @@ def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -
 
     query = query.replace("${ended}", alerts["ended"]["value"])
     assert [message for message in lines if matches(query, message)] == counted
+
+
+def test_the_workbook_reads_each_part_of_the_line() -> None:
+    """Its `parse` is a pattern of words between which stand the parts, each with a name."""
+    items = json.loads((INFRA / "app" / "workbook.json").read_text(encoding="utf-8"))["items"]
+    queries = [item["content"]["query"] for item in items]
+    (parse,) = {found for query in queries for found in re.findall(r"parse message with (.*?) \| ", query)}
+    pattern = "".join(
+        re.escape(part[1:-1]) if part.startswith('"') else f"(?P<{part.partition(':')[0]}>.*?)"
+        for part in re.findall(r'"[^"]*"|\S+', parse)
+    )
+    found = re.fullmatch(pattern, line("run_lost").replace(ADDRESS.agent, "Joker"))
+
+    assert found is not None
+    assert found.groupdict() == {
+        "run": "r1",
+        "agent": "Joker",
+        "thread": "first",
+        "outcome": "run_lost",
+        "attempts": "0",
+        "waited": "0.000",
+        "ran": "0.000",
+        "tokens_in": "-",
+        "tokens_out": "-",
+    }

@@ -101,3 +101,22 @@ def test_what_is_refused_ends_the_command(
     assert choices.main() == 1
 
     assert capsys.readouterr().err.startswith("PUBLIC_APP is false and VNET_ENABLED is not true")
+
+
+@pytest.mark.parametrize(
+    ("copies", "region", "is_refused"),
+    [
+        ("LRS", "italynorth", False),
+        ("GRS", "italynorth", True),
+        ("GRS", "westus", False),
+        ("ZRS", "italynorth", False),
+        ("ZRS", "westus", True),
+        ("GZRS", "italynorth", True),
+        ("GZRS", "westus3", False),
+    ],
+)
+def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str, is_refused: bool) -> None:
+    """In other zones where there are none, in a paired region where there is none."""
+    said = list(refused({"AZURE_LOCATION": region, "STORAGE_REDUNDANCY": copies}, lambda service: None))
+
+    assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused

@@ -167,3 +167,13 @@ def test_every_service_that_the_app_talks_to_has_its_role_and_there_is_no_other(
     """By Azure's own ids; a wrong one is an app that starts and then is refused everything."""
     assert set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", ROLES)) == set(BUILT_IN.values())
     assert [name for name in BUILT_IN if name not in ROLES] == []
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
+    """The least that is needed: a role on the resource group would reach what is put there later."""
+    assignments = re.findall(r"^resource (\w+) 'Microsoft.Authorization/roleAssignments@", ROLES, re.MULTILINE)
+    scopes = re.findall(r"^  scope: (\w+)$", ROLES, re.MULTILINE)
+
+    assert len(scopes) == len(assignments)
+    assert set(scopes) == {"storage", "insights", "taskHub", "search", "modelAccount"}

@@ -160,3 +160,31 @@ def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> No
     assert re.findall(r"^    dist: (.*)$", service, re.MULTILINE) == [PACKAGE.as_posix()]
     assert re.findall(r"^      (\w+):$", hooks, re.MULTILINE) == ["prepackage"]
     assert re.findall(r"run: (python3?) infra/package.py", hooks) == ["python3", "python"]
+
+
+def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_edited(tmp_path: Path) -> None:
+    """A source that was edited, or is gone, leaves no bytecode behind."""
+    root, folder = app(tmp_path), tmp_path / PACKAGE
+    make_package(root, folder)
+    edited = {"function_app.py": "ANSWER = 2\n", "agents/late.py": ""}
+    for path, text in edited.items():
+        (root / path).write_text(text, encoding="utf-8")
+    (root / "agents" / "__init__.py").unlink()
+    make_package(root, folder)
+    asked = [
+        sys.executable,
+        "-I",
+        "-c",
+        "import sys; sys.path.insert(0, '.'); import function_app as app; print(app.ANSWER)",
+    ]
+
+    assert subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=True).stdout == "2\n"
+    assert {path.partition(".cpython")[0] for path in files_of(folder)} == {
+        ".funcignore",
+        "__pycache__/function_app",
+        "agents/__pycache__/late",
+        "agents/late.py",
+        "agents/prompt.md",
+        "function_app.py",
+    }
+    assert [path.name for path in root.rglob("*.pyc") if folder not in path.parents] == ["gone.cpython-311.pyc"]

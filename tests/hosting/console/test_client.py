@@ -18,7 +18,8 @@ from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
-from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
+from state.codec import read
+from tests.hosting.console.console import GUARD_SECONDS, Console, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
 
@@ -39,34 +40,6 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
     assert (first.text, within.text, apart.text) == ("echo: my name is Ada", "my name is Ada | recall", "recall")
     assert within.additional_properties["thread_id"] == session.session_id
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("console.client")
-async def test_a_client_says_what_becomes_of_a_run_of_the_thread_that_has_not_ended(console: Console) -> None:
-    """By a name that is known. Whoever waits for a run that was interrupted gets why."""
-    async with (
-        AsyncTaskHubGrpcClient(host_address=console.address) as hub,
-        AsyncAgentClient(hub, **console.options) as client,
-    ):
-        writer = client.get_agent("writer")
-        session = writer.get_session("busy")
-        first = asyncio.ensure_future(writer.run("sleep 30", session=session))
-        end = time.monotonic() + GUARD_SECONDS
-        while not (events := (await logged(console.options, "writer", ["busy"]))["busy"]) or len(events) < 2:
-            assert time.monotonic() < end
-            await asyncio.sleep(0.02)
-        with pytest.raises(HostingError) as unknown:
-            await writer.run("hi", session=session, busy="later")  # type: ignore[arg-type]
-        with pytest.raises(HostingError) as rejected:
-            await writer.run("hi", session=session, busy="reject")
-        answer = await writer.run("hi", session=session, busy="interrupt")
-        with pytest.raises(AgentRunError) as interrupted:
-            await first
-
-    assert (unknown.value.code, rejected.value.code) == ("invalid_field", "thread_busy")
-    assert "Send 'queue', 'reject', 'interrupt', 'rollback' or 'steer'." in unknown.value.detail
-    assert (answer.text, interrupted.value.code) == ("echo: hi", "run_superseded")
 
 
 @pytest.mark.behaviour("console.client")
@@ -193,3 +166,16 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
+
+
+@pytest.mark.behaviour("console.client")
+def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
+    """As an object, which dashboards and other packages read."""
+    with console.client() as client:
+        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
+        text = stored(console.task_hub(), "writer", "stored")
+
+    document = json.loads(text)
+    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
+    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
+    assert read(text).data.conversation_history[0].correlation_id

@@ -8,7 +8,14 @@ import uuid
 import httpx
 import pytest
 
+from tests.support.a2a import HEADERS, message
+from tests.support.ag_ui import wanted
+from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import Api
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of
+
+NO_WAIT = {"wait_for_response": False}
 
 RUN = "/api/agents/Joker/run"
 
@@ -68,3 +75,30 @@ async def test_a_request_takes_the_place_of_the_run_that_works(direct: Api, poli
     assert (read.json()["status"], read.json()["error"]) == ("cancelled", ended.json())
     kept = [entry.get("status") for entry in entries if entry["run_id"] == runs[0]["run_id"]]
     assert kept == ([None, "interrupted"] if policy == "interrupt" else [])
+
+
+@pytest.mark.behaviour("http.busy")
+async def test_an_agent_s_policy_holds_at_every_door() -> None:
+    """Each refuses in its own form, names the run in the way, and starts nothing."""
+    app = app_of(wires=["responses", "a2a", "ag-ui"], enable_mcp_tool_trigger=True)
+    app.add_agent(scripted_agent("Joker"), busy="reject")
+    host = DirectHost(app)
+    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi", contextId="t")}}
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
+        running = await http.post("agents/Joker/run", json={"message": "sleep 60", "thread_id": "t", **NO_WAIT})
+        response = await http.post("openai/v1/responses", json={"input": "hi", "conversation": "conv_joker~t"})
+        event = await http.post("ag-ui/Joker", json=wanted("hi"))
+        task = await http.post("a2a/Joker", json=sent)
+        tool = await host.call_tool("Joker", {"query": "hi", "threadId": "t"})
+        runs = (await http.get("agents/Joker/threads/t/runs")).json()["runs"]
+        await http.post(f"{running.headers['location']}/cancel")
+
+    in_the_way = f"Run {running.json()['run_id']} of this thread has not ended."
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "thread_busy")
+    assert (event.status_code, event.json()["type"], event.json()["code"]) == (409, "RUN_ERROR", "thread_busy")
+    assert task.json()["error"]["data"][0]["metadata"]["code"] == "thread_busy"
+    assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "thread_busy"})
+    told = [response.json()["error"], event.json(), task.json()["error"], tool["content"]]
+    assert [in_the_way in str(one) for one in told] == [True] * 4
+    assert [run["run_id"] for run in runs] == [running.json()["run_id"]]

@@ -1,14 +1,16 @@
 """What a developer is told on the local host, and nobody on Azure: why a run failed, and which runs a start took up."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Agent, tool
+from agent_framework import Agent, FunctionInvocationConfiguration, tool
 
 from agents.models import create_chat_client
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import is_developers
 from tests.support.app_folder import HOST_JSON, make_app
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -142,3 +144,34 @@ def killed_in_a_tool(tmp_path: Path) -> Path:
             first.wait_for("the tool waits", GUARD_SECONDS)
         assert isinstance(broken.exception(GUARD_SECONDS), httpx.TransportError)
     return folder
+
+
+def clerk(configuration: FunctionInvocationConfiguration | None = None) -> Agent:
+    """An agent with tools that raise."""
+    client = OfflineChatClient(function_invocation_configuration=configuration)
+    return Agent(client=client, name="Joker", tools=TOOLS)
+
+
+@pytest.mark.behaviour("http.local-cause")
+@pytest.mark.parametrize(
+    ("environ", "message", "told"),
+    [
+        (LOCAL, CALL, "The tool failed: LookupError: There is no order B-1."),
+        (LOCAL, SILENT, "The tool failed: ValueError."),
+        ({}, CALL, "The tool failed."),
+    ],
+)
+async def test_what_a_tool_raised_is_in_stream_and_timeline_on_the_local_host_alone(
+    environ: dict[str, str], message: str, told: str
+) -> None:
+    """With its class, in one line; also where the model reads nothing of it."""
+    async with served(app_of(clerk(), environ={**MEMORY, **environ})) as (_, http):
+        streamed = await ask(http, message, stream=True)
+        place = streamed.headers["content-location"].removesuffix("/events")
+        events = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: ")]
+        steps = (await http.get(f"{place}/timeline")).json()["steps"]
+        read = (await http.get(f"{place}/events", params={"offset": "-1"})).json()
+
+    assert [event["error"] for event in events if "tool" in event and "error" in event] == [told]
+    assert [frame["data"]["error"] for frame in read if frame["event"] == "tool_result"] == [told]
+    assert [step["error"] for step in steps if step["kind"] == "tool_call"] == [told]

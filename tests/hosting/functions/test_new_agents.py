@@ -93,10 +93,13 @@ async def third_wait(running: EngineApp) -> str:
 
 
 @pytest.mark.behaviour("orchestrations.new-agent")
-async def test_a_call_of_an_agent_that_nobody_has_fails_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_of_an_agent_that_nobody_has_fails_by_its_name_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(agent_calls, "MOST_WAITS", 3)
     async with engine_app(asking("Other")) as running:
         await running.start("ask", "i", ["Joker"])
         ended = await running.store.until_ended("i")
 
     assert (ended.status.value, "Joker" in str(ended.output)) == ("Failed", True)
+    assert sum("waits for agent" in message for message in caplog.messages) == 1

@@ -12,11 +12,6 @@ from tests.support.carriers import GUARD_SECONDS, Api
 THREADS = "/api/agents/Joker/threads"
 
 
-async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
-    """Ask for the end of a run."""
-    return await api.http.post(f"{run.headers['location']}/cancel")
-
-
 @pytest.mark.behaviour("http.reads-threads")
 async def test_a_thread_has_its_times_its_size_and_its_use(api: Api) -> None:
     thread_id = (await api.ask("one")).json()["thread_id"]
@@ -309,3 +304,32 @@ async def test_an_agent_without_an_http_endpoint_shows_no_threads(direct: Api, p
     answer = await direct.http.get(f"/api/agents/quiet/{path}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")
+
+
+async def started(api: Api, message: str, **fields: object) -> httpx.Response:
+    """Start a run and do not wait for it."""
+    answer = await api.ask(message, wait_for_response=False, **fields)
+    assert answer.status_code == 202, answer.text
+    return answer
+
+
+async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
+    """Ask for the end of a run."""
+    return await api.http.post(f"{run.headers['location']}/cancel")
+
+
+@pytest.mark.behaviour("http.cancels-runs")
+async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do(direct: Api) -> None:
+    """Cancelling twice, or after the end, is answered as the first time and changes nothing."""
+    first = await started(direct, "meet 2", thread_id="cancel-queued")
+    queued = await started(direct, "never", thread_id="cancel-queued")
+    last = await started(direct, "recall", thread_id="cancel-queued")
+
+    answers = [await cancelled(direct, queued) for _ in range(2)]
+    await direct.ask("meet 2")
+
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
+    assert (await direct.ended(queued.headers["location"]))["status"] == "cancelled"
+    assert (await direct.ended(first.headers["location"]))["response"] == "2 have met"
+    assert (await direct.ended(last.headers["location"]))["response"] == "meet 2 | recall"
+    assert (await cancelled(direct, last)).json()["status"] == "success"

@@ -1,0 +1,148 @@
+"""The apps on pages: each starts as it stands there and does what the page says, and tables beside them are whole."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import CompactionProvider, SummarizationStrategy
+
+from hosting.core.agent.history import history_source
+from hosting.core.archiving import Archiver, Capacity
+from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.thread.conversation import Snapshot
+from hosting.core.thread.head import NEW
+from hosting.core.thread_operations import Store
+from hosting.features.triggers.trigger import TriggerOptions
+from hosting.names import Address
+from hosting.settings import Settings
+from state.codec import read
+from state.conversation import append_turn
+from tests.support.bench import ArmedArchive
+from tests.support.deliveries import Out, queued
+from tests.support.direct import DirectHost
+from tests.support.made_app import served
+from tests.support.pages import ROOT, code, page, part
+from tests.support.spender import priced, spender
+from tests.support.state_documents import a_request, a_response
+
+
+@pytest.fixture(autouse=True)
+def _of_a_developer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, and a log that the process has."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENT_LOG", "memory")
+
+
+def made(block: str, **names: Any) -> dict[str, Any]:
+    """Return what a block of a page defines, beside these."""
+    defined = {"__name__": "example", **names}
+    exec(block, defined)
+    return defined
+
+
+@pytest.mark.behaviour("docs.budgets")
+def test_each_app_with_a_budget_or_a_limit_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its agents call the model that the page has a price of."""
+    monkeypatch.setenv("WEBSITE_AUTH_ENABLED", "True")
+    agents = {name: spender(name, client=priced("gpt-5-mini")) for name in ("assistant", "researcher")}
+    blocks = code(page("docs/guides/budgets.md") + page("docs/guides/limits.md"), "python")
+
+    assert [len(made(block, **agents)["app"].agents) for block in blocks] == [2, 1, 1, 2]
+
+
+@pytest.mark.behaviour("docs.budgets")
+async def test_an_owner_reads_of_a_day_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After one call of the model, and without a principal, as its request has none; the day of the test apart."""
+    monkeypatch.setenv("WEBSITE_AUTH_ENABLED", "True")
+    text = page("docs/guides/budgets.md")
+    (block,) = [block for block in code(text, "python") if "owner/day" in block]
+    (shown,) = [json.loads(line) for line in text.splitlines() if line.startswith('{"agent": "assistant", "budget"')]
+    agents = {name: spender(name, client=priced("gpt-5-mini")) for name in ("assistant", "researcher")}
+    async with served(made(block.replace("principal=easy_auth(), ", ""), **agents)["app"]) as (_, http):
+        await http.post("/api/agents/assistant/run", json={"message": "0"})
+        day = (await http.get("/api/agents/assistant/budget")).json()
+
+    assert {**day["budget"], "renews_at": ""} == {**shown["budget"], "renews_at": ""}
+    assert day["agent"] == shown["agent"]
+
+
+@pytest.mark.behaviour("docs.workflows")
+async def test_the_first_workflow_answers() -> None:
+    app = made(code(page("docs/guides/workflows.md"), "python")[0])["app"]
+    async with served(app) as (_, http):
+        answer = await http.post("/api/workflows/Shout/run", json={"message": "hello"})
+
+    assert answer.json()["response"] == "HELLO"
+
+
+@pytest.mark.behaviour("docs.triggers")
+async def test_the_trigger_answers_each_message_once() -> None:
+    """On the thread of its customer, with the id of the run; its table has the options."""
+    text = page("docs/guides/triggers.md")
+    host, answers = DirectHost(made(code(text, "python")[1])["app"]), Out()
+    for _ in range(2):
+        await host.trigger("inbox", message=queued('{"customer": "c1", "text": "Hello"}'), answers=answers)
+
+    first, again = map(json.loads, answers.values)
+    options = part(text, "## One run for each delivery").split("| option |")[1].split("\n\n")[0]
+    assert first == again
+    assert "Hello" in first["answer"]
+    assert re.findall(r"^\| `([a-z_]+)` \|", options, re.MULTILINE) == list(TriggerOptions.__annotations__)
+
+
+@pytest.mark.behaviour("docs.hosting")
+def test_the_app_of_two_agents_registers_both_and_one_of_them_as_a_tool() -> None:
+    app = made(*code(page("docs/reference/hosting.md"), "python"))["app"]
+    registered = {function.get_function_name() for function in app.get_functions()}
+
+    assert {"http-guide", "dafx-guide", "mcptool-guide", "http-writer", "dafx-writer"} <= registered
+    assert "mcptool-writer" not in registered
+
+
+@pytest.mark.behaviour("docs.hosting")
+def test_an_update_replaces_all_folders_that_the_library_imports() -> None:
+    """What it imports of the clone stands in the command."""
+    update = part(page("docs/guides/packages.md"), "## Update the library in your app")
+    replaced = set(re.findall(r"^    git rm -rq (.*)$", update, re.MULTILINE)[0].split())
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "hosting").rglob("*.py")]
+    imported = {name for source in sources for name in re.findall(r"^\s*from (\w+)", source, re.MULTILINE)}
+
+    assert imported & folders <= replaced
+    assert {name for name in update.split("-- ")[1].splitlines()[0].split() if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.behaviour("archive.page")
+def test_an_agent_keeps_its_summaries_and_the_page_has_the_archives_and_defaults() -> None:
+    """Without any setting it talks to the offline model."""
+    text = page("docs/explanation/long-threads.md")
+    agent = made(code(text, "python")[0].replace("os.environ", "{}"))["agent"]
+    (provider,) = (provider for provider in agent.context_providers if isinstance(provider, CompactionProvider))
+
+    assert isinstance(provider.after_strategy, SummarizationStrategy)
+    assert provider.history_source_id == history_source(agent, "historian")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == ["sqlite", "blob", "cosmos"]
+    assert f"({Settings().recent_bytes // 1024} KiB)" in text
+    assert f"({Settings().context_tokens:,}, by an estimate" in text
+
+
+@pytest.mark.behaviour("archive.page")
+async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread's id and the agent's apart."""
+    archive, conversation = ArmedArchive(), read(None)
+    archive.is_down = True
+    for run_id in ("r1", "r2"):
+        conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
+
+    with caplog.at_level(logging.WARNING, "hosting.core.document_writer"):
+        outcome = Store(Snapshot(conversation, 2, 2, {}), NEW)
+        await keeping.store(Address.of("assistant", "5f0c"), None, outcome, ttl_seconds=None)
+
+    assert re.findall(r"^> (.*)$", page("docs/explanation/long-threads.md"), re.MULTILINE) == caplog.messages
