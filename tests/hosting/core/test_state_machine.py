@@ -124,14 +124,14 @@ class Threads(RuleBasedStateMachine):
     async def asked(self, messages: Sequence[Message]) -> None:
         """Note if the model is asked for what the log has, or is shown what another thread said."""
         run_id = RUN.get()
-        thread = next((turn.thread for turn in self.turns if turn.run_id == run_id), None)
         told = [message.text for message in messages if message.role == "user"]
         own = told[-1].split("-")[0]
         self.check(all(text.split("-")[0] == own for text in told), f"{own} is told {told}")
-        if thread is not None:
-            recorded = [each for each in await self.observer.run_events(run_id, thread) if each.kind == "model_result"]
-            shown = [message for message in messages if message.role == "tool"]
-            self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
+        accepted, *events = await self.observer.run_events(run_id, own)
+        begins = [message.text for message in messages].index(accepted.request.message)
+        shown = [message for message in messages[begins:] if message.role == "tool"]
+        recorded = [event for event in events if event.kind == "model_result"]
+        self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
 
     def check(self, is_so: bool, fault: str) -> None:
         """Note a fault: some are seen by tasks that nobody waits for."""
@@ -191,11 +191,14 @@ class Threads(RuleBasedStateMachine):
             )
 
     @rule(process=PROCESSES, data=st.data())
-    def attach(self, process: int, data: st.DataObject) -> None:
+    def send_again(self, process: int, data: st.DataObject) -> None:
         """Send a message again, by its key: it is the same run."""
         if self.turns:
-            turn = data.draw(st.sampled_from(self.turns))
-            self.ask(process, lambda by: self._start(by, turn))
+            self.attach(process, data.draw(st.sampled_from(self.turns)))
+
+    def attach(self, process: int, turn: Turn) -> None:
+        """Have a process wait for the run of a message."""
+        self.ask(process, lambda by: self._start(by, turn))
 
     @rule(process=PROCESSES, data=st.data())
     def follow(self, process: int, data: st.DataObject) -> None:
@@ -277,11 +280,15 @@ class Threads(RuleBasedStateMachine):
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
 
-    @rule(process=PROCESSES)
-    def kill(self, process: int) -> None:
-        """Kill a process at once; another begins in its place."""
+    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(0.0, 3 * THINKING_SECONDS))
+    def kill_at_work(self, thread: str, process: int, seconds: float) -> None:
+        """Kill a process while it asks the model, or charges; the other one goes on when its lease is out."""
+        self.start(thread, process, "charge", "queue", True)
+        self.do(asyncio.sleep(seconds))
         self.processes[process].die()
         self.do(self._restart(process))
+        self.attach(1 - process, self.turns[-1])
+        self.do(asyncio.sleep(LEASE_SECONDS + 5))
 
     @rule(process=PROCESSES, steps=st.integers(1, 60))
     def kill_soon(self, process: int, steps: int) -> None:
