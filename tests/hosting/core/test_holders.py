@@ -65,7 +65,6 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     assert ended.end is not None
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("service.versions")
 async def test_a_run_to_whose_thread_a_newer_version_came_is_stopped_and_let_go_of(
     app: AppProcess, caplog: pytest.LogCaptureFixture

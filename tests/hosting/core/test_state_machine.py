@@ -29,10 +29,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.thread.events import Completed, Joined, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Completed, Joined
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import HostingError
 from hosting.listing import Window
+from state.contents import TextContent
 from tests.support.cluster.cluster import AGENT, LEASE_SECONDS, AppProcess, Cluster, call
 from tests.support.cluster.engine import Signal
 from tests.support.cluster.life import DiedError
@@ -67,7 +68,7 @@ class Model(BaseChatClient[Any]):
 
     asked: Callable[[Sequence[Message]], Awaitable[None]]
 
-    async def _inner_get_response(  # type: ignore[override]
+    async def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> ChatResponse[Any]:
         await self.asked(messages)
@@ -128,6 +129,7 @@ class Threads(RuleBasedStateMachine):
         own = told[-1].split("-")[0]
         self.check(all(text.split("-")[0] == own for text in told), f"{own} is told {told}")
         accepted, *events = await self.observer.run_events(run_id, own)
+        assert isinstance(accepted, Accepted)
         begins = [message.text for message in messages].index(accepted.request.message)
         shown = [message for message in messages[begins:] if message.role == "tool"]
         recorded = [event for event in events if event.kind == "model_result"]
@@ -217,7 +219,7 @@ class Threads(RuleBasedStateMachine):
                 told += [update for update in news if isinstance(update, LoggedEvent)]
         positions = [update.position for update in told]
         self.check(positions == sorted(set(positions)), f"a follower is told {positions}")
-        self.check(isinstance(told[-1].event, Terminal), f"a follower is told {told[-1]} last")
+        self.check(isinstance(told[-1].event, TERMINALS), f"a follower is told {told[-1]} last")
 
     @rule(process=PROCESSES, data=st.data())
     def cancel(self, process: int, data: st.DataObject) -> None:
@@ -348,10 +350,10 @@ class Threads(RuleBasedStateMachine):
         ends: dict[str, list[Any]] = {}
         queued: dict[str, str] = {}
         for _, event in await last.log.events(address, 0):
-            if event.kind == "accepted":
+            if isinstance(event, Accepted):
                 ends[event.run_id] = []
                 queued[event.run_id] = event.request.message
-            if isinstance(event, Terminal):
+            if isinstance(event, TERMINALS):
                 ends[event.run_id].append(event)
             if isinstance(event, Joined):
                 queued.pop(event.run_id)
@@ -369,7 +371,7 @@ class Threads(RuleBasedStateMachine):
             for _, entry in page.entries
             for message in entry.messages
             for content in message.contents
-            if message.role == "user" and content.type == "text"
+            if message.role == "user" and isinstance(content, TextContent) and content.text
         ]
         places = [order.index(text) for text in told if text in order]
         self.check(len(set(told)) == len(told), f"{thread} was told twice: {told}")
