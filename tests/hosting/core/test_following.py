@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
@@ -65,6 +66,18 @@ async def held_in(app: AppProcess, asked: StartRun) -> Run:
             break
         await asyncio.sleep(0.01)
     return run
+
+
+@pytest.mark.behaviour("service.words")
+async def test_words_are_heard_in_their_process_before_they_are_logged(cluster: Cluster) -> None:
+    app = cluster.process(AGENT_STREAM_BATCH_SECONDS="10")
+    run = await held_in(app, call(streams=True))
+    heard = ""
+    async with aclosing(app.following.follow(run, app.engine)) as updates:
+        while heard != "echo: hi":
+            heard += "".join(map(words, await anext(updates)))
+
+    assert (await app.find_run(run.run_id)).text != heard
 
 
 @pytest.mark.behaviour("service.following")

@@ -382,7 +382,7 @@ class Threads(RuleBasedStateMachine):
 
 TestThreads = Threads.TestCase
 TestThreads.settings = settings(
-    max_examples=repeated(12, exploring=300),
+    max_examples=repeated(10, exploring=300),
     stateful_step_count=30,
     deadline=None,
     phases=[Phase.generate],
