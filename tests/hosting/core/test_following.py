@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
 from hosting.core.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.core.following import Following
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
 from hosting.core.thread.events import Delta
 from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from tests.support.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.cluster.cluster import ADDRESS, AGENT, AppProcess, Cluster, call
 from tests.support.threads import end, terms
 
-Processes = tuple[Process, Process]
+pytestmark = pytest.mark.moved_time
+
+Processes = tuple[AppProcess, AppProcess]
 WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 
@@ -32,17 +34,17 @@ def words(one: Update) -> str:
     return output.text if isinstance(output, Delta | DeltaText) else ""
 
 
-async def followed(process: Process, run: Run) -> list[str]:
-    return [name async for news in process.following.follow(run, process.engine) for name in shown(news)]
+async def followed(app: AppProcess, run: Run) -> list[str]:
+    return [name async for news in app.following.follow(run, app.engine) for name in shown(news)]
 
 
 async def joined(frames: AsyncIterator[list[Update]]) -> list[Update]:
     return [one async for news in frames for one in news]
 
 
-async def text_of(process: Process, run: Run) -> str:
+async def text_of(app: AppProcess, run: Run) -> str:
     text = ""
-    async for news in process.following.follow(run, process.engine):
+    async for news in app.following.follow(run, app.engine):
         for one in news:
             output = one.event if isinstance(one, LoggedEvent) else one
             text = text[: output.offset] + output.text if isinstance(output, Delta | DeltaText) else text
@@ -50,69 +52,56 @@ async def text_of(process: Process, run: Run) -> str:
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(process: Process) -> None:
-    run = await process.start(call(streams=True))
+async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(app: AppProcess) -> None:
+    run = await app.start(call(streams=True))
 
-    assert await followed(process, run) == WHOLE
+    assert await followed(app, run) == WHOLE
 
 
-async def held_in(process: Process, asked: StartRun) -> Run:
-    process.agent.gate.clear()
-    run = await process.start(asked)
+async def held_in(app: AppProcess, asked: StartRun) -> Run:
+    app.agent.gate.clear()
+    run = await app.start(asked)
     for _ in range(500):
-        if process.holders.held[run.run_id].streamed() == "echo: hi":
+        if app.holders.held[run.run_id].streamed() == "echo: hi":
             break
         await asyncio.sleep(0.01)
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("service.following")
-async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more() -> None:
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
-    run = await held_in(process, call(streams=True))
-    silent = (await process.log.head(ADDRESS)).append_id
-    taken = await process.log.execute(ADDRESS, ClaimRun(1.0, terms("newer"), idle_append=silent))
-    assert [event.kind for _, event in taken.events] == ["claimed"]
-    said = Delta(at=1.0, run_id=run.run_id, offset=0, text="a newer one")
-    await process.log.execute(ADDRESS, RecordSteps("newer", (said,)))
-    received: list[str] = []
+@pytest.mark.behaviour("service.words")
+async def test_words_are_heard_in_their_process_before_they_are_logged(cluster: Cluster) -> None:
+    app = cluster.process(AGENT_STREAM_BATCH_SECONDS="10")
+    run = await held_in(app, call(streams=True))
+    heard = ""
+    async with aclosing(app.following.follow(run, app.engine)) as updates:
+        while heard != "echo: hi":
+            heard += "".join(map(words, await anext(updates)))
 
-    async for news in process.following.follow(run, process.engine):
-        received += shown(news)
-        if not news:
-            process.changes.publish(ADDRESS, DeltaText(run.run_id, 8, " there", attempt=1))
-            await process.log.execute(ADDRESS, end(run.run_id, token="newer"))
-            process.agent.gate.set()
-
-    process.loop.close()
-    assert received == ["accepted", "claimed", "echo:", "claimed", "a newer one", "completed"]
+    assert (await app.find_run(run.run_id)).text != heard
 
 
 @pytest.mark.behaviour("service.following")
-async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_answer() -> None:
+async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_answer(cluster: Cluster) -> None:
     """By a delta without text: another process ends the run, and its holder does not know of it yet."""
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
-    run = await held_in(process, call(streams=True))
-    token = process.holders.held[run.run_id].token
+    app = cluster.process(AGENT_STREAM_BATCH_SECONDS="10")
+    run = await held_in(app, call(streams=True))
+    token = app.holders.held[run.run_id].token
     lost = unanswered(run.run_id, 1.0, RunFailedError("Its process was lost."))
     received: list[Update] = []
 
-    async for news in process.following.follow(run, process.engine):
+    async for news in app.following.follow(run, app.engine):
         received += news
         if news and shown(received) == ["accepted", "claimed", "echo:", " hi"]:
-            await process.log.execute(ADDRESS, EndRun(token, lost))
+            await app.log.execute(ADDRESS, EndRun(token, lost))
 
-    process.agent.gate.set()
-    process.loop.close()
     cut, last = received[-2:]
     assert isinstance(cut, DeltaText)
     assert (cut.offset, cut.text, shown([last])) == (len("echo:"), "", ["failed"])
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
-    one, other = processes
+async def test_a_follower_in_another_process_has_the_same_text_from_the_log(two: Processes) -> None:
+    one, other = two
     run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
@@ -120,9 +109,9 @@ async def test_a_follower_in_another_process_has_the_same_text_from_the_log(proc
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Processes) -> None:
+async def test_a_run_that_is_taken_over_is_followed_to_its_end(two: Processes) -> None:
     """What was not settled is said anew, from its offset on."""
-    one, other = processes
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
@@ -136,8 +125,8 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(processes: Processes) -> None:
-    one, other = processes
+async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(two: Processes) -> None:
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call())
     following = asyncio.ensure_future(followed(other, run))
@@ -155,22 +144,24 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
 
 @pytest.mark.behaviour("service.following")
 @pytest.mark.behaviour("streams.mended")
-async def test_an_answer_that_is_shorter_than_what_was_streamed_ends_there_for_a_follower_too(process: Process) -> None:
+async def test_an_answer_that_is_shorter_than_what_was_streamed_ends_there_for_a_follower_too(
+    app: AppProcess,
+) -> None:
     """Middleware may take words back that were said already."""
-    run = await process.start(call(waits=False, streams=True))
-    await process.log.execute(ADDRESS, ClaimRun(1.0, terms("token")))
+    run = await app.start(call(waits=False, streams=True))
+    await app.log.execute(ADDRESS, ClaimRun(1.0, terms("token")))
     said = [Delta(at=1.0, run_id=run.run_id, offset=at, text=text) for at, text in ((0, "Good evening"), (4, ""))]
     for one in said:
-        await process.log.execute(ADDRESS, RecordSteps("token", (one,)))
-    await process.log.execute(ADDRESS, end(run.run_id, token="token"))
+        await app.log.execute(ADDRESS, RecordSteps("token", (one,)))
+    await app.log.execute(ADDRESS, end(run.run_id, token="token"))
 
-    assert await text_of(process, run) == "Good"
+    assert await text_of(app, run) == "Good"
 
 
 @pytest.mark.behaviour("service.following")
-async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(processes: Processes) -> None:
+async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(two: Processes) -> None:
     """Whoever shows the stream is then told that the log is away."""
-    one, other = processes
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
     short = Following(other.care, outage_seconds=0.05)

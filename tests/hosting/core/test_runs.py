@@ -9,8 +9,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from hosting.core.care import Care
-from hosting.core.runs import Runs
+from hosting.core.care import PACE
 from hosting.core.starts import STARTS_AT_ONCE, Starts
 from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.core.thread.events import Accepted, Claimed, Completed
@@ -20,11 +19,12 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError
 from hosting.names import Address
 from hosting.options import Retry
 from hosting.ports import Wait
-from hosting.settings import read_settings
-from tests.support.process import ADDRESS, AGENT, MINUTE, Process, call
+from tests.support.cluster.cluster import ADDRESS, AGENT, AppProcess, call
 from tests.support.threads import NOW, terms
 
-Processes = tuple[Process, Process]
+pytestmark = pytest.mark.moved_time
+
+Processes = tuple[AppProcess, AppProcess]
 
 GUARD_SECONDS = 5.0
 
@@ -35,61 +35,58 @@ def text_of(run: Run) -> str:
     return text
 
 
-async def until_asked(process: Process, verb: str = "watch", times: int = 1) -> None:
+async def until_asked(app: AppProcess, verb: str = "watch", times: int = 1) -> None:
     async def asked() -> None:
-        while process.store.calls[verb] < times:  # noqa: ASYNC110 - the waiter counts it
+        while app.store.calls[verb] < times:  # noqa: ASYNC110 - the waiter counts it
             await asyncio.sleep(0)
 
     await asyncio.wait_for(asked(), GUARD_SECONDS)
 
 
-async def answered(process: Process, message: str = "hi", **members: object) -> Run:
-    run = await process.start(call(message, **members))  # type: ignore[arg-type]
-    return await process.runs.wait(run, process.engine, 5.0)
+async def answered(app: AppProcess, message: str = "hi", **members: object) -> Run:
+    run = await app.start(call(message, **members))  # type: ignore[arg-type]
+    return await app.runs.wait(run, app.engine, 5.0)
 
 
 @pytest.mark.behaviour("service.runs-here")
-async def test_a_waited_run_is_executed_where_its_request_came_in(process: Process) -> None:
-    run = await answered(process, thread_id=None)
+async def test_a_waited_run_is_executed_where_its_request_came_in(app: AppProcess) -> None:
+    run = await answered(app, thread_id=None)
 
     assert text_of(run) == "echo: hi"
-    assert await process.kinds(run.address) == ["accepted", "claimed", "completed"]
-    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    assert await app.kinds(run.address) == ["accepted", "claimed", "completed"]
+    assert app.engine.sent == [("run", {"run_id": run.run_id, "logged": True})]
 
 
 @pytest.mark.behaviour("service.calls")
-async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(counted: Process) -> None:
+async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(app: AppProcess) -> None:
     """Whatever was said before: this process appended it."""
-    first = await answered(counted, thread_id=None)
-    calls_of_new = dict(counted.store.calls)
-    counted.store.calls.clear()
-    await answered(counted, "again", thread_id=first.address.thread_id)
+    first = await answered(app, thread_id=None)
+    calls_of_new = dict(app.store.calls)
+    app.store.calls.clear()
+    await answered(app, "again", thread_id=first.address.thread_id)
 
     assert calls_of_new == {"append": 2}
-    assert dict(counted.store.calls) == {"append": 2}
-    assert (counted.engine.reads, counted.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
-
-
-def patient(process: Process) -> Runs:
-    care = Care(process.log, process.changes, process.holders, pace=MINUTE)
-    return Runs(process.log, process.holders, care, read_settings({}), process.promised)
+    assert dict(app.store.calls) == {"append": 2}
+    assert (app.engine.reads, app.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
-async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the_store(processes: Processes) -> None:
-    one, other = processes
+async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the_store(two: Processes) -> None:
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call())
-    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 60.0))
     await until_asked(other)
+    released_at = one.cluster.wall()
     one.agent.gate.set()
 
-    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
+    assert text_of(await waiting) == "echo: hi"
+    assert one.cluster.wall() - released_at < PACE.first
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
-async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Processes) -> None:
-    one, other = processes
+async def test_a_wait_outlives_a_store_that_is_away_for_a_while(two: Processes) -> None:
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call())
     other.store.is_away = True
@@ -102,26 +99,26 @@ async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Proce
 
 
 @pytest.mark.behaviour("service.runs-here")
-async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(process: Process) -> None:
-    process.agent.gate.clear()
-    first = await process.start(call("first"))
-    second = await process.start(call("second"))
-    waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
+async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(app: AppProcess) -> None:
+    app.agent.gate.clear()
+    first = await app.start(call("first"))
+    second = await app.start(call("second"))
+    waiting = asyncio.ensure_future(app.runs.wait(second, app.engine, 5.0))
     await asyncio.sleep(0)
-    process.agent.gate.set()
-    await process.runs.wait(first, process.engine, 5.0)
+    app.agent.gate.set()
+    await app.runs.wait(first, app.engine, 5.0)
 
     assert text_of(await waiting) == "echo: second"
-    assert (await process.kinds())[3:5] == ["completed", "claimed"]
+    assert (await app.kinds())[3:5] == ["completed", "claimed"]
 
 
 @pytest.mark.behaviour("service.short-waits")
 @pytest.mark.parametrize(
     ("seconds", "holder"), [(0.0, "entity"), (1.0, "entity"), (30.0, "caller"), (math.inf, "caller")]
 )
-async def test_a_run_is_claimed_for_a_caller_who_stays(processes: Processes, seconds: float, holder: str) -> None:
+async def test_a_run_is_claimed_for_a_caller_who_stays(two: Processes, seconds: float, holder: str) -> None:
     """Who waits for a second or less is answered 202 before most agents are done; who reads the events stays."""
-    one, other = processes
+    one, other = two
     asked = replace(call(), wait=Wait(seconds))
     run = await one.start(asked)
     accepted_by_it = await one.kinds()
@@ -133,67 +130,67 @@ async def test_a_run_is_claimed_for_a_caller_who_stays(processes: Processes, sec
     claims = [event.holder for _, event in await one.log.events(ADDRESS, 0) if isinstance(event, Claimed)]
     assert accepted_by_it[:2] == (["accepted"] if holder == "entity" else ["accepted", "claimed"])
     assert claims == [holder]
-    assert [len(each.agent.turns) for each in processes] == ([0, 1] if holder == "entity" else [1, 0])
+    assert [len(each.agent.turns) for each in two] == ([0, 1] if holder == "entity" else [1, 0])
 
 
 @pytest.mark.behaviour("hosting.waits-that-fit")
-async def test_a_wait_counts_from_when_the_request_was_read(process: Process) -> None:
+async def test_a_wait_counts_from_when_the_request_was_read(app: AppProcess) -> None:
     """Its caller's own does: what it took to begin the run is not waited for once more."""
-    process.agent.gate.clear()
+    app.agent.gate.clear()
     asked = replace(call(), wait=Wait(30.0, since=time.monotonic() - 30.0))
-    run = await process.start(asked)
+    run = await app.start(asked)
 
-    waited = await asyncio.wait_for(process.runs.wait_as(asked.wait, run, process.engine), GUARD_SECONDS)
+    waited = await asyncio.wait_for(app.runs.wait_as(asked.wait, run, app.engine), GUARD_SECONDS)
 
     assert (waited.run_id, waited.end) == (run.run_id, None)
-    process.agent.gate.set()
+    app.agent.gate.set()
 
 
 @pytest.mark.behaviour("service.short-waits")
-async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process: Process) -> None:
+async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(app: AppProcess) -> None:
     """It would be handed on at the first step, by a caller who has left."""
-    process.agent.gate.clear()
-    first = await process.start(call("first"))
+    app.agent.gate.clear()
+    first = await app.start(call("first"))
     hasty = replace(call("second"), wait=Wait(1.0))
-    second = await process.start(hasty)
-    waiting = asyncio.ensure_future(process.runs.wait_as(hasty.wait, second, process.engine))
+    second = await app.start(hasty)
+    waiting = asyncio.ensure_future(app.runs.wait_as(hasty.wait, second, app.engine))
     await asyncio.wait((waiting,), timeout=0.05)
-    process.agent.gate.set()
-    await process.runs.wait(first, process.engine, 5.0)
+    app.agent.gate.set()
+    await app.runs.wait(first, app.engine, 5.0)
 
-    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
+    assert await app.kinds() == ["accepted", "claimed", "accepted", "completed"]
     waiting.cancel()
 
 
 @pytest.mark.behaviour("service.promises")
-async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Process) -> None:
-    run = await process.start(call(waits=False))
+async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(app: AppProcess) -> None:
+    run = await app.start(call(waits=False))
 
-    assert await process.kinds() == ["accepted"]
-    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    assert await app.kinds() == ["accepted"]
+    assert app.engine.sent == [("run", {"run_id": run.run_id, "logged": True})]
 
 
 @pytest.mark.behaviour("service.promises")
 @pytest.mark.parametrize("waits", [True, False])
 async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free_key(
-    process: Process, waits: bool
+    app: AppProcess, waits: bool
 ) -> None:
-    process.engine.is_away = True
+    app.engine.is_away = True
     with pytest.raises(EngineUnavailableError):
-        await process.start(call(waits=waits, key="k"))
-    process.engine.is_away = False
+        await app.start(call(waits=waits, key="k"))
+    app.engine.is_away = False
 
-    started = await process.runs.start(AGENT, call(key="k"), process.caller)
-    run = await process.runs.wait(started.run, process.engine, 5.0)
+    started = await app.runs.start(AGENT, call(key="k"), app.caller)
+    run = await app.runs.wait(started.run, app.engine, 5.0)
 
     assert (text_of(run), started.replayed) == ("echo: hi", False)
-    assert len(process.agent.turns) == 1
-    assert (await process.kinds())[-4:][0] in ("cancelled", "accepted")
+    assert len(app.agent.turns) == 1
+    assert (await app.kinds())[-4:][0] in ("cancelled", "accepted")
 
 
 @pytest.mark.behaviour("service.promises")
-async def test_a_key_with_another_request_is_refused(processes: Processes) -> None:
-    one, other = processes
+async def test_a_key_with_another_request_is_refused(two: Processes) -> None:
+    one, other = two
     await answered(one, "hi", key="k")
 
     with pytest.raises(IdempotencyKeyReusedError):
@@ -201,9 +198,9 @@ async def test_a_key_with_another_request_is_refused(processes: Processes) -> No
 
 
 @pytest.mark.behaviour("service.cancel")
-async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(processes: Processes) -> None:
+async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(two: Processes) -> None:
     """Its next attempt would have been a claim, which a cancelled run has no more."""
-    one, other = processes
+    one, other = two
     one.agent.gate.clear()
     one.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
@@ -218,8 +215,8 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(proces
 
 
 @pytest.mark.behaviour("service.cancel")
-async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(processes: Processes) -> None:
-    one, other = processes
+async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(two: Processes) -> None:
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call())
 
@@ -231,9 +228,9 @@ async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(proce
 
 
 @pytest.mark.behaviour("service.stale")
-async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Processes) -> None:
+async def test_a_holder_that_was_taken_over_appends_nothing_more(two: Processes) -> None:
     """And its agent is stopped; whoever waits has the end from the log."""
-    one, other = processes
+    one, other = two
     one.agent.gate.clear()
     run = await one.start(call())
     head = await other.log.head(ADDRESS)
@@ -248,72 +245,71 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
 
 
 @pytest.mark.behaviour("service.leave")
-async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process) -> None:
-    process.agent.gate.clear()
-    await process.start(call())
+async def test_a_process_that_is_told_to_stop_hands_its_runs_on(app: AppProcess) -> None:
+    app.agent.gate.clear()
+    await app.start(call())
 
-    await process.holders.drain(0.05)
+    await app.holders.drain(0.05)
 
-    assert await process.kinds() == ["accepted", "claimed", "released"]
-    assert (await process.log.head(ADDRESS)).runs[0].signalled
+    assert await app.kinds() == ["accepted", "claimed", "released"]
+    assert (await app.log.head(ADDRESS)).runs[0].signalled
 
 
 @pytest.mark.behaviour("service.promises")
 @pytest.mark.parametrize("verb", ["find", "cancel"])
 async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_one_taken(
-    processes: Processes, verb: str
+    two: Processes, verb: str
 ) -> None:
     """It was claimed, which proves nothing; a second one who asks needs another."""
-    one, other = processes
+    one, other = two
     dead = Accepted(
         at=time.time(), run_id="r1", agent=AGENT, thread_id="t1", request=RunRequest(message="hi"), fingerprint="f"
     )
     await one.log.execute(ADDRESS, AcceptRun(dead, 32, one.holders.claim_terms(AGENT.lower())))
-    before = list(other.engine.signals)
+    before = list(other.engine.sent)
 
     for _ in range(2):
         await getattr(other.runs, verb)(Address.of(AGENT, "t1"), "r1", other.engine)
 
-    assert (before, other.engine.signals) == ([], [("run", {"run_id": "r1", "logged": True})] * 2)
+    assert (before, other.engine.sent) == ([], [("run", {"run_id": "r1", "logged": True})] * 2)
 
 
 @pytest.mark.behaviour("service.find")
-async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
-    run = await answered(process)
-    await process.log.execute(ADDRESS, DeleteThread(1.0))
-    await process.log.execute(ADDRESS, FinishDelete(2.0, {}))
+async def test_a_run_of_a_deleted_thread_is_gone(app: AppProcess) -> None:
+    run = await answered(app)
+    await app.log.execute(ADDRESS, DeleteThread(1.0))
+    await app.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
     with pytest.raises(Exception, match="deleted with its thread"):
-        await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
+        await app.runs.find(Address.of(AGENT, "t1"), run.run_id, app.engine)
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("service.outage")
-async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Process) -> None:
+async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(app: AppProcess) -> None:
     """The caller is told at once that its run goes on, however long it would wait; nothing is ended twice."""
-    process.agent.gate.clear()
-    run = await process.start(call())
-    process.store.is_away = True
-    process.agent.gate.set()
+    app.agent.gate.clear()
+    run = await app.start(call())
+    app.store.is_away = True
+    app.agent.gate.set()
 
-    waited = await asyncio.wait_for(process.runs.wait(run, process.engine, 60.0), GUARD_SECONDS)
+    waited = await asyncio.wait_for(app.runs.wait(run, app.engine, 3600.0), 60.0)
 
-    process.store.is_away = False
+    app.store.is_away = False
     assert waited.end is None
-    assert await process.kinds() == ["accepted", "claimed"]
+    assert await app.kinds() == ["accepted", "claimed"]
 
 
 @pytest.mark.behaviour("service.retry")
-async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Processes) -> None:
-    process = processes[0]
-    process.agent.fails = [RuntimeError("once")]
+async def test_a_failed_attempt_is_made_again_in_its_own_claim(two: Processes) -> None:
+    app = two[0]
+    app.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await process.start(replace(call(), request=request))
+    run = await app.start(replace(call(), request=request))
 
-    ended = await process.runs.wait(run, process.engine, 5.0)
+    ended = await app.runs.wait(run, app.engine, 5.0)
 
     assert text_of(ended) == "echo: hi"
-    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
+    assert await app.kinds() == ["accepted", "claimed", "claimed", "completed"]
 
 
 @pytest.mark.behaviour("service.runs-here")

@@ -29,10 +29,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.thread.events import Completed, Joined, Terminal
+from hosting.core.thread.events import TERMINALS, Accepted, Completed, Joined
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import HostingError
 from hosting.listing import Window
+from state.contents import TextContent
 from tests.support.cluster.cluster import AGENT, LEASE_SECONDS, AppProcess, Cluster, call
 from tests.support.cluster.engine import Signal
 from tests.support.cluster.life import DiedError
@@ -67,7 +68,7 @@ class Model(BaseChatClient[Any]):
 
     asked: Callable[[Sequence[Message]], Awaitable[None]]
 
-    async def _inner_get_response(  # type: ignore[override]
+    async def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> ChatResponse[Any]:
         await self.asked(messages)
@@ -124,14 +125,15 @@ class Threads(RuleBasedStateMachine):
     async def asked(self, messages: Sequence[Message]) -> None:
         """Note if the model is asked for what the log has, or is shown what another thread said."""
         run_id = RUN.get()
-        thread = next((turn.thread for turn in self.turns if turn.run_id == run_id), None)
         told = [message.text for message in messages if message.role == "user"]
         own = told[-1].split("-")[0]
         self.check(all(text.split("-")[0] == own for text in told), f"{own} is told {told}")
-        if thread is not None:
-            recorded = [each for each in await self.observer.run_events(run_id, thread) if each.kind == "model_result"]
-            shown = [message for message in messages if message.role == "tool"]
-            self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
+        accepted, *events = await self.observer.run_events(run_id, own)
+        assert isinstance(accepted, Accepted)
+        begins = [message.text for message in messages].index(accepted.request.message)
+        shown = [message for message in messages[begins:] if message.role == "tool"]
+        recorded = [event for event in events if event.kind == "model_result"]
+        self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
 
     def check(self, is_so: bool, fault: str) -> None:
         """Note a fault: some are seen by tasks that nobody waits for."""
@@ -191,11 +193,14 @@ class Threads(RuleBasedStateMachine):
             )
 
     @rule(process=PROCESSES, data=st.data())
-    def attach(self, process: int, data: st.DataObject) -> None:
+    def send_again(self, process: int, data: st.DataObject) -> None:
         """Send a message again, by its key: it is the same run."""
         if self.turns:
-            turn = data.draw(st.sampled_from(self.turns))
-            self.ask(process, lambda by: self._start(by, turn))
+            self.attach(process, data.draw(st.sampled_from(self.turns)))
+
+    def attach(self, process: int, turn: Turn) -> None:
+        """Have a process wait for the run of a message."""
+        self.ask(process, lambda by: self._start(by, turn))
 
     @rule(process=PROCESSES, data=st.data())
     def follow(self, process: int, data: st.DataObject) -> None:
@@ -214,7 +219,7 @@ class Threads(RuleBasedStateMachine):
                 told += [update for update in news if isinstance(update, LoggedEvent)]
         positions = [update.position for update in told]
         self.check(positions == sorted(set(positions)), f"a follower is told {positions}")
-        self.check(isinstance(told[-1].event, Terminal), f"a follower is told {told[-1]} last")
+        self.check(isinstance(told[-1].event, TERMINALS), f"a follower is told {told[-1]} last")
 
     @rule(process=PROCESSES, data=st.data())
     def cancel(self, process: int, data: st.DataObject) -> None:
@@ -277,11 +282,15 @@ class Threads(RuleBasedStateMachine):
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
 
-    @rule(process=PROCESSES)
-    def kill(self, process: int) -> None:
-        """Kill a process at once; another begins in its place."""
+    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(0.0, 3 * THINKING_SECONDS))
+    def kill_at_work(self, thread: str, process: int, seconds: float) -> None:
+        """Kill a process while it asks the model, or charges; the other one goes on when its lease is out."""
+        self.start(thread, process, "charge", "queue", True)
+        self.do(asyncio.sleep(seconds))
         self.processes[process].die()
         self.do(self._restart(process))
+        self.attach(1 - process, self.turns[-1])
+        self.do(asyncio.sleep(LEASE_SECONDS + 5))
 
     @rule(process=PROCESSES, steps=st.integers(1, 60))
     def kill_soon(self, process: int, steps: int) -> None:
@@ -341,10 +350,10 @@ class Threads(RuleBasedStateMachine):
         ends: dict[str, list[Any]] = {}
         queued: dict[str, str] = {}
         for _, event in await last.log.events(address, 0):
-            if event.kind == "accepted":
+            if isinstance(event, Accepted):
                 ends[event.run_id] = []
                 queued[event.run_id] = event.request.message
-            if isinstance(event, Terminal):
+            if isinstance(event, TERMINALS):
                 ends[event.run_id].append(event)
             if isinstance(event, Joined):
                 queued.pop(event.run_id)
@@ -362,7 +371,7 @@ class Threads(RuleBasedStateMachine):
             for _, entry in page.entries
             for message in entry.messages
             for content in message.contents
-            if message.role == "user" and content.type == "text"
+            if message.role == "user" and isinstance(content, TextContent) and content.text
         ]
         places = [order.index(text) for text in told if text in order]
         self.check(len(set(told)) == len(told), f"{thread} was told twice: {told}")
@@ -373,7 +382,7 @@ class Threads(RuleBasedStateMachine):
 
 TestThreads = Threads.TestCase
 TestThreads.settings = settings(
-    max_examples=repeated(12, exploring=300),
+    max_examples=repeated(10, exploring=300),
     stateful_step_count=30,
     deadline=None,
     phases=[Phase.generate],

@@ -134,7 +134,10 @@ class Mortal:
     """Passes on every call of what outlives the process."""
 
     def __init__(self, life: Life, lasting: Any) -> None:
-        self._life, self._lasting = life, lasting
+        vars(self).update(_life=life, _lasting=lasting)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._lasting, name, value)
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._lasting, name)
