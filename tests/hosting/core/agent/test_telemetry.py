@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse, FunctionInvocationLayer
 from agent_framework.observability import ChatTelemetryLayer
-from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from hosting import __name__ as HOSTING
-from hosting.core.telemetry import carried_traceparent
 from state import __name__ as STATE
 from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.bench import Bench, answer
@@ -113,22 +111,6 @@ async def test_a_trace_context_that_is_none_is_ignored(direct: Api, spans: Expor
 
     run = await spans.named("run Joker")
     assert (answer["status"], run.parent) == ("success", None)
-
-
-@pytest.mark.behaviour("hosting.spans")
-def test_the_span_that_serves_a_request_comes_between_the_caller_s_and_the_run_s(spans: Exported) -> None:
-    """If it belongs to the caller's trace; one of another trace is passed over."""
-    tracer = trace.get_tracer("test")
-    with tracer.start_as_current_span("serving") as serving:
-        own = f"{serving.get_span_context().trace_id:032x}"
-        below = carried_traceparent(f"00-{own}-{CALLER}-01")
-        other = carried_traceparent(SENT)
-        unasked = carried_traceparent(None)
-
-    at = f"00-{own}-{serving.get_span_context().span_id:016x}-"
-    assert [text[: len(at)] if text else None for text in (below, unasked)] == [at, at]
-    assert other == SENT
-    assert carried_traceparent(None) is None
 
 
 @pytest.mark.behaviour("hosting.spans")
