@@ -80,14 +80,6 @@ async def test_a_service_that_is_away_is_said_to_be_away(service: VectorService)
     await index.close()
 
 
-async def test_a_wrong_key_is_refused(service: VectorService) -> None:
-    wrong = AzureSearchChunkIndex(search_service("TEST", f"{service.address}x", {}), "hub")
-
-    with pytest.raises(ChunkIndexUnavailableError):
-        await wrong.add(SPACE, "a", chunks_of("a", 1))
-    await wrong.close()
-
-
 @pytest.mark.parametrize("value", ["", "name", "http://name.search.windows.net", "https://a b", "https://n;key="])
 def test_what_is_no_address_of_a_service_is_refused(value: str) -> None:
     """With the setting's name and an address that would do."""

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
-from azure.data.tables.aio import TableClient
 
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.core.stores.storage_account import table_account
-from hosting.core.stores.tables import TablesThreadStore, table_name
+from hosting.core.stores.tables import TablesThreadStore
 from hosting.core.thread.commands import DeleteThread
 from tests.support.azurite import Azurite
 from tests.support.bench import ADDRESS, HUB, Bench
@@ -111,27 +110,6 @@ async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path
     for word in CANARIES:
         await asyncio.wait_for(gone(tmp_path, word.encode()), GUARD_SECONDS)
     await store.close()
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("journal.erased")
-async def test_what_steps_held_is_in_no_entity_once_the_thread_is_deleted(
-    azurite: Azurite, tables: TablesThreadStore, hub: str
-) -> None:
-    bench = await run_on(tables, indiscreet_agent())
-    before = await everything(azurite.connection_string, hub)
-    assert all(word.encode() in before for word in CANARIES)
-
-    await delete(bench)
-
-    after = await everything(azurite.connection_string, hub)
-    assert not any(word.encode() in after for word in CANARIES)
-
-
-async def everything(account: str, hub: str) -> bytes:
-    """Return what all entities of a hub's table hold."""
-    async with TableClient.from_connection_string(account, table_name(hub)) as client:
-        return b" ".join([repr(dict(entity)).encode() async for entity in client.list_entities()])
 
 
 SMALL, LARGE = 10, 100_000

@@ -7,9 +7,8 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -216,26 +215,3 @@ async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> 
     reader = Reader(tmp_path, {}, *RUN, begins=Begins.COLD)
 
     assert "mine.sqlite" in (await reader.end())[2]
-
-
-@pytest.fixture
-def _ctrl_c() -> Iterator[None]:
-    """Let a child process be ended by Ctrl-C: where a shell runs the tests in the background, children ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process")
-@pytest.mark.usefixtures("_ctrl_c")
-async def test_ctrl_c_ends_the_reading_quietly(tmp_path: Path) -> None:
-    settings = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
-    async with opened(settings, tmp_path) as log:
-        await log.execute(ADDRESS, accept(claimed=True))
-    reader = Reader(tmp_path, settings, *RUN, begins=Begins.COLD)
-    await reader.until("event: started")
-
-    reader.interrupt()
-    code, _, complaint = await reader.end()
-
-    assert (code, complaint) == (130, "")

@@ -152,6 +152,23 @@ async def test_a_summary_of_a_compaction_provider_is_kept_and_not_made_again(
     assert len(client.sent[-1]) < 9
 
 
+@pytest.mark.behaviour("archive.summary-kept")
+async def test_a_later_summary_takes_the_place_of_the_earlier_which_it_sums_up(
+    benches: list[Bench], summarizer: Summarizer
+) -> None:
+    """One model call for each that is made, however many turns there are; each message is summed up once."""
+    client = NotingClient()
+    bench = bench_of(benches, client, context_providers=keeping(summarizer, 4))
+
+    await talk(bench, 20)
+
+    summed_up = [requested[-1][1] for requested in summarizer.sent]
+    assert 2 < len(summarizer.sent) < 10
+    assert all(f"summary {number}" in text for number, text in enumerate(summed_up[1:], start=1))
+    assert all(sum(f"[user] m{number} " in text for text in summed_up) <= 1 for number in range(20))
+    assert [role for role, text in client.sent[-1] if text.startswith("summary")] == ["assistant"]
+
+
 @pytest.mark.behaviour("archive.stored-as-said")
 async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
     benches: list[Bench], summarizer: Summarizer

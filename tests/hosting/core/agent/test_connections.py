@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ from agent_framework import (
 from hosting.core.agent import connections
 from hosting.core.thread.events import Failed, ToolResult
 from hosting.tools import idempotent
-from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench
 from tests.support.made_app import app_of
 from tests.support.made_app import served as served_app
@@ -168,46 +166,6 @@ async def test_a_call_that_was_cut_off_is_made_again_only_where_that_does_no_har
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_call_whose_connection_was_let_go_of_before_it_was_sent_is_made_on_a_new_one(shop: Shop) -> None:
-    """It has done nothing, so it is made, whatever its tool does."""
-    served = Served("http", shop)
-    served.start()
-
-    async def break_connection() -> None:
-        await asyncio.to_thread(served.restart, int((await told(shop, "price"))[2]))
-        await asyncio.to_thread(wait_until_over, served.tool)
-
-    def between(what: str) -> None:
-        if what == "model 2":  # the next append is that a call begins, whose server is connected to by then
-            bench.store.before_append = break_connection
-
-    bench = bench_of(
-        agent=Agent(planned_client(between, (("price",), ("price",), "done")), name="Joker", tools=[served.tool])
-    )
-    async with closed(bench):
-        seen = await results(bench)
-        calls = [line for line in shop.told() if line.startswith("price")]
-
-    assert (seen, len(calls)) == (["0 costs 3"] * 2, 1)
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_call_under_way_is_not_cut_off_by_one_that_the_server_refuses(shop: Shop) -> None:
-    """Whether the connection still holds is looked at once nobody uses it, and it is opened anew then."""
-    served = Served("sessions", shop)
-    served.start("--stands", "--deaf")
-    agent = Agent(ScriptedClient(), name="Joker", tools=[served.tool])
-    async with closed(bench_of(agent=agent)) as bench:
-        beside = bench_of(agent=agent, beside=bench)
-        run = asyncio.create_task(results(bench, "tool price"))
-        await told(shop, "price")
-        (refusal,), others = await results(beside, "tool fail"), await results(beside, "tool let_go")
-        result, opened = await run, shop.told().count("POST server/discover")
-
-    assert ("on fire" in refusal, others, result, opened) == (True, ["gone on"], ["0 costs 3"], 0)
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
 @pytest.mark.parametrize("was_open", [False, True])
 async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries_again(
     shop: Shop, was_open: bool
@@ -322,25 +280,6 @@ async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop) -> Non
             os.kill(int((await told(shop, "price"))[2]), signal.SIGKILL)
 
     assert [str(output).count("done") for output in outputs] == [1, 1]
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_server_whose_token_is_another_one_is_there_again_with_that(shop: Shop, tmp_path: Path) -> None:
-    """A call with the old one fails, and breaks nothing for later ones."""
-    asked, sent = tmp_path / "asked", ["one"]
-    asked.write_text("one")
-    served = Served("http", shop)
-    served.start("--token", str(asked))
-    tool = MCPStreamableHTTPTool("shop", shop.url, header_provider=lambda _: {"authorization": f"Bearer {sent[0]}"})
-    async with closed(bench_of(tool)) as bench:
-        before = await results(bench)
-        asked.write_text("two")
-        refused = await results(bench)
-        sent[0] = "two"
-        after = await results(bench)
-
-    assert (before, after) == (["0 costs 3"], ["0 costs 3"])
-    assert refused != before
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")

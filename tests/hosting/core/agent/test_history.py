@@ -162,30 +162,6 @@ def result(call_id: str | None, text: str = "seen") -> Content:
     return content
 
 
-def shape(messages: list[Message]) -> list[tuple[str, list[str]]]:
-    """Return the roles, and each content as its id and text."""
-    return [
-        (
-            message.role,
-            [content.text or f"{content.call_id}: {content.result or content.type}" for content in message.contents],
-        )
-        for message in messages
-    ]
-
-
-def test_results_without_a_call_and_messages_without_contents_are_left_out() -> None:
-    messages = [Message("tool", [result("a")]), Message("user", ["hi"]), Message("assistant", [])]
-
-    assert shape(list(whole(messages))) == [("user", ["hi"])]
-
-
-def test_a_result_stands_right_behind_its_call() -> None:
-    """Also where a message of the user came between them."""
-    messages = [Message("assistant", [call("a")]), Message("user", ["wait"]), Message("tool", [result("a")])]
-
-    assert [message.role for message in whole(messages)] == ["assistant", "tool", "user"]
-
-
 def test_the_calls_of_the_newest_turn_stay_open_where_they_are_decided_on() -> None:
     """The framework makes them, and puts their results in."""
     turn = [Message("user", ["hi"]), Message("assistant", [call("a")])]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, ClassSkill, InlineSkill, Skill, SkillFrontmatter, SkillsProvider
+from agent_framework import Agent, InlineSkill, Skill, SkillFrontmatter, SkillsProvider
 
 from hosting.core.thread.run_request import RunRequest
 from hosting.offline.model import OfflineChatClient
@@ -61,27 +61,6 @@ class Counted:
         skill.script(count_later)
         return skill
 
-    def of_class(self) -> Skill:
-        """A skill that is a class, whose script is idempotent."""
-        note = self.note
-
-        class Counting(ClassSkill):
-            def __init__(self) -> None:
-                super().__init__(frontmatter=SkillFrontmatter(name="counting", description="Counts."))
-
-            @property
-            def instructions(self) -> str:
-                return "Count."
-
-            @ClassSkill.script
-            @idempotent
-            def count(self, word: str) -> int:
-                """Count letters."""
-                note()
-                return len(word)
-
-        return Counting()
-
     def run_file(self, skill: Any, script: Any, args: Any = None) -> str:
         """Run a script that is a file."""
         self.note()
@@ -124,13 +103,12 @@ async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path)
 
 
 @pytest.mark.behaviour("skills.scripts")
-@pytest.mark.parametrize("declared", ["function", "method", "provider", "runner"])
+@pytest.mark.parametrize("declared", ["function", "provider", "runner"])
 async def test_a_script_that_is_declared_idempotent_is_run_again(declared: str, tmp_path: Path) -> None:
     """By its function; a skill, and a provider, stand for all their scripts. It has the same key."""
     counted = Counted()
     providers: dict[str, Callable[[], SkillsProvider]] = {
         "function": lambda: provider_of(counted.inline(idempotent)),
-        "method": lambda: provider_of(counted.of_class()),
         "provider": lambda: idempotent(provider_of(counted.inline())),
         "runner": lambda: counted.in_files(tmp_path, idempotent(partial(counted.run_file))),
     }

@@ -1,32 +1,25 @@
 """Spans of runs, by OpenTelemetry's own SDK: below the caller's, above the framework's, and without a word of text."""
 
 import asyncio
-import json
 import logging
 import re
-import shutil
 import threading
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_framework import Agent, AgentResponse, FunctionInvocationLayer
 from agent_framework.observability import ChatTelemetryLayer
-from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from hosting import __name__ as HOSTING
-from hosting.core.telemetry import carried_traceparent
 from state import __name__ as STATE
 from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.bench import Bench, answer
-from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.exported_spans import Exported
-from tests.support.running_host import RunningHost
-from tests.support.whole_lines import whole_lines
 
 CANARY = "canary-5d21"
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -116,22 +109,6 @@ async def test_a_trace_context_that_is_none_is_ignored(direct: Api, spans: Expor
 
 
 @pytest.mark.behaviour("hosting.spans")
-def test_the_span_that_serves_a_request_comes_between_the_caller_s_and_the_run_s(spans: Exported) -> None:
-    """If it belongs to the caller's trace; one of another trace is passed over."""
-    tracer = trace.get_tracer("test")
-    with tracer.start_as_current_span("serving") as serving:
-        own = f"{serving.get_span_context().trace_id:032x}"
-        below = carried_traceparent(f"00-{own}-{CALLER}-01")
-        other = carried_traceparent(SENT)
-        unasked = carried_traceparent(None)
-
-    at = f"00-{own}-{serving.get_span_context().span_id:016x}-"
-    assert [text[: len(at)] if text else None for text in (below, unasked)] == [at, at]
-    assert other == SENT
-    assert carried_traceparent(None) is None
-
-
-@pytest.mark.behaviour("hosting.spans")
 async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(spans: Exported) -> None:
     """What the first, whose process was lost, would still tell is its own, whenever it notices."""
     bench, begun = Bench(), threading.Event()
@@ -158,52 +135,6 @@ async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(spans: Ex
         runs[held["agent.run.attempt"]].append((parent, held.get("agent.run.outcome")))  # type: ignore[index]
     assert runs[2] == [(CALLER, "completed")]
     assert runs[1] in ([], [(CALLER, "cancelled")])  # there once the first process, which is alive here, has noticed
-
-
-TRACED = """
-import os
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
-
-provider = TracerProvider()
-out = open(os.environ["SPANS"], "a", encoding="utf-8")
-exporter = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + chr(10))
-provider.add_span_processor(SimpleSpanProcessor(exporter))
-trace.set_tracer_provider(provider)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.spans")
-async def test_on_a_host_the_caller_s_trace_reaches_the_tool_call(tmp_path: Path) -> None:
-    """Across the socket, the engine, the entity and the agent loop: one line of parents."""
-    folder = shutil.copytree(APP, tmp_path / "app")
-    app = folder / "function_app.py"
-    app.write_text(TRACED + app.read_text(encoding="utf-8"), encoding="utf-8")
-    written = tmp_path / "spans.jsonl"
-
-    with RunningHost(folder, environ={"SPANS": str(written)}) as host:
-        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
-        await ask(api, "tool thread_name", SENT)
-        found = await asyncio.wait_for(until_written(written, "run Joker"), GUARD_SECONDS)
-        await api.http.aclose()
-
-    line = [found["execute_tool thread_name"], found["invoke_agent Joker"], found["run Joker"]]
-    assert [span["parent_id"] for span in line] == [
-        line[1]["context"]["span_id"],
-        line[2]["context"]["span_id"],
-        f"0x{CALLER}",
-    ]
-
-
-async def until_written(path: Path, name: str) -> dict[str, dict[str, Any]]:
-    """Return the spans by name once that one is among them."""
-    found: dict[str, dict[str, Any]] = {}
-    while name not in found:
-        await asyncio.sleep(0.01)
-        found = {span["name"]: span for span in map(json.loads, whole_lines(path))}
-    return found
 
 
 OURS = (HOSTING, STATE, "agents")

@@ -160,3 +160,13 @@ async def test_a_first_step_that_takes_too_long_is_not_made_again() -> None:
     assert isinstance(end, TimedOut)
     assert end.detail.startswith(f"Agent 'Joker' was stopped in a step {HELP}")
     assert [event.kind for event in events] == ["accepted", "claimed", "timed_out"]
+
+
+@pytest.mark.parametrize("seconds", [0, 2_592_000.125, float("nan")])
+def test_what_is_no_limit_is_refused(seconds: float) -> None:
+    """Above 0 and at most thirty days; the value is quoted as it was given, and whose it is."""
+    sentence = (
+        f"run_timeout_seconds of agent 'Joker' is {seconds} s: it must be above 0 and at most 2592000 \\(30 days\\)"
+    )
+    with pytest.raises(ConfigurationError, match=sentence):
+        TimeLimit(300, None).of("Joker", seconds)

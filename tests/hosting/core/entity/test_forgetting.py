@@ -1,7 +1,6 @@
 """Reset and delete at the entity, delivered again and late."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,14 +9,6 @@ from hosting.core.hooks import Signal
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import epoch_store_key
 from tests.support.bench import ADDRESS, HUB, Bench
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    """One thread and its engine."""
-    bench = Bench()
-    yield bench
-    bench.loop.close()
 
 
 async def delete(bench: Bench, *, commit: bool = True) -> None:

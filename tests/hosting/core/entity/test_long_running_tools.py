@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
 
 import httpx
 import pytest
 
 from hosting.orchestrations import Engine, Orchestrations
 from hosting.ports import OrchestrationStatus
-from hosting.principal import Principal
 from hosting.tools import ToolCall
-from state.json_values import to_json_value
 from tests.support.app_folder import make_app
 from tests.support.instances import GUARD_SECONDS, Instances
 from tests.support.orchestrations_app import HOST
@@ -95,24 +92,6 @@ async def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(instanc
     assert before == "Running: waits for an approval"
     assert ended == ("Completed", "All about cats.")
     assert await received(instances, f"call report_status report_id={report}") == "All about cats."
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.tools")
-@pytest.mark.parametrize("tool", ["report_status", "approve_report"])
-async def test_an_instance_that_a_model_made_up_is_told_as_the_tools_failure(instances: Instances, tool: str) -> None:
-    assert "Error" in await received(instances, f"call {tool} report_id=made-up")
-
-
-@pytest.mark.behaviour("orchestrations.tools")
-async def test_a_tool_may_keep_the_state_of_an_instance_in_its_session() -> None:
-    """It is a dataclass, which is stored member by member, as the call itself is."""
-    started = tools_of(NotedClient())
-    status = await started.status(await started.start("report", instance_id="r"))
-    call = ToolCall("Clerk", "t", "run", "run-1.call-0", principal=Principal("1", "Ada"))
-
-    assert to_json_value({"status": status}) == {"status": asdict(status)}
-    assert to_json_value({"call": call}) == {"call": {**asdict(call), "principal": to_json_value(call.principal)}}
 
 
 @pytest.mark.behaviour("orchestrations.tools")

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.thread.commands import DeleteThread, EndRun, ImportThread
+from hosting.core.thread.commands import DeleteThread, EndRun
 from hosting.core.thread.run_request import PauseKind, PendingApproval, RunRequest
-from hosting.core.thread.sources import AssignedSource
 from hosting.core.thread_log import epoch_store_key
-from hosting.names import Address
 from state.codec import read
 from state.extension import host_of
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
@@ -147,17 +145,3 @@ async def test_what_was_left_for_the_next_life_of_a_deleted_thread_goes(bench: B
     await trim(bench)
 
     assert sorted(await bench.attachments.names(next_life)) == [*LATE]
-
-
-async def test_what_a_conversation_refers_to_that_no_document_has_yet_stays(bench: Bench) -> None:
-    """It was handed over with its pictures, and the process died before the signal."""
-    await show(bench)
-    target = Address.of("Joker", "t", "ada")
-    await bench.attachments.put(epoch_store_key(HUB, target, 0), {REFERRED: PICTURE, **LEFT})
-    await bench.services.log.execute(
-        target, ImportThread(time.time(), bench.state or "", AssignedSource("another", 0, 1), 0)
-    )
-
-    await bench.services.deletion.erase_unused(target, None)
-
-    assert sorted(await bench.attachments.names(epoch_store_key(HUB, target, 0))) == [REFERRED]

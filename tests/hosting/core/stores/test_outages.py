@@ -233,17 +233,6 @@ async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
 
 
 @pytest.mark.behaviour("http.readiness")
-async def test_a_log_that_stays_away_is_read_once_in_each_while(log: Log) -> None:
-    log.is_away = True
-    received = []
-    for _ in range(3):
-        received += [await log.is_ready(), await log.is_ready()]
-        log.now += 5.0
-
-    assert (received, log.reads) == ([False] * 6, 3)
-
-
-@pytest.mark.behaviour("http.readiness")
 async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: Log) -> None:
     """As on a full disk; the next append that works does."""
     log.readiness.failed("append", "")

@@ -101,12 +101,3 @@ def test_nothing_is_said_of_a_process_that_locks_another_file(log: Path, tmp_pat
 
         assert MachineProcesses(log).is_gone(name) is False
     assert MachineProcesses(log).is_gone("") is False
-
-
-def test_where_no_file_can_be_made_no_process_has_a_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "file").touch()
-    here = MachineProcesses(tmp_path / "file" / "log.sqlite")
-
-    assert (here.name, here.name, here.is_gone("1.1")) == ("", "", False)
-    (record,) = caplog.records
-    assert "wait for their leases to expire" in record.getMessage()

@@ -9,7 +9,6 @@ import stat
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,40 +21,6 @@ from hosting.errors import LogUnavailableError
 
 GUARD_SECONDS = 5.0
 WORDS = FileKind("file of words", "WORDS", "CREATE TABLE noted (word TEXT)")
-
-
-class FreeKind(FileKind):
-    """Files in which no connection waits for another one: each has a database of its own, in memory."""
-
-    def connect(self, path: Path, synchronous: str, busy_seconds: float = GUARD_SECONDS) -> sqlite3.Connection:
-        """Connect to a new one."""
-        path.touch()
-        return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-
-
-async def test_a_step_that_comes_while_the_thread_closes_is_done_by_the_next_one(file: Path) -> None:
-    """Each thread has a queue of its own: the late step neither waits behind the end of the old one nor is lost."""
-    writer = StoreFile(FreeKind("w", "W", ""), file, LogUnavailableError, "FULL")
-    held, is_held = threading.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def hold(connection: sqlite3.Connection) -> str:
-        loop.call_soon_threadsafe(is_held.set)
-        held.wait(GUARD_SECONDS)
-        return threading.current_thread().name
-
-    early = asyncio.create_task(writer.do(hold))
-    await is_held.wait()
-    closing = asyncio.create_task(writer.close())
-    await asyncio.sleep(0)
-    late = await asyncio.wait_for(writer.do(lambda connection: threading.get_ident()), GUARD_SECONDS)
-    held.set()
-
-    assert await asyncio.wait_for(early, GUARD_SECONDS) == "w"
-    await asyncio.wait_for(closing, GUARD_SECONDS)
-    assert late in {thread.ident for thread in threading.enumerate()}
-    await writer.close()
-    assert late not in {thread.ident for thread in threading.enumerate()}
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -129,14 +94,6 @@ async def test_a_small_step_that_raises_fails_alone(file: Path, writer: StoreFil
     assert noted(file) == ["first", "second", "third"]
 
 
-async def test_the_write_ahead_log_does_not_grow_with_what_the_loop_commits(file: Path, writer: StoreFile) -> None:
-    """The loop never moves it into the file, so every so often the thread commits, and does."""
-    for _ in range(600):
-        await writer.do(note("x" * 20_000), is_small=True)
-
-    assert file.with_name("file-wal").stat().st_size < 6_000_000
-
-
 NOTES = FileKind("a file of notes", "NOTES", "CREATE TABLE note (text TEXT)")
 
 
@@ -150,26 +107,6 @@ def test_the_folder_that_is_made_for_a_file_is_closed_to_other_users(tmp_path: P
 
     modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (tmp_path / "made", chosen)]
     assert modes == [0o700, 0o755]
-
-
-@pytest.mark.behaviour("log.erase")
-def test_two_that_empty_the_write_ahead_log_at_once_wait_for_each_other(tmp_path: Path) -> None:
-    """SQLite refuses the second one at once, whatever its time-out is; both wait for the reader here."""
-    path = tmp_path / "notes.sqlite"
-    with (
-        contextlib.closing(NOTES.connect(path, "NORMAL")) as writer,
-        contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader,
-        ThreadPoolExecutor() as pool,
-    ):
-        writer.execute("INSERT INTO note VALUES ('one')")
-        reader.execute("BEGIN")
-        reader.execute("SELECT text FROM note").fetchone()
-        writer.execute("INSERT INTO note VALUES ('two')")
-        threading.Timer(0.05, reader.execute, ("COMMIT",)).start()
-
-        emptied = list(pool.map(lambda _: NOTES.forget_overwritten(path, 10.0), range(2)))
-
-    assert emptied == [True, True]
 
 
 THREAD = ("hub", "joker.app~t1")

@@ -6,19 +6,16 @@ import asyncio
 
 import pytest
 
-from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.core.thread import head
 from hosting.core.thread.commands import (
     AttachToRun,
     Change,
     Command,
 )
-from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.head import Head
 from hosting.core.thread.rows import KeyRow
-from hosting.core.thread.versions import NEWEST_VERSION
 from hosting.core.thread_log import MOST_READS, ThreadLog
-from hosting.errors import LogUnavailableError, NewerVersionError
+from hosting.errors import LogUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks
 from tests.support.thread_stores import ArmedStore
@@ -215,19 +212,6 @@ async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None
 
     with pytest.raises(LogUnavailableError):
         await desk.log.events(ADDRESS, 0)
-
-
-@pytest.mark.behaviour("thread.versions")
-async def test_a_thread_of_a_newer_version_is_left_as_it_is(desk: Desk) -> None:
-    newer = head.encode(NEW.model_copy(update={"v": NEWEST_VERSION + 1, "position": 1}))
-    await desk.store.append(ADDRESS, None, Append(StoredHead(1, "a", newer), (b"{}",)))
-
-    with pytest.raises(NewerVersionError):
-        await desk.log.execute(ADDRESS, accept("r1"))
-
-    stored = await desk.store.head(ADDRESS)
-    assert stored is not None
-    assert stored.payload == newer
 
 
 @pytest.mark.behaviour("log.ask")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tracemalloc
 
 import pytest
 
@@ -24,26 +23,6 @@ ADDRESS = Address.of("Helper", "t1")
 def log_over(store: MemoryThreadStore | ArmedStore, **members: int) -> ThreadLog:
     """Return a log of its own over a store."""
     return ThreadLog(store, MemoryObjects(), "hub", **members)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("log.ask")
-async def test_what_a_process_remembers_takes_no_more_memory_than_is_counted() -> None:
-    """A head that is read again is several times its text."""
-    store = MemoryThreadStore("hub")
-    writer = log_over(store)
-    for number in range(40):
-        for run in range(30):
-            await writer.execute(Address.of("Helper", f"t{number}"), accept(f"{run:032}"), is_new=run == 0)
-    log = log_over(store, cached_bytes=500_000)
-
-    tracemalloc.start()
-    for number in range(40):
-        await log.head(Address.of("Helper", f"t{number}"))
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-
-    assert 250_000 < held < 500_000
 
 
 @pytest.mark.behaviour("log.ask")

@@ -30,6 +30,7 @@ def rejecting(command: AcceptRun) -> AcceptRun:
 
 REFUSED: dict[str, tuple[tuple[Command, ...], Command, type[HostingError]]] = {
     "the queue is full": ((accept("r1"), accept("r2")), accept("r3", queue_limit=2), TooManyRunsError),
+    "the queue behind a run that works is full": ((WORKS, accept("r2")), accept("r3", queue_limit=1), TooManyRunsError),
     "its key stands for another request": (
         (),
         accept("r2", key="k", key_row=ROW.model_copy(update={"fingerprint": "another"})),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hosting.core.thread.commands import (
     AcceptRun,
     AnswerApproval,
     CancelRun,
-    ClaimRun,
     DeleteThread,
     EndRun,
     FinishDelete,
-    RecordSteps,
     ResetThread,
     TrimThread,
 )
@@ -30,8 +25,7 @@ from state.conversation import exchanges, session_state, with_log_mark
 from state.extension import LogMark, Pause, host_of
 from state.models import Conversation, RequestEntry
 from tests.hosting.core.thread.played import after, conversation_of, numbered, runs_of, spoken, stored, texts
-from tests.support.seeds import repeated
-from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
+from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, terms
 
 EMPTIED = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'
 
@@ -235,48 +229,6 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
         Pause("r1", NOW + 60, is_over=True),
         None,
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.conversation")
-@given(st.lists(st.sampled_from(["accept", "answer", "step", "cancel", "reset", "delete"]), max_size=25), st.data())
-@settings(max_examples=repeated(200, exploring=2000))
-def test_wherever_the_document_was_stored_the_conversation_is_the_same(
-    steps: Sequence[str], data: st.DataObject
-) -> None:
-    """A process that dies between any two events leaves a document that the log goes on from."""
-    thread = Thread()
-    documents: list[Conversation | None] = [None]
-    for number, step in enumerate(steps):
-        play(thread, step, f"r{number}")
-        if data.draw(st.booleans()):
-            begun = resume(data.draw(st.sampled_from(documents)), thread.head)
-            assert isinstance(begun, Snapshot)
-            document = begun.apply(numbered(thread)[begun.since :]).document(thread.head.epoch)
-            documents.append(read(write(document)))
-
-    conversations = [turns(conversation_of(thread, document)) for document in documents]
-
-    assert all(conversation == conversations[0] for conversation in conversations)
-
-
-def play(thread: Thread, step: str, run_id: str) -> None:
-    """Have something happen, as far as it can just now."""
-    turn = thread.head.next_run
-    if step == "accept":
-        thread.do(accept(run_id))
-    elif step in ("answer", "step") and turn is not None:
-        token = f"token-{turn.id}"
-        if thread.head.claim is None:
-            thread.do(ClaimRun(NOW, terms(token)))
-        thread.do(answered(turn.id, "Hi") if step == "answer" else RecordSteps(token, (model_result(turn.id),)))
-    elif step == "cancel" and thread.head.runs:
-        thread.do(CancelRun(NOW, thread.head.runs[-1].id))
-    elif step == "reset":
-        thread.do(ResetThread(NOW))
-    elif step == "delete":
-        thread.do(DeleteThread(NOW))
-        thread.do(FinishDelete(NOW, {}))
 
 
 @pytest.mark.behaviour("owners.told")

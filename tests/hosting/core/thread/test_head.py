@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hosting.client_tools import ClientTool
 from hosting.core.stores.contract import MOST_HEAD_BYTES
 from hosting.core.thread import events, head, rows, thread_events, versions
 from hosting.core.thread.commands import (
@@ -223,7 +224,7 @@ KNOWN_SINCE: dict[str, tuple[tuple[Command, ...], int]] = {
         10,
     ),
     "options of the model": ((asking(options={"seed": 1}),), 10),
-    "tools of the caller": ((asking(client_tools=({"name": "where"},)),), 10),
+    "tools of the caller": ((asking(client_tools=(ClientTool(name="where"),)),), 10),
     "a context": ((asking(context={"tenant": "a"}),), 12),
     "metadata that are no texts": ((DescribeThread(NOW, 0, {"pinned": True}),), 12),
     "a run of several attempts": (

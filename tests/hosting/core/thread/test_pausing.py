@@ -66,32 +66,6 @@ def test_a_run_that_ends_or_has_ended_is_not_paused() -> None:
     assert thread.do(ResumeRun(NOW, "r1")) == Unchanged("r1")
 
 
-def test_a_holder_that_is_lost_while_its_run_is_to_pause_loses_the_claim_to_nobody() -> None:
-    """The entity takes the claim away, and does not run the agent."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(PauseRun(NOW, "r1"))
-    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
-
-    assert thread.last(1) == [("released", "r1")]
-    assert thread.head.is_paused
-    assert thread.head.runs[0].lost == 0
-
-
-def test_a_queued_run_is_paused_before_its_turn_and_then_has_others_wait() -> None:
-    """The end of the run before it claims neither of them for a caller who waits."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
-    thread.do(accept("r3"))
-    thread.do(PauseRun(NOW, "r2"))
-    thread.do(end("r1", callers={"r2": terms("c2"), "r3": terms("c3")}))
-
-    assert thread.head.claim is None
-    assert thread.head.is_paused
-    assert thread.do(ClaimRun(NOW, terms("c3"), run_id="r3")) == Unchanged("r2")
-
-
 def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signalled_for() -> None:
     """Nobody has a signal left while the thread stands still."""
     thread = paused_thread()

@@ -15,10 +15,9 @@ from hosting.core.thread.commands import (
     Change,
     Continuation,
     ResetThread,
-    Unchanged,
 )
 from hosting.core.thread.messages import approval_id
-from hosting.core.thread.rows import ApprovalRow, KeyRow
+from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run_request import Decision
 from hosting.core.thread.thread_events import Rewound
 from hosting.errors import ApprovalExpiredError, ApprovalsPendingError, RunNotNewestError
@@ -59,20 +58,6 @@ def test_the_runs_are_taken_back_and_the_next_one_stands_in_their_place() -> Non
     assert isinstance(outcome, Change)
     assert [event.kind for event in outcome.events] == ["rewound", "accepted", "claimed"]
     assert runs_of_each(thread) == [["r1", "new"]]
-
-
-def test_a_key_takes_back_once() -> None:
-    """The request that comes again finds its run, also after others went on."""
-    thread = spoken("r1", "r2")
-    command = rewinding(thread, first_of(thread, "r2"), 2, key="k")
-    thread.do(command)
-    thread.do(answered("new", "again"))
-    thread.do(accept("r4", claimed=True))
-
-    outcome = thread.do(replace(command, key=KeyRow(epoch=0, run_id="new", fingerprint="f")))
-
-    assert outcome == Unchanged("new")
-    assert thread.kinds().count("rewound") == 1
 
 
 @pytest.mark.parametrize("between", [accept("other"), ResetThread(NOW), answered("r2", "late")])

@@ -105,20 +105,6 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 
 @pytest.mark.behaviour("thread.run")
-def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
-    """In the order of the model; one that has not completed asked for nothing."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    begun = run_of(thread)
-    thread.do(end("r1", "a1", "a2"))
-    ended = run_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
-
-    assert (begun.requested_approvals, begun.undecided) == ((), ())
-    assert [approval.id for approval in ended.requested_approvals] == ["a1", "a2"]
-    assert [approval.id for approval in ended.undecided] == ["a2"]
-
-
-@pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))

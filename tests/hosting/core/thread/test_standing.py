@@ -194,21 +194,6 @@ def test_who_gave_it_goes_with_it(end_of_it: ResetThread | None) -> None:
     assert not any("Ada" in write(conversation) for conversation in conversations(thread)[-1:])
 
 
-def test_what_is_given_while_another_is_withdrawn_keeps_its_giver() -> None:
-    """The decision stands, and its run has not continued yet."""
-    thread = thread_with("send")
-    decision = Decision(id=asking(thread, "r2", "5.50", "send"), approved=True, always="tool")
-    resumed = accepted("r3", decisions=(decision,), principal=ADA)
-    command = AnswerApproval(NOW + 60, decision, ApprovalRow(epoch=0, asked_by="r2"), resumed, by=ADA)
-    thread.do(command)
-
-    withdraw(thread, 0)
-    thread.do(ClaimRun(NOW, terms("token-r3")))
-    thread.do(replace(end("r3"), terminal=completed("r3", session=session_of("pay"))))
-
-    assert [approval.by and approval.by["id"] for approval in standing(thread)] == ["ada"]
-
-
 def test_what_is_given_again_stands_whatever_was_withdrawn_before() -> None:
     """Also where a run that was queued then is still open, so that the withdrawal is read once more."""
     thread = thread_with("pay")
