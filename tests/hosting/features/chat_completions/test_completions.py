@@ -10,7 +10,6 @@ import openai
 import pytest
 from openai.types import Model
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
-from pydantic import BaseModel
 
 from hosting.features.chat_completions.names import OPERATIONS
 from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED
@@ -198,22 +197,3 @@ async def test_the_official_client_chats_and_lists_the_agents(chats: Chats) -> N
 
     assert (models, completion.choices[0].message.content) == (["Joker", "Clerk"], "echo: hello")
     assert strictly(Model, (await chats.http.get("models/joker")).json()).id == "Joker"
-
-
-class Formatted(BaseModel):
-    """What the scripted agent answers."""
-
-    format: dict[str, Any]
-
-
-@pytest.mark.behaviour("chat.client")
-async def test_the_official_client_parses_a_format(chats: Chats) -> None:
-    """A type of the caller's is the answer's."""
-    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"]}
-    completion = await chats.openai.chat.completions.create(
-        model="Joker",
-        messages=[{"role": "user", "content": "formatted"}],
-        response_format={"type": "json_schema", "json_schema": {"name": "it", "schema": schema}},
-    )
-
-    assert Formatted.model_validate_json(completion.choices[0].message.content or "").format["type"] == "json_schema"

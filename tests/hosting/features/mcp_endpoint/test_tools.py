@@ -13,7 +13,7 @@ from mcp_types import methods
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import ConfigurationError
-from tests.hosting.features.mcp_endpoint.painter import LATIN, PICTURE, SOUND, TABLE, painter_flow
+from tests.hosting.features.mcp_endpoint.painter import LATIN, TABLE, painter_flow
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.flows import order_flow
@@ -181,16 +181,6 @@ def encoded(body: bytes) -> str:
 
 
 @pytest.mark.behaviour("mcp-endpoint.contents")
-async def test_pictures_and_sound_stand_beside_the_text() -> None:
-    """In the order of the answer."""
-    assert await content_of("words picture sound") == [
-        {"type": "text", "text": "See:"},
-        {"type": "image", "data": encoded(PICTURE), "mimeType": "image/png"},
-        {"type": "audio", "data": encoded(SOUND), "mimeType": "audio/wav"},
-    ]
-
-
-@pytest.mark.behaviour("mcp-endpoint.contents")
 async def test_a_file_is_a_resource_with_its_text_or_its_bytes() -> None:
     """Its address names the thread, the run, and its place among the files."""
     table, latin, archive = (block["resource"] for block in await content_of("table latin archive"))
@@ -308,17 +298,3 @@ async def test_a_workflow_of_another_type_has_it_as_one_argument() -> None:
     assert not takes.is_valid({})
     assert result["content"][0]["text"] == "A and B"
     assert missing["structuredContent"]["code"] == "invalid_input"
-
-
-@pytest.mark.behaviour("mcp-endpoint.typed-tools")
-@pytest.mark.parametrize(
-    "arguments", [{}, {"item": "tea"}, {"item": "tea", "place": {"street": "A"}, "more": 1}, {"query": "tea"}]
-)
-async def test_arguments_that_do_not_fit_are_a_tool_error(arguments: Any) -> None:
-    """The model reads which field it is, and no run begins."""
-    wired = Wired(workflows=[driver_flow])
-    async with wired.http:
-        result = await called(wired, HANDSHAKE, "Deliver", arguments)
-
-    assert (result["isError"], result["structuredContent"]) == (True, {"code": "invalid_input"})
-    assert "place" in result["content"][0]["text"] or "more" in result["content"][0]["text"]
