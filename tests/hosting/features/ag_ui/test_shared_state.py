@@ -101,7 +101,7 @@ async def test_a_fork_begins_with_a_copy(page: Shown) -> None:
     assert snapshots(following) == [BLUE]
 
 
-@pytest.mark.parametrize("state", [[1, "two"], 5, {"type": "message", "role": "system", "contents": []}])
+@pytest.mark.parametrize("state", [5, {"type": "message", "role": "system", "contents": []}])
 async def test_it_is_any_json_and_never_an_object_of_the_framework(page: Shown, state: Any) -> None:
     """A mapping in a session with the type of a class of agent-framework would become one."""
     events = await page.run(wanted("look", state=state))

@@ -127,24 +127,6 @@ async def test_what_a_conversation_does_not_have_is_refused(
 
 
 @pytest.mark.behaviour("responses.conversations")
-@pytest.mark.parametrize(
-    ("method", "path", "body", "place"),
-    [
-        ("POST", "conversations", {}, "'metadata.agent_id'"),
-        ("GET", "conversations", None, "'agent_id' in the query"),
-        ("POST", "responses", {"input": "x"}, "'model'"),
-    ],
-)
-async def test_a_request_that_names_no_agent_of_several_says_where_to_name_it(
-    wired: Wired, method: str, path: str, body: object, place: str
-) -> None:
-    """Each has another place, and takes none of the others'."""
-    answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
-
-    assert answer.json()["error"]["message"].startswith(f"Name the agent as {place}. Agents: Joker, ")
-
-
-@pytest.mark.behaviour("responses.conversations")
 async def test_a_conversation_that_no_entity_can_hold_is_refused() -> None:
     """As a thread's id that is too long for its agent's name is on our own routes."""
     agent = "a" * 61
