@@ -143,24 +143,6 @@ async def test_a_client_without_streams_gets_one_answer(session: Session) -> Non
     assert "over the app's HTTP interface" in waits["content"][0]["text"]
 
 
-@pytest.mark.behaviour("mcp-endpoint.resume")
-@pytest.mark.parametrize(
-    ("agreed", "header", "is_first"),
-    [(HANDSHAKE, HANDSHAKE, True), (HANDSHAKE, "2025-03-26", True), ("2025-03-26", "2025-03-26", False)],
-)
-async def test_a_stream_begins_with_its_place_if_the_agreed_version_has_such_events(
-    wired: Wired, agreed: str, header: str, is_first: bool
-) -> None:
-    """So a client that has no event yet can go on too; clients of older versions break off at one without data."""
-    session = Session(wired.http, agreed)
-    await session.begin()
-    session.headers["mcp-protocol-version"] = header
-    async with session.calling("hello") as events:
-        first = await anext(events)
-
-    assert (first.value is None) is is_first
-
-
 async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any]]:
     """Return the content of a result, which is one of the version by the official models."""
     wired = Wired(workflows=[painter_flow])
