@@ -225,18 +225,18 @@ VERSION_ADVICE = "Send A2A-Version: 1.0."
         ("99.0", f"The header A2A-Version is '99.0'. {VERSION_ADVICE}"),
     ],
 )
-async def test_a_version_other_than_1_0_is_refused(wired: Wired, version: str, said: str) -> None:
+async def test_a_version_other_than_1_0_is_refused(refusing: Wired, version: str, said: str) -> None:
     """One that is absent means 0.3."""
-    refused = await wired.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
+    refused = await refusing.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
 
     assert refused == (-32009, said)
 
 
 @pytest.mark.behaviour("a2a.version")
 @pytest.mark.parametrize("query", ["?A2A-Version=1.0", "?A2A-Version=1.0.3"])
-async def test_the_version_may_stand_in_the_query(wired: Wired, query: str) -> None:
+async def test_the_version_may_stand_in_the_query(refusing: Wired, query: str) -> None:
     """And its third number counts for nothing."""
-    task = await wired.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
+    task = await refusing.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
 
     assert answer_of(task["task"]) == "echo: x"
 
@@ -289,10 +289,10 @@ NO_TASK = "There is no task 'x'. Send a task id of this agent."
     ],
 )
 async def test_a_request_that_is_refused_says_why(
-    wired: Wired, method: str, params: dict[str, Any], code: int, said: str
+    refusing: Wired, method: str, params: dict[str, Any], code: int, said: str
 ) -> None:
     """By the protocol's code, with a reason; HTTP 200, which the official client for Python reads alone."""
-    error = (await wired.rpc(method, **params))["error"]
+    error = (await refusing.rpc(method, **params))["error"]
 
     assert (error["code"], error["message"][: len(said)]) == (code, said)
     info = error["data"][0]

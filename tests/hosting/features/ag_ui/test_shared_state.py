@@ -124,9 +124,9 @@ async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", [{"a": "x" * MOST_STATE_BYTES}, ["ü" * (MOST_STATE_BYTES // 2)]])
-async def test_a_state_that_is_too_large_is_refused_by_name(wired: Wired, state: Any) -> None:
+async def test_a_state_that_is_too_large_is_refused_by_name(refusing: Wired, state: Any) -> None:
     """Before anything is stored."""
-    status, error = await wired.refused(wanted("hello", state=state))
+    status, error = await refusing.refused(wanted("hello", state=state))
 
     assert (status, error["code"]) == (400, "invalid_field")
     assert error["message"].startswith("The field 'state' is refused. The shared state has ")

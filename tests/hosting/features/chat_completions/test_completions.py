@@ -99,9 +99,9 @@ def test_every_field_of_the_protocol_is_in_one_table() -> None:
 
 @pytest.mark.behaviour("chat.refused")
 @pytest.mark.parametrize("field", sorted(REFUSED))
-async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Chats, field: str) -> None:
+async def test_a_field_that_changes_the_answer_is_refused_by_its_name(refusing: Chats, field: str) -> None:
     """In the protocol's shape; one that asks for nothing is no matter."""
-    status, error = await chats.refused("hello", **{field: "x"})
+    status, error = await refusing.refused("hello", **{field: "x"})
 
     assert status == 400
     assert error == {
@@ -110,7 +110,7 @@ async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Cha
         "param": field,
         "code": "unsupported_parameter",
     }
-    assert await chats.text("hello", **{field: None}) == "echo: hello"
+    assert await refusing.text("hello", **{field: None}) == "echo: hello"
 
 
 @pytest.mark.behaviour("chat.refused")
@@ -154,10 +154,10 @@ async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Cha
     ],
 )
 async def test_what_the_app_does_not_serve_is_refused(
-    chats: Chats, fields: dict[str, Any], status: int, code: str
+    refusing: Chats, fields: dict[str, Any], status: int, code: str
 ) -> None:
     """Before a run begins."""
-    refused, error = await chats.refused("hello", **fields)
+    refused, error = await refusing.refused("hello", **fields)
 
     assert (refused, error["code"]) == (status, code), error
 

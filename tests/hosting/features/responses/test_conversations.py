@@ -52,11 +52,11 @@ async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
         ("a", "must have at most 16 texts"),
     ],
 )
-async def test_metadata_that_is_too_much_is_refused(wired: Wired, metadata: object, reason: str) -> None:
+async def test_metadata_that_is_too_much_is_refused(refusing: Wired, metadata: object, reason: str) -> None:
     """By the protocol's limits, of a new conversation and of one that is there."""
-    begun = (await wired.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
+    begun = (await refusing.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
     for path in ("conversations", f"conversations/{begun['id']}"):
-        answer = await wired.http.post(path, json={"metadata": metadata})
+        answer = await refusing.http.post(path, json={"metadata": metadata})
 
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_field")
         assert reason in answer.json()["error"]["message"]
@@ -118,10 +118,10 @@ async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> No
     ],
 )
 async def test_what_a_conversation_does_not_have_is_refused(
-    wired: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
+    refusing: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     """By name, in the protocol's shape."""
-    answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
+    answer = await refusing.http.request(method, path, **({} if body is None else {"json": body}))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == refusal
 
@@ -200,14 +200,14 @@ async def test_items_that_are_added_stand_between_the_responses_before_and_after
     ],
     ids=["none", "many", "text", "texts", "instructions", "call", "empty"],
 )
-async def test_other_items_are_refused_and_none_is_taken(wired: Wired, items: Any, sentence: str) -> None:
+async def test_other_items_are_refused_and_none_is_taken(refusing: Wired, items: Any, sentence: str) -> None:
     """The answer names the place."""
-    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    begun = await refusing.openai.conversations.create(metadata={"agent_id": "Joker"})
     with pytest.raises(APIStatusError) as refused:
-        await wired.openai.conversations.items.create(begun.id, items=items)
+        await refusing.openai.conversations.items.create(begun.id, items=items)
 
     assert (refused.value.status_code, sentence in refused.value.message) == (400, True), refused.value.message
-    assert (await wired.openai.conversations.items.list(begun.id)).data == []
+    assert (await refusing.openai.conversations.items.list(begun.id)).data == []
 
 
 @pytest.mark.behaviour("responses.put")
