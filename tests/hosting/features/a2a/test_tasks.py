@@ -277,6 +277,12 @@ NO_TASK = "There is no task 'x'. Send a task id of this agent."
         ("SendMessage", {"message": message("x", metadata=[])}, -32602, "message.metadata must be an object."),
         (
             "SendMessage",
+            {"message": message("x"), "configuration": {"acceptedOutputModes": 5}},
+            -32602,
+            "configuration.acceptedOutputModes must be a list of media types.",
+        ),
+        (
+            "SendMessage",
             {"message": message("x", parts=[{"raw": "eA==", "mediaType": "application/x-unknown"}])},
             -32005,
             "message: contents[0] is application/x-unknown, and the model of this agent takes",
@@ -306,3 +312,17 @@ def test_the_page_lists_each_method() -> None:
     listed = re.findall(r"^\| `([A-Z]\w+)` \|", PAGE.partition("## Methods")[2].partition("\n## ")[0], re.M)
 
     assert listed == list(METHODS)
+
+
+@pytest.mark.behaviour("a2a.parts")
+async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
+    """Beside its text; where the answer is none the task has failed."""
+    json_alone = {"acceptedOutputModes": ["application/json"]}
+    task = await wired.send('say {"a": [1]}', configuration=json_alone)
+    failed = await wired.send("say no", configuration=json_alone)
+    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
+
+    value = {"data": {"a": [1]}, "mediaType": "application/json"}
+    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
+    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
+    assert answer_of(text) == "no"
