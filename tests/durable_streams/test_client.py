@@ -73,17 +73,6 @@ async def test_a_run_that_goes_on_is_followed_to_its_end(api: Api, node_modules:
     assert got.get("resumed", True) is True
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_reader_that_has_everything_is_told_the_end(api: Api, node_modules: Path, way: str) -> None:
-    """And waits for nothing."""
-    url = await run_of(api, "say hello", waits=True)
-    end = (await read(node_modules, "catch-up", url))["offset"]
-
-    got = await read(node_modules, way, url, end)
-
-    assert (got["items"], got["offset"], got["closed"]) == ([], end, True)
-
-
 async def test_the_client_reads_where_a_run_ends(api: Api, node_modules: Path) -> None:
     """By HEAD."""
     url = await run_of(api, "say hello", waits=True)

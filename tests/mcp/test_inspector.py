@@ -70,37 +70,3 @@ async def test_the_inspector_gets_the_methods_result(
 async def test_the_inspector_finds_the_agents_tool_portable(node_packages: NodePackages, template_url: str) -> None:
     """Its strict check of schemas ends with an error code when clients would stumble over one."""
     inspected(node_packages, template_url, "tools/list", "--strict")
-
-
-async def test_the_inspector_goes_on_with_a_conversation(node_packages: NodePackages, template_url: str) -> None:
-    """By the thread that the first result handed back."""
-    first = inspected(node_packages, template_url, "tools/call", *ASSISTANT, "query=My name is Ada")
-    thread = first["structuredContent"]["thread_id"]
-
-    second = inspected(
-        node_packages, template_url, "tools/call", *ASSISTANT, "query=What is my name?", f"threadId={thread}"
-    )
-
-    assert (second["structuredContent"]["thread_id"], "Ada" in second["structuredContent"]["response"]) == (
-        thread,
-        True,
-    )
-
-
-async def test_the_inspector_sees_a_bad_argument_as_a_tool_error(
-    node_packages: NodePackages, template_url: str
-) -> None:
-    """It ends with an error code and shows our sentence."""
-    ran = node_packages.inspect(template_url, "--method", "tools/call", *ASSISTANT, "query=hello", "threadId=not an id")
-
-    assert ran.returncode != 0
-    assert "'not an id'" in ran.stdout + ran.stderr
-
-
-async def test_a_crowd_of_calls_by_the_inspector_has_no_error(node_packages: NodePackages, template_url: str) -> None:
-    """Sixty calls, ten at once."""
-    crowd = ("--load", "--load-requests", "60", "--load-concurrency", "10")
-
-    load = inspected(node_packages, template_url, "tools/call", *ASSISTANT, "query=hello", *crowd)
-
-    assert (load["ok"], load["toolErrors"], load["errors"]) == (60, 0, 0)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.mcp_exchange import HEADERS, PATH
 from tests.support.running_host import GUARD_SECONDS, RunningHost
@@ -54,17 +52,3 @@ async def test_the_endpoint_opens_to_its_system_key_and_the_masters(
         answer = await client.post(keyed_host.origin + PATH + query, json=PING, headers={**HEADERS, **headers})
 
     assert answer.status_code == status
-
-
-@pytest.mark.behaviour("mcp.key")
-async def test_the_official_client_works_with_the_key(keyed_host: RunningHost) -> None:
-    """As its users are told to send it."""
-    async with (
-        httpx.AsyncClient(headers={"x-functions-key": "t"}, timeout=GUARD_SECONDS) as client,
-        streamable_http_client(keyed_host.origin + PATH, http_client=client) as streams,
-        ClientSession(*streams[:2]) as session,
-    ):
-        await session.initialize()
-        resource = (await session.read_resource("shop://hours")).contents[0]
-
-    assert resource.text == "9 to 5"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.support.app_folder import make_app
 from tests.support.mcp_exchange import call
-from tests.support.running_host import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -24,16 +21,6 @@ HOURS = {
 }
 PART = {"name": "part", "uriTemplate": "shop://items/{id}/parts/{part}", "mimeType": "application/json"}
 FAILED = {"error": {"code": -32603, "message": "An error occurred."}}
-
-DECLARED = """
-import azure.functions as func
-app = func.FunctionApp()
-{}
-"""
-RESOURCE = """
-@app.mcp_resource_trigger(arg_name="context", uri="{uri}", resource_name="{name}")
-def {name}(context): ...
-"""
 
 
 @pytest.mark.behaviour("mcp.resources")
@@ -108,23 +95,3 @@ async def test_a_resource_that_cannot_be_read_is_a_json_rpc_error(
 ) -> None:
     """Code and text as recorded; the function's own text stays on this side."""
     assert await call(client, "resources/read", params) == answer
-
-
-@pytest.mark.behaviour("mcp.resources")
-@pytest.mark.parametrize(
-    ("declared", "says"),
-    [
-        ([("a://x", "one"), ("A://X", "two")], "its name 'A://X' meets 'a://x' of the function 'one'"),
-        ([("a://{+path}", "one")], "the place '{+path}'"),
-        ([("", "one")], "no uri"),
-    ],
-)
-def test_an_address_that_cannot_be_served_is_refused_at_start(
-    tmp_path: Path, declared: list[tuple[str, str]], says: str
-) -> None:
-    """By a sentence, before anything runs."""
-    source = DECLARED.format("".join(RESOURCE.format(uri=uri, name=name) for uri, name in declared))
-
-    listed = run_command(make_app(tmp_path, source), "functions")
-
-    assert (listed.returncode, says in listed.stderr) == (1, True), listed.stderr

@@ -108,14 +108,14 @@ async def test_a_run_without_an_answer_is_an_error_with_the_app_s_sentence(origi
 @pytest.mark.behaviour("evaluation.remote-agent")
 async def test_a_run_that_takes_longer_than_a_request_is_waited_for(tmp_path: Path) -> None:
     """Its answer is read once it has ended, and so is the error of one that is stopped."""
-    limits = {"AGENT_WAIT_SECONDS": "1", "AGENT_RUN_TIMEOUT_SECONDS": "3"}
+    limits = {"AGENT_WAIT_SECONDS": "0.2", "AGENT_RUN_TIMEOUT_SECONDS": "1"}
     with RunningHost(shutil.copytree(APP, tmp_path / "app"), environ=limits) as host:
         agent = RemoteAgent(host.origin, "Joker")
-        response = await agent.run("sleep 1.5")
+        response = await agent.run("sleep 0.5")
         with pytest.raises(RemoteAgentError) as raised:
             await agent.run("sleep 30")
 
-    assert (response.text, raised.value.code) == ("echo: sleep 1.5", "run_timed_out")
+    assert (response.text, raised.value.code) == ("echo: sleep 0.5", "run_timed_out")
 
 
 @pytest.mark.behaviour("evaluation.refusals")

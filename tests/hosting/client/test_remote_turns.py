@@ -95,18 +95,6 @@ async def test_several_messages_are_one_turn(origin: str) -> None:
     assert after.text == "my name is Ada | recall | my name is Ada | say so | recall"
 
 
-async def test_several_messages_wait_for_the_run_at_work(origin: str) -> None:
-    """A message alone has its place in the queue; these are put in once it is empty."""
-    agent = RemoteAgent(origin, "Joker")
-    session = agent.create_session()
-    slow = asyncio.ensure_future(agent.run("sleep 1.5", session=session))
-    await asyncio.sleep(0.5)
-    response = await agent.run(TALK, session=session)
-
-    assert (await slow).text == "echo: sleep 1.5"
-    assert response.text == "sleep 1.5 | my name is Ada | recall"
-
-
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_call_that_waits_is_approved_as_of_a_plain_agent(origin: str, folder: Path, streams: bool) -> None:
     """By the framework's own response to its request; the same answer again returns the same run, and calls once."""

@@ -31,3 +31,9 @@ async def receiver() -> AsyncIterator[Receiver]:
     """Who is notified."""
     async with receiving() as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Wired:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Wired()

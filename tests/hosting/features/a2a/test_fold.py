@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hosting.core.broadcast import DeltaText, LoggedEvent
-from hosting.core.thread.events import Accepted, ApprovalAnswered, Cancelled, CancelRequested, Event
+from hosting.core.thread.events import Accepted, Cancelled, CancelRequested, Event
 from hosting.core.thread.run import Run, unanswered
-from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.core.thread.run_request import PendingApproval
 from hosting.core.thread.thread_events import Reset
 from hosting.errors import RunCancelledError, RunFailedError
-from hosting.features.a2a.fold import TaskFold, fold_tasks
+from hosting.features.a2a.fold import TaskFold
 from hosting.names import Address
 from tests.support.a2a import taken
 from tests.support.run_events import AT, RUNS, accepted, claimed, completed, delta, logged, updates, words
@@ -33,14 +33,7 @@ FAILED = (
     *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), words(3, "")),
     unanswered("r", AT + 1, RunFailedError("The agent failed.")),
 )
-DECIDED = Decision(id="p", approved=True)
 ASKED = (accepted(), claimed(), of(completed("", approvals=(WAITS,)), at=AT + 1, expires_at=AT + 100))
-APPROVED = (
-    *ASKED,
-    ApprovalAnswered(at=AT + 5, run_id="r", decision=DECIDED),
-    of(accepted(), run_id="s", request=RunRequest(decisions=(DECIDED,))),
-    *(of(claimed(), run_id="s"), of(completed("Done"), run_id="s")),
-)
 
 
 def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
@@ -94,21 +87,6 @@ def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[
     fold = task_of(next(iter(run)))
     sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
     return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
-
-
-@pytest.mark.behaviour("a2a.approvals")
-def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
-    """Beside another run of the thread, which is another one."""
-    other = (*APPROVED, of(accepted(), run_id="u"), of(completed("Hm"), run_id="u"))
-    numbered = [(told.position, told.event) for told in logged(updates(other)) if isinstance(told, LoggedEvent)]
-    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered, {})]
-
-    assert [(task["id"], task["status"]["state"]) for task in tasks] == [
-        ("r~t", "TASK_STATE_COMPLETED"),
-        ("u~t", "TASK_STATE_COMPLETED"),
-    ]
-    assert folded(other).task() == tasks[0]
-    assert [one["messageId"] for one in tasks[0]["history"]] == ["r.in0", "r.3", "s.in0"]
 
 
 LATE = "Nobody answered in time."

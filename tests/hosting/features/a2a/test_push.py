@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.errors import LogUnavailableError
 from hosting.features.webhooks.receivers import MOST_RECEIVERS
 from hosting.names import Address
 from tests.hosting.features.a2a.wired import Wired
@@ -192,35 +190,4 @@ async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_i
     received = await receiver.next()
 
     assert received.verified()["statusUpdate"]["status"]["state"] == ENDED
-    assert receiver.arrived.empty()
-
-
-@pytest.mark.parametrize("name", ["announce", "put"])
-async def test_a_receiver_whose_setting_broke_off_is_notified_once_when_it_is_sent_again(
-    pushing: Wired, receiver: Receiver, name: str
-) -> None:
-    """With the message that begins the task: the run goes on, ends, and the message comes again under its id."""
-    receivers = webhooks_of(pushing.app).receivers
-    owner: Any = receivers if name == "announce" else receivers.store
-    method = getattr(owner, name)
-
-    async def breaks_off(*given: Any) -> None:
-        await method(*given)
-        raise LogUnavailableError
-
-    config = {"taskPushNotificationConfig": {"url": receiver.url}, "returnImmediately": True}
-    sent = message("say hello", contextId="t", messageId="m")
-    setattr(owner, name, breaks_off)
-    refused = await pushing.refused("SendMessage", message=sent, configuration=config)
-    setattr(owner, name, method)
-    await pushing.host.entities.idle()
-    while (task := (await pushing.result("ListTasks", contextId="t"))["tasks"][0])["status"]["state"] != ENDED:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    await pushing.result("SendMessage", message=sent, configuration=config)
-    received = await receiver.next()
-    await pushing.host.entities.idle()
-
-    assert refused[0] == -32603
-    update = received.verified()["statusUpdate"]
-    assert (update["taskId"], update["status"]["state"]) == (task["id"], ENDED)
     assert receiver.arrived.empty()

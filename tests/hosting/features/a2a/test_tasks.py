@@ -10,15 +10,12 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from agent_framework import FunctionTool
 
 from hosting.bearer import bearer_token
 from hosting.core.archiving import PAGE_BYTES
-from hosting.features.a2a import requests
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
-from tests.support.a2a import answer_of, message, taken
-from tests.support.signer import LINK, signer
+from tests.support.a2a import answer_of, message
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
@@ -128,23 +125,6 @@ async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> 
     assert [answer_of(task) for task in (first, other)] == ["echo: hello", "echo: other"]
 
 
-@pytest.mark.behaviour("hosting.waits-that-fit")
-async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stands_and_then_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Also where the app's own requests wait for longer; one that subscribes has its end."""
-    monkeypatch.setattr(requests, "PROTOCOL_WAIT_SECONDS", 0.05)
-    wired = Wired({"AGENT_WAIT_SECONDS": "220"})
-    async with wired.http:
-        task = await wired.send("sleep 0.3")
-        followed = await wired.streamed("SubscribeToTask", id=task["id"])
-        read = await wired.result("GetTask", id=task["id"])
-
-    assert task["status"]["state"] == "TASK_STATE_WORKING"
-    assert taken(followed) == taken([{"task": read}])
-    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: sleep 0.3")
-
-
 @pytest.mark.behaviour("a2a.parts")
 async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) -> None:
     """And stand in the history again."""
@@ -168,84 +148,6 @@ async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) 
     ]
 
 
-@pytest.mark.behaviour("a2a.parts")
-@pytest.mark.parametrize("part", [{"raw": PICTURE}, {"url": "https://example.com/b.png"}], ids=["raw", "url"])
-async def test_a_media_type_that_is_none_is_refused_by_its_own_name(wired: Wired, part: dict[str, str]) -> None:
-    """And not by that of what we make of it."""
-    parts = [{"text": "see"}, {**part, "mediaType": "image/png; charset=utf-8"}]
-    code, sentence = (await wired.refused("SendMessage", message=message("", parts=parts)))[:2]
-
-    assert code == -32602
-    assert sentence.startswith("message.parts[1].mediaType is 'image/png; charset=utf-8'. Send one like image/png")
-
-
-@pytest.mark.behaviour("a2a.approvals")
-@pytest.mark.parametrize(
-    ("parts", "answer", "notes"),
-    [
-        ([{"text": "Approve."}], "told: refunded 7", 1),
-        ([{"text": "No, ask Ada first."}], "told: ", 0),
-        ([{"data": {"approvals": [{"id": "ID", "approved": True}]}}], "told: refunded 7", 1),
-        (
-            [{"data": {"approvals": [{"id": "ID", "approved": True, "arguments": {"n": "8"}}]}}],
-            "told: A person changed",
-            1,
-        ),
-        ([{"data": {"approvals": [{"id": "ID", "approved": False, "reason": "no"}]}}], "told: ", 0),
-    ],
-)
-async def test_a_tool_call_that_waits_is_answered_by_a_message_to_the_task(
-    wired: Wired, parts: list[dict[str, Any]], answer: str, notes: int
-) -> None:
-    """By a text or by data; the task goes on under its id, and a repeated answer changes nothing."""
-    task = await wired.send("call refund 7", "Clerk")
-    asked = task["status"]["message"]["parts"][1]["data"]["approvals"][0]
-    parts = [{**part, "data": replaced(part["data"], asked["id"])} if "data" in part else part for part in parts]
-    sent = message("", parts=parts, taskId=task["id"])
-    done = (await wired.result("SendMessage", "Clerk", message=sent))["task"]
-    again = (await wired.result("SendMessage", "Clerk", message=sent))["task"]
-
-    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert (asked["tool"], asked["arguments"]) == ("refund", {"n": "7"})
-    assert answer_of(task) == "One moment."
-    assert (done["id"], done["contextId"]) == (task["id"], task["contextId"])
-    assert (done["status"]["state"], answer_of(done).startswith(answer)) == ("TASK_STATE_COMPLETED", True)
-    assert [len(artifact["parts"]) for artifact in done["artifacts"]] == [1, 1]
-    assert [one["role"] for one in done["history"]] == ["ROLE_USER", "ROLE_AGENT", "ROLE_USER"]
-    assert (done["history"][1], done["history"][2]["messageId"]) == (task["status"]["message"], sent["messageId"])
-    assert again == done == await wired.result("GetTask", "Clerk", id=task["id"])
-    assert len(wired.notes) == notes
-
-
-def replaced(data: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """Return the answer about that approval."""
-    return {"approvals": [{**one, "id": identifier} for one in data["approvals"]]}
-
-
-@pytest.mark.behaviour("a2a.approvals")
-async def test_what_does_not_answer_a_task_that_waits_is_refused(wired: Wired) -> None:
-    """And starts nothing."""
-    task = await wired.send("call refund 7, refund 8", "Clerk")
-    ids = [one["id"] for one in task["status"]["message"]["parts"][1]["data"]["approvals"]]
-    one = {"data": {"approvals": [{"id": ids[0], "approved": True}]}}
-
-    for parts, said in (
-        ([one], "The answer on refund is missing. Send all answers together."),
-        ([{"data": {"approvals": []}}], "data.approvals must be a list of"),
-        ([{"raw": PICTURE}], "The task waits for an approval. Answer with a text"),
-        ([{"text": " "}], "The answer has 0 characters"),
-    ):
-        refused = await wired.refused("SendMessage", "Clerk", message=message("", parts=parts, taskId=task["id"]))
-        assert refused[0] == -32602
-        assert refused[1].startswith(said)
-    other = message("approve", taskId=task["id"], contextId="other")
-    assert (await wired.refused("SendMessage", "Clerk", message=other))[1].startswith("message.contextId is not")
-    new = message("hello", contextId=task["contextId"])
-    assert (await wired.refused("SendMessage", "Clerk", message=new))[0] == -32004
-    assert (await wired.result("GetTask", "Clerk", id=task["id"])) == task
-    assert wired.notes == []
-
-
 @pytest.mark.behaviour("a2a.cancel")
 async def test_a_task_is_canceled(wired: Wired) -> None:
     """At work, or while it waits for a person; one that is over is not."""
@@ -261,44 +163,6 @@ async def test_a_task_is_canceled(wired: Wired) -> None:
     assert [task["id"] for task in canceled] == [working["id"], waiting["id"]]
     assert await wired.refused("CancelTask", id=working["id"]) == (-32002, "The task is over. Read it with GetTask.")
     assert wired.notes == []
-
-
-@pytest.mark.behaviour("a2a.client-tools")
-@pytest.mark.parametrize(("sent", "result"), [({"value": {"x": 1}}, '{"x": 1}'), ({"error": "lost"}, "Error: lost")])
-async def test_a_tool_of_the_caller_is_answered_by_a_data_part(wired: Wired, sent: dict[str, Any], result: str) -> None:
-    """The task says what is called, and goes on with the result."""
-    where = FunctionTool(name="where", func=None, description="Where the person is.")
-    wired.app.agents["Clerk"].default_options["tools"].append(where)  # type: ignore[attr-defined]
-    task = await wired.send("call where 7", "Clerk")
-    text, data = task["status"]["message"]["parts"]
-    (call,) = data["data"]["approvals"]
-    answer = message("", parts=[{"data": {"approvals": [{"id": call["id"], **sent}]}}], taskId=task["id"])
-    ended = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
-
-    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert text["text"].startswith('Waits for your result of: where({"n": "7"}).')
-    assert (call["kind"], call["tool"], call["arguments"]) == ("client_tool", "where", {"n": "7"})
-    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert ended["artifacts"][-1]["parts"] == [{"text": f"told: {result}"}]
-
-
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wired) -> None:
-    """With the link, and goes on as the same task once the user says so, in a text."""
-    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    task = await wired.send("call push 7", "Clerk")
-    answer = message("approve", taskId=task["id"])
-    end = (await wired.result("SendMessage", "Clerk", message=answer))["task"]
-
-    text, data = task["status"]["message"]["parts"]
-    assert task["status"]["state"] == "TASK_STATE_AUTH_REQUIRED"
-    assert text["text"].startswith(
-        f"Waits for the user to: push: sign in to GitHub (repo) at {LINK}. Then: Answer with"
-    )
-    (asked,) = data["data"]["approvals"]
-    assert (asked["kind"], asked["authorization"]["url"]) == ("authorization", LINK)
-    assert (end["id"], end["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
-    assert wired.notes == ["reserve 7", "push 7"]
 
 
 @pytest.mark.behaviour("a2a.list")
@@ -349,20 +213,6 @@ async def test_a_run_is_the_same_over_our_own_routes(wired: Wired) -> None:
     assert done["history"][-1]["parts"][0]["data"] == {"approvals": [{"id": approval, "approved": True}]}
 
 
-@pytest.mark.behaviour("a2a.approvals")
-async def test_a_task_whose_approval_comes_too_late_has_failed(wired: Wired) -> None:
-    """Because the conversation was reset."""
-    task = await wired.send("call refund 7", "Clerk", contextId="mine")
-    await wired.http.post("http://app.example/api/agents/Clerk/threads/mine/reset")
-    read = await wired.result("GetTask", "Clerk", id=task["id"])
-
-    assert (read["status"]["state"], read["status"]["message"]["parts"]) == (
-        "TASK_STATE_FAILED",
-        [{"text": "The conversation was reset."}],
-    )
-    assert (await wired.refused("SendMessage", "Clerk", message=message("yes", taskId=task["id"])))[0] == -32004
-
-
 VERSION_ADVICE = "Send A2A-Version: 1.0."
 
 
@@ -375,18 +225,18 @@ VERSION_ADVICE = "Send A2A-Version: 1.0."
         ("99.0", f"The header A2A-Version is '99.0'. {VERSION_ADVICE}"),
     ],
 )
-async def test_a_version_other_than_1_0_is_refused(wired: Wired, version: str, said: str) -> None:
+async def test_a_version_other_than_1_0_is_refused(refusing: Wired, version: str, said: str) -> None:
     """One that is absent means 0.3."""
-    refused = await wired.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
+    refused = await refusing.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
 
     assert refused == (-32009, said)
 
 
 @pytest.mark.behaviour("a2a.version")
 @pytest.mark.parametrize("query", ["?A2A-Version=1.0", "?A2A-Version=1.0.3"])
-async def test_the_version_may_stand_in_the_query(wired: Wired, query: str) -> None:
+async def test_the_version_may_stand_in_the_query(refusing: Wired, query: str) -> None:
     """And its third number counts for nothing."""
-    task = await wired.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
+    task = await refusing.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
 
     assert answer_of(task["task"]) == "echo: x"
 
@@ -427,6 +277,12 @@ NO_TASK = "There is no task 'x'. Send a task id of this agent."
         ("SendMessage", {"message": message("x", metadata=[])}, -32602, "message.metadata must be an object."),
         (
             "SendMessage",
+            {"message": message("x"), "configuration": {"acceptedOutputModes": 5}},
+            -32602,
+            "configuration.acceptedOutputModes must be a list of media types.",
+        ),
+        (
+            "SendMessage",
             {"message": message("x", parts=[{"raw": "eA==", "mediaType": "application/x-unknown"}])},
             -32005,
             "message: contents[0] is application/x-unknown, and the model of this agent takes",
@@ -439,10 +295,10 @@ NO_TASK = "There is no task 'x'. Send a task id of this agent."
     ],
 )
 async def test_a_request_that_is_refused_says_why(
-    wired: Wired, method: str, params: dict[str, Any], code: int, said: str
+    refusing: Wired, method: str, params: dict[str, Any], code: int, said: str
 ) -> None:
     """By the protocol's code, with a reason; HTTP 200, which the official client for Python reads alone."""
-    error = (await wired.rpc(method, **params))["error"]
+    error = (await refusing.rpc(method, **params))["error"]
 
     assert (error["code"], error["message"][: len(said)]) == (code, said)
     info = error["data"][0]
@@ -456,3 +312,17 @@ def test_the_page_lists_each_method() -> None:
     listed = re.findall(r"^\| `([A-Z]\w+)` \|", PAGE.partition("## Methods")[2].partition("\n## ")[0], re.M)
 
     assert listed == list(METHODS)
+
+
+@pytest.mark.behaviour("a2a.parts")
+async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
+    """Beside its text; where the answer is none the task has failed."""
+    json_alone = {"acceptedOutputModes": ["application/json"]}
+    task = await wired.send('say {"a": [1]}', configuration=json_alone)
+    failed = await wired.send("say no", configuration=json_alone)
+    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
+
+    value = {"data": {"a": [1]}, "mediaType": "application/json"}
+    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
+    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
+    assert answer_of(text) == "no"

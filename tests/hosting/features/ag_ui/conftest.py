@@ -15,3 +15,9 @@ async def wired() -> AsyncIterator[Wired]:
     wired = Wired()
     async with wired.http:
         yield wired
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Wired:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Wired()

@@ -212,19 +212,6 @@ async def test_a_page_that_lags_behind_takes_nothing_back(wired: Wired, page: Pa
 
 
 @AGREES
-async def test_a_client_that_gives_all_messages_one_id_has_its_thread(wired: Wired) -> None:
-    """It names no version of the protocol, which asks for an id of each; and what it is told has an id of each."""
-    said = [
-        await wired.run(wanted({"id": "1", "role": "user", "content": text}, run=text, protocolVersion=None))
-        for text in ("one", "two", "three", "recall")
-    ]
-    told = folded(said[-1])
-
-    assert text_of(said[-1]) == "one | two | three | recall"
-    assert len({one["id"] for one in told}) == len(told) == 8
-
-
-@AGREES
 async def test_a_page_learns_that_its_thread_was_reset_or_deleted(wired: Wired, page: Page) -> None:
     """Its next message begins anew, here and there."""
     await page.says("one")

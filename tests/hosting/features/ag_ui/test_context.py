@@ -106,9 +106,9 @@ async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
         ([{"description": "ü" * MOST_CONTEXT_BYTES, "value": 1}], "bytes as the model gets it; the limit is 32,768."),
     ],
 )
-async def test_wrong_context_is_refused_with_its_place(wired: Wired, context: Any, said: str) -> None:
+async def test_wrong_context_is_refused_with_its_place(refusing: Wired, context: Any, said: str) -> None:
     """Before anything is stored."""
-    status, error = await wired.refused(wanted("hello", context=context), "Clerk")
+    status, error = await refusing.refused(wanted("hello", context=context), "Clerk")
 
     assert (status, error["code"]) == (400, "invalid_field")
     assert said in error["message"]

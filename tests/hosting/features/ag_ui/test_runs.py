@@ -139,10 +139,10 @@ GIVEN = {"id": "m", "role": "user", "content": "x"}
     ],
 )
 async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
-    wired: Wired, fields: dict[str, Any], status: int, code: str
+    refusing: Wired, fields: dict[str, Any], status: int, code: str
 ) -> None:
     """With our code and an HTTP status, before a run has begun."""
-    got, error = await wired.refused(fields)
+    got, error = await refusing.refused(fields)
 
     assert (got, error["type"], error["code"]) == (status, "RUN_ERROR", code), error
     assert error.keys() == {"type", "message", "code"}
@@ -159,9 +159,9 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
     ],
 )
 async def test_a_path_that_the_wire_does_not_have_is_refused(
-    wired: Wired, method: str, path: str, status: int, code: str
+    refusing: Wired, method: str, path: str, status: int, code: str
 ) -> None:
     """In the same shape."""
-    answer = await wired.http.request(method, f"ag-ui/{path}", json=wanted("hello"))
+    answer = await refusing.http.request(method, f"ag-ui/{path}", json=wanted("hello"))
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)

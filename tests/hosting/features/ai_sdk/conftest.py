@@ -15,3 +15,9 @@ async def chats() -> AsyncIterator[Chats]:
     chats = Chats(client_tools=True)
     async with chats.http:
         yield chats
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Chats:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Chats(client_tools=True)

@@ -225,9 +225,9 @@ async def test_a_sign_in_is_asked_for_with_its_link_and_granted_as_an_approval(c
     ],
 )
 async def test_what_is_not_served_is_refused_by_name(
-    chats: Chats, fields: dict[str, Any], code: str, word: str
+    refusing: Chats, fields: dict[str, Any], code: str, word: str
 ) -> None:
-    chat = chats.chat()
+    chat = refusing.chat()
     chat.messages = [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]
 
     status, problem = await chat.refused(**fields)

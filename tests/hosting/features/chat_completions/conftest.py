@@ -15,3 +15,9 @@ async def chats() -> AsyncIterator[Chats]:
     chats = Chats()
     async with chats.http, chats.openai:
         yield chats
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Chats:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Chats()

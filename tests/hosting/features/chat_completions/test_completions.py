@@ -10,7 +10,6 @@ import openai
 import pytest
 from openai.types import Model
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
-from pydantic import BaseModel
 
 from hosting.features.chat_completions.names import OPERATIONS
 from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED
@@ -100,9 +99,9 @@ def test_every_field_of_the_protocol_is_in_one_table() -> None:
 
 @pytest.mark.behaviour("chat.refused")
 @pytest.mark.parametrize("field", sorted(REFUSED))
-async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Chats, field: str) -> None:
+async def test_a_field_that_changes_the_answer_is_refused_by_its_name(refusing: Chats, field: str) -> None:
     """In the protocol's shape; one that asks for nothing is no matter."""
-    status, error = await chats.refused("hello", **{field: "x"})
+    status, error = await refusing.refused("hello", **{field: "x"})
 
     assert status == 400
     assert error == {
@@ -111,7 +110,7 @@ async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Cha
         "param": field,
         "code": "unsupported_parameter",
     }
-    assert await chats.text("hello", **{field: None}) == "echo: hello"
+    assert await refusing.text("hello", **{field: None}) == "echo: hello"
 
 
 @pytest.mark.behaviour("chat.refused")
@@ -155,10 +154,10 @@ async def test_a_field_that_changes_the_answer_is_refused_by_its_name(chats: Cha
     ],
 )
 async def test_what_the_app_does_not_serve_is_refused(
-    chats: Chats, fields: dict[str, Any], status: int, code: str
+    refusing: Chats, fields: dict[str, Any], status: int, code: str
 ) -> None:
     """Before a run begins."""
-    refused, error = await chats.refused("hello", **fields)
+    refused, error = await refusing.refused("hello", **fields)
 
     assert (refused, error["code"]) == (status, code), error
 
@@ -198,22 +197,3 @@ async def test_the_official_client_chats_and_lists_the_agents(chats: Chats) -> N
 
     assert (models, completion.choices[0].message.content) == (["Joker", "Clerk"], "echo: hello")
     assert strictly(Model, (await chats.http.get("models/joker")).json()).id == "Joker"
-
-
-class Formatted(BaseModel):
-    """What the scripted agent answers."""
-
-    format: dict[str, Any]
-
-
-@pytest.mark.behaviour("chat.client")
-async def test_the_official_client_parses_a_format(chats: Chats) -> None:
-    """A type of the caller's is the answer's."""
-    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"]}
-    completion = await chats.openai.chat.completions.create(
-        model="Joker",
-        messages=[{"role": "user", "content": "formatted"}],
-        response_format={"type": "json_schema", "json_schema": {"name": "it", "schema": schema}},
-    )
-
-    assert Formatted.model_validate_json(completion.choices[0].message.content or "").format["type"] == "json_schema"

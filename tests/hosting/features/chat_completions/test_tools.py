@@ -133,23 +133,6 @@ async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_
 
 
 @pytest.mark.behaviour("chat.tools")
-async def test_a_named_thread_goes_on_with_the_results_too(open_chats: Chats) -> None:
-    """By the ids alone, or with its name; another name is refused."""
-    thread = {"thread_id": "t"}
-    first = await asked(open_chats, metadata=thread)
-    by_id = await open_chats.text(*map(result, first.tool_calls or ()), model="Clerk")
-    second = await asked(open_chats, "call where 2", metadata=thread)
-    results = [result(call) for call in second.tool_calls or ()]
-    status, error = await open_chats.refused(*results, model="Clerk", metadata={"thread_id": "u"})
-    by_name = await open_chats.text(*results, model="Clerk", metadata=thread)
-    talk = [said("user", "call where 2"), as_sent(second), *results, said("assistant", by_name), "thanks"]
-
-    assert (by_id, by_name) == ("told: here", "told: here")
-    assert (status, error["message"][:11]) == (400, "messages[0]")
-    assert await open_chats.text(*talk, model="Clerk", metadata=thread) == "echo: thanks"
-
-
-@pytest.mark.behaviour("chat.tools")
 async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_recorded(open_chats: Chats) -> None:
     """Each by its place, and the right ones go on after that."""
     first, second = (await asked(open_chats, "call where 1, where 2")).tool_calls or []

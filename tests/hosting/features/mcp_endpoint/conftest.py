@@ -32,3 +32,9 @@ async def handshake(wired: Wired) -> Session:
     session = Session(wired.http, HANDSHAKE, ASKS)
     await session.begin()
     return session
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Wired:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Wired()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +25,46 @@ HERE = Path(__file__).parent
 LOCK = HERE.parents[2] / "mcp" / "node"
 
 
-@pytest.fixture
-async def host(tmp_path: Path) -> AsyncIterator[RunningHost]:
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """The app on a host."""
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
+    with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("clients") / "app")) as host:
         yield host
 
 
-async def statuses(host: RunningHost) -> set[str]:
-    """Return how the runs of Joker have ended, once all have."""
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/Joker/", timeout=GUARD_SECONDS) as http:
-        async with asyncio.timeout(GUARD_SECONDS):
-            while True:
-                threads = [thread["thread_id"] for thread in (await http.get("threads")).json()["threads"]]
-                runs = [(await http.get(f"threads/{thread}/runs")).json()["runs"] for thread in threads]
-                ends = {run["status"] for listed in runs for run in listed}
-                if "cancelled" in ends and not ends & {"running", "accepted", "cancelling"}:
-                    return ends
+async def threads_of(http: httpx.AsyncClient) -> set[str]:
+    """Return the threads of Joker."""
+    return {thread["thread_id"] for thread in (await http.get("threads")).json()["threads"]}
+
+
+def joker_of(host: RunningHost) -> httpx.AsyncClient:
+    """Return a client of Joker's routes."""
+    return httpx.AsyncClient(base_url=f"{host.origin}/api/agents/Joker/", timeout=GUARD_SECONDS)
+
+
+@pytest.fixture
+async def before(host: RunningHost) -> set[str]:
+    """The threads from before the test."""
+    async with joker_of(host) as http:
+        return await threads_of(http)
+
+
+async def statuses(host: RunningHost, before: set[str]) -> set[str]:
+    """Return how the runs of Joker have ended that the test began, once all have and one was cancelled."""
+    async with joker_of(host) as http, asyncio.timeout(GUARD_SECONDS):
+        while True:
+            runs = [
+                (await http.get(f"threads/{thread}/runs")).json()["runs"] for thread in await threads_of(http) - before
+            ]
+            ends = {run["status"] for listed in runs for run in listed}
+            if "cancelled" in ends and not ends & {"running", "accepted", "cancelling"}:
+                return ends
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_client_for_python_does_all_that_the_wire_serves(host: RunningHost, mode: Any) -> None:
+async def test_the_client_for_python_does_all_that_the_wire_serves(
+    host: RunningHost, before: set[str], mode: Any
+) -> None:
     """In the version with a handshake, and in the one without."""
     asked, words = [], []
 
@@ -62,7 +81,7 @@ async def test_the_client_for_python_does_all_that_the_wire_serves(host: Running
         refund = await client.call_tool("Clerk", {"query": "call refund 7"})
         with pytest.raises(MCPError):
             await client.call_tool("Joker", {"query": "sleep 60"}, read_timeout_seconds=0.5)
-        ends = await statuses(host)
+        ends = await statuses(host, before)
 
     assert tools == ["Joker", "Clerk"]
     assert "".join(words) == spoken.structured_content["response"] == "echo: hello"
@@ -81,11 +100,13 @@ def packages(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-async def test_the_client_for_typescript_does_the_same(host: RunningHost, packages: Path, version: str) -> None:
+async def test_the_client_for_typescript_does_the_same(
+    host: RunningHost, before: set[str], packages: Path, version: str
+) -> None:
     """Its first major version, and its second."""
     script = Path(shutil.copy(HERE / "client.mjs", packages))
     got = await printed_by(script, host.origin + PATH, version)
-    ends = await statuses(host)
+    ends = await statuses(host, before)
 
     assert got == {
         "tools": ["Joker", "Clerk"],

@@ -1,4 +1,4 @@
-"""A cancel that comes to another process than the call's: real hosts of one app, over one log and one engine."""
+"""What comes to another process than the call's: real hosts of one app, over one log and one engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp import Client
+from mcp.client.subscriptions import ResourceUpdated
 
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.mcp_wire import HEADERS, PATH, Session, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("mcp-endpoint.cancel")]
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 
@@ -65,6 +67,7 @@ async def cancelled(here: Session, there: Session, arguments: Any) -> str:
     return str(last["result"]["structuredContent"]["code"])
 
 
+@pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_the_call_of_a_new_thread_is_found_by_its_key(sessions: tuple[Session, Session]) -> None:
     """The thread's id is made of the session and the request's id."""
     here, there = sessions
@@ -72,6 +75,7 @@ async def test_the_call_of_a_new_thread_is_found_by_its_key(sessions: tuple[Sess
     assert await cancelled(here, there, {}) == "run_cancelled"
 
 
+@pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_the_call_of_a_thread_that_goes_on_is_found_among_the_newest(sessions: tuple[Session, Session]) -> None:
     """Of all agents."""
     here, there = sessions
@@ -81,6 +85,7 @@ async def test_the_call_of_a_thread_that_goes_on_is_found_among_the_newest(sessi
     assert await cancelled(here, there, {"threadId": thread}) == "run_cancelled"
 
 
+@pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_the_cancel_of_another_request_or_session_cancels_nothing(sessions: tuple[Session, Session]) -> None:
     """The run ends as it would have."""
     here, there = sessions
@@ -94,3 +99,16 @@ async def test_the_cancel_of_another_request_or_session_cancels_nothing(sessions
         last = await asyncio.wait_for(until(events, "result"), 2 * GUARD_SECONDS)
 
     assert last["result"]["isError"] is False
+
+
+@pytest.mark.behaviour("mcp-endpoint.client")
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_the_official_client_is_told_of_what_another_process_did(processes: GroupedApp) -> None:
+    """By the log."""
+    uri = "thread://Joker/shared"
+    here, there = (Client(host.origin + PATH, mode="auto") for host in processes.http)
+    async with here, there, here.listen(resource_subscriptions=[uri]) as changes:
+        await there.call_tool("Joker", {"query": "hello", "threadId": "shared"})
+        change = await asyncio.wait_for(anext(changes), GUARD_SECONDS)
+
+    assert change == ResourceUpdated(uri)

@@ -17,10 +17,10 @@ from mcp_types import (
     Implementation,
     InputRequiredResult,
     ResourceTemplateReference,
+    TextResourceContents,
 )
 
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.grouped_app import grouped_app
 from tests.support.mcp_wire import PATH
 from tests.support.running_host import RunningHost
 
@@ -60,6 +60,31 @@ async def test_it_learns_who_serves_and_which_version(host: RunningHost, mode: A
 
 
 @MODES
+@pytest.mark.behaviour("mcp-endpoint.resources")
+async def test_the_official_client_lists_and_reads_threads(host: RunningHost, mode: Any) -> None:
+    """Of one agent after the other, by pages."""
+    async with Client(host.origin + PATH, mode=mode) as client:
+        for tool, query in (("Joker", "tell me a joke"), ("Clerk", "call look 1")):
+            await client.call_tool(tool, {"query": query, "threadId": f"of-{tool}-{mode}"})
+        wanted = {f"thread://Joker/of-Joker-{mode}": "tell me a joke", f"thread://Clerk/of-Clerk-{mode}": "call look 1"}
+        titles: dict[str, str | None] = {}
+        async with asyncio.timeout(2 * GUARD_SECONDS):
+            while not wanted.items() <= titles.items():
+                page, cursors = await client.list_resources(), 0
+                titles |= {str(resource.uri): resource.title for resource in page.resources}
+                while page.next_cursor is not None:
+                    page, cursors = await client.list_resources(cursor=page.next_cursor), cursors + 1
+                    titles |= {str(resource.uri): resource.title for resource in page.resources}
+        (contents,) = (await client.read_resource(f"thread://Joker/of-Joker-{mode}")).contents
+        templates = (await client.list_resource_templates()).resource_templates
+
+    assert cursors == 1
+    assert isinstance(contents, TextResourceContents)
+    assert "echo: tell me a joke" in contents.text
+    assert len(templates) == 2
+
+
+@MODES
 async def test_it_completes_the_address_of_a_thread(host: RunningHost, mode: Any) -> None:
     """The agent first, and then one of its threads."""
     async with Client(host.origin + PATH, mode=mode) as client:
@@ -96,26 +121,6 @@ async def test_it_is_told_when_a_thread_changes(host: RunningHost) -> None:
     assert change == ResourceUpdated(uri)
     assert (honored.resource_subscriptions, honored.tools_list_changed) == ([uri], None)
     assert "echo: second" not in before.text
-
-
-@pytest.fixture(scope="module")
-def origins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Two processes with the wire over one log, and one with the entities."""
-    folder = shutil.copytree(HERE / "app", tmp_path_factory.mktemp("processes") / "app")
-    with grouped_app(folder, log={"AGENT_LOG": f"sqlite:{folder / 'log.sqlite'}"}) as app:
-        yield [host.origin for host in app.http]
-
-
-@pytest.mark.behaviour("mcp-endpoint.subscriptions")
-async def test_it_is_told_of_what_another_process_did(origins: list[str]) -> None:
-    """By the log."""
-    uri = "thread://Joker/shared"
-    here, there = (Client(origin + PATH, mode="auto") for origin in origins)
-    async with here, there, here.listen(resource_subscriptions=[uri]) as changes:
-        await there.call_tool("Joker", {"query": "hello", "threadId": "shared"})
-        change = await asyncio.wait_for(anext(changes), GUARD_SECONDS)
-
-    assert change == ResourceUpdated(uri)
 
 
 async def test_its_program_answers_a_question_by_itself(host: RunningHost) -> None:

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.behaviour("mcp-endpoint.refused")
         ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, 400, -32600),
     ],
 )
-async def test_a_body_that_is_no_message_is_refused(wired: Wired, message: Any, status: int, code: int) -> None:
+async def test_a_body_that_is_no_message_is_refused(refusing: Wired, message: Any, status: int, code: int) -> None:
     """Without an id, as nothing says whose it is."""
-    answer = await wired.http.post("", json=message)
+    answer = await refusing.http.post("", json=message)
 
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, None)
 
@@ -47,31 +47,33 @@ async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -
     assert other_case[0] == -32602
 
 
-async def test_a_session_of_nobody_is_not_there(wired: Wired) -> None:
+async def test_a_session_of_nobody_is_not_there(refusing: Wired) -> None:
     """By which clients begin a new one."""
-    answer = await wired.http.post("", json=PING, headers={"mcp-session-id": "made-up"})
+    answer = await refusing.http.post("", json=PING, headers={"mcp-session-id": "made-up"})
 
     assert (answer.status_code, answer.json()["error"]["data"]["code"]) == (404, "unknown_session")
 
 
 @pytest.mark.parametrize("header", ["mcp-method", "mcp-name", "mcp-protocol-version"])
-async def test_a_header_that_contradicts_the_body_is_refused(wired: Wired, header: str) -> None:
+async def test_a_header_that_contradicts_the_body_is_refused(refusing: Wired, header: str) -> None:
     """What a proxy reads there must be what is done here."""
-    session = Session(wired.http, STATELESS)
+    session = Session(refusing.http, STATELESS)
     request = session.request("tools/call", {"name": "Joker", "arguments": {"query": "hi"}})
     wrong = {header: "2026-07-28" if header != "mcp-protocol-version" else "2026-07-28 "}
     if header == "mcp-protocol-version":
         request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = HANDSHAKE
         wrong = {}
-    answer = await wired.http.post("", json=request, headers={**session.headers_of(request), **wrong})
+    answer = await refusing.http.post("", json=request, headers={**session.headers_of(request), **wrong})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
 
 
-async def test_there_is_no_stream_without_a_call(wired: Wired) -> None:
+async def test_there_is_no_stream_without_a_call(refusing: Wired) -> None:
     """Clients that open one take 405 for no; an id of another app's event is refused."""
-    stream = await wired.http.get("")
-    foreign = [(await wired.http.get("", headers={"last-event-id": last})).status_code for last in ("x", "WzFd", "e~")]
+    stream = await refusing.http.get("")
+    foreign = [
+        (await refusing.http.get("", headers={"last-event-id": last})).status_code for last in ("x", "WzFd", "e~")
+    ]
 
     assert (stream.status_code, stream.headers["allow"]) == (405, "POST, DELETE")
     assert foreign == [400, 400, 400]

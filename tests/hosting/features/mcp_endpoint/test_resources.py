@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
-from mcp_types import TextResourceContents, methods
+from mcp_types import methods
 
 from tests.hosting.features.mcp_endpoint.painter import painter_flow
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import HANDSHAKE, PATH, STATELESS, Event, Session, Wired, signed_in
-from tests.support.running_host import RunningHost
+from tests.support.mcp_wire import HANDSHAKE, STATELESS, Event, Session, Wired, signed_in
 
 
 @pytest.fixture
@@ -103,33 +99,6 @@ async def test_the_templates_are_those_of_the_version(wired: Wired, version: str
 
     methods.validate_server_result("resources/templates/list", version, result)
     assert [template["name"] for template in result["resourceTemplates"]] == ["thread", "file"]
-
-
-@pytest.mark.behaviour("mcp-endpoint.resources")
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_official_client_lists_and_reads_threads(tmp_path: Path, mode: Any) -> None:
-    """Of one agent after the other, by pages."""
-    with RunningHost(shutil.copytree(Path(__file__).parent / "app", tmp_path / "app")) as host:
-        async with Client(host.origin + PATH, mode=mode) as client:
-            for tool, query in (("Joker", "tell me a joke"), ("Clerk", "call look 1")):
-                await client.call_tool(tool, {"query": query, "threadId": f"of-{tool}"})
-            found: dict[str, str | None] = {}
-            async with asyncio.timeout(2 * GUARD_SECONDS):
-                while len(found) < 2:
-                    page, cursors = await client.list_resources(), 0
-                    found |= {str(resource.uri): resource.title for resource in page.resources}
-                    while page.next_cursor is not None:
-                        page, cursors = await client.list_resources(cursor=page.next_cursor), cursors + 1
-                        found |= {str(resource.uri): resource.title for resource in page.resources}
-            (contents,) = (await client.read_resource("thread://Joker/of-Joker")).contents
-            templates = (await client.list_resource_templates()).resource_templates
-
-    assert found == {"thread://Joker/of-Joker": "tell me a joke", "thread://Clerk/of-Clerk": "call look 1"}
-    assert cursors == 1
-    assert isinstance(contents, TextResourceContents)
-    assert "echo: tell me a joke" in contents.text
-    assert len(templates) == 2
 
 
 TEMPLATE = "thread://{agent}/{thread_id}"

@@ -13,7 +13,7 @@ from mcp_types import methods
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import ConfigurationError
-from tests.hosting.features.mcp_endpoint.painter import LATIN, PICTURE, SOUND, TABLE, painter_flow
+from tests.hosting.features.mcp_endpoint.painter import LATIN, TABLE, painter_flow
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.flows import order_flow
@@ -143,24 +143,6 @@ async def test_a_client_without_streams_gets_one_answer(session: Session) -> Non
     assert "over the app's HTTP interface" in waits["content"][0]["text"]
 
 
-@pytest.mark.behaviour("mcp-endpoint.resume")
-@pytest.mark.parametrize(
-    ("agreed", "header", "is_first"),
-    [(HANDSHAKE, HANDSHAKE, True), (HANDSHAKE, "2025-03-26", True), ("2025-03-26", "2025-03-26", False)],
-)
-async def test_a_stream_begins_with_its_place_if_the_agreed_version_has_such_events(
-    wired: Wired, agreed: str, header: str, is_first: bool
-) -> None:
-    """So a client that has no event yet can go on too; clients of older versions break off at one without data."""
-    session = Session(wired.http, agreed)
-    await session.begin()
-    session.headers["mcp-protocol-version"] = header
-    async with session.calling("hello") as events:
-        first = await anext(events)
-
-    assert (first.value is None) is is_first
-
-
 async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any]]:
     """Return the content of a result, which is one of the version by the official models."""
     wired = Wired(workflows=[painter_flow])
@@ -178,16 +160,6 @@ async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any
 def encoded(body: bytes) -> str:
     """Return bytes as the protocol has them."""
     return base64.b64encode(body).decode()
-
-
-@pytest.mark.behaviour("mcp-endpoint.contents")
-async def test_pictures_and_sound_stand_beside_the_text() -> None:
-    """In the order of the answer."""
-    assert await content_of("words picture sound") == [
-        {"type": "text", "text": "See:"},
-        {"type": "image", "data": encoded(PICTURE), "mimeType": "image/png"},
-        {"type": "audio", "data": encoded(SOUND), "mimeType": "audio/wav"},
-    ]
 
 
 @pytest.mark.behaviour("mcp-endpoint.contents")
@@ -308,17 +280,3 @@ async def test_a_workflow_of_another_type_has_it_as_one_argument() -> None:
     assert not takes.is_valid({})
     assert result["content"][0]["text"] == "A and B"
     assert missing["structuredContent"]["code"] == "invalid_input"
-
-
-@pytest.mark.behaviour("mcp-endpoint.typed-tools")
-@pytest.mark.parametrize(
-    "arguments", [{}, {"item": "tea"}, {"item": "tea", "place": {"street": "A"}, "more": 1}, {"query": "tea"}]
-)
-async def test_arguments_that_do_not_fit_are_a_tool_error(arguments: Any) -> None:
-    """The model reads which field it is, and no run begins."""
-    wired = Wired(workflows=[driver_flow])
-    async with wired.http:
-        result = await called(wired, HANDSHAKE, "Deliver", arguments)
-
-    assert (result["isError"], result["structuredContent"]) == (True, {"code": "invalid_input"})
-    assert "place" in result["content"][0]["text"] or "more" in result["content"][0]["text"]

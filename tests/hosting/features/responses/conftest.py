@@ -23,3 +23,9 @@ async def wired() -> AsyncIterator[Wired]:
     wired = Wired()
     async with wired.http, wired.openai:
         yield wired
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Wired:
+    """One process for all requests that are refused: they leave nothing in it."""
+    return Wired()

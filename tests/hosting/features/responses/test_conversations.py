@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import openai
@@ -11,11 +10,10 @@ from openai import APIStatusError
 from openai.types.conversations import Conversation
 
 from hosting.app import Limit, Principal
-from tests.hosting.features.responses.wired import Wired, answer_to, asked
+from tests.hosting.features.responses.wired import Wired
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
-from tests.support.signer import LINK, signer
 from tests.support.strictly import strictly
 
 
@@ -54,11 +52,11 @@ async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
         ("a", "must have at most 16 texts"),
     ],
 )
-async def test_metadata_that_is_too_much_is_refused(wired: Wired, metadata: object, reason: str) -> None:
+async def test_metadata_that_is_too_much_is_refused(refusing: Wired, metadata: object, reason: str) -> None:
     """By the protocol's limits, of a new conversation and of one that is there."""
-    begun = (await wired.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
+    begun = (await refusing.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
     for path in ("conversations", f"conversations/{begun['id']}"):
-        answer = await wired.http.post(path, json={"metadata": metadata})
+        answer = await refusing.http.post(path, json={"metadata": metadata})
 
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_field")
         assert reason in answer.json()["error"]["message"]
@@ -120,30 +118,12 @@ async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> No
     ],
 )
 async def test_what_a_conversation_does_not_have_is_refused(
-    wired: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
+    refusing: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     """By name, in the protocol's shape."""
-    answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
+    answer = await refusing.http.request(method, path, **({} if body is None else {"json": body}))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == refusal
-
-
-@pytest.mark.behaviour("responses.conversations")
-@pytest.mark.parametrize(
-    ("method", "path", "body", "place"),
-    [
-        ("POST", "conversations", {}, "'metadata.agent_id'"),
-        ("GET", "conversations", None, "'agent_id' in the query"),
-        ("POST", "responses", {"input": "x"}, "'model'"),
-    ],
-)
-async def test_a_request_that_names_no_agent_of_several_says_where_to_name_it(
-    wired: Wired, method: str, path: str, body: object, place: str
-) -> None:
-    """Each has another place, and takes none of the others'."""
-    answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
-
-    assert answer.json()["error"]["message"].startswith(f"Name the agent as {place}. Agents: Joker, ")
 
 
 @pytest.mark.behaviour("responses.conversations")
@@ -155,89 +135,6 @@ async def test_a_conversation_that_no_entity_can_hold_is_refused() -> None:
         answer = await http.post("/api/openai/v1/responses", json=body)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_thread_id")
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wired: Wired) -> None:
-    """The call says which request it was, and what it was called with."""
-    waits = await wired.create("call refund 7", model="Clerk")
-    (request,) = asked(waits)
-    body = {"model": "Clerk", "input": [answer_to(request)], "previous_response_id": waits.id}
-    made = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
-    again = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
-    call = next(item for item in made.output if item.type == "mcp_call")
-
-    assert (request.name, request.arguments, wired.notes[0].split()[:2]) == ("refund", '{"n": "7"}', ["refund", "7"])
-    assert (call.approval_request_id, call.arguments, call.output) == (request.id, '{"n": "7"}', "refunded 7")
-    assert made.output_text == "told: refunded 7"
-    assert again == made
-    assert len(wired.notes) == 1
-
-
-@pytest.mark.behaviour("responses.approvals")
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired) -> None:
-    """Under the name of the kind: official clients have no other item that they can read and answer."""
-    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    waits = await wired.create("call push 7", model="Clerk")
-    (request,) = asked(waits)
-    made = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
-
-    shown = {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
-    assert (request.name, json.loads(request.arguments)) == ("authorization", shown)
-    assert made.output_text == "told: branch 7 pushed by the app"
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_several_approvals_are_answered_together(wired: Wired) -> None:
-    """One alone is refused and nothing is recorded; a message meanwhile is a conflict."""
-    waits = await wired.create("call refund 1, refund 2", model="Clerk")
-    first, second = asked(waits)
-    alone = await wired.refused(model="Clerk", input=[answer_to(first)], previous_response_id=waits.id)
-    message = await wired.refused(model="Clerk", input="well?", previous_response_id=waits.id)
-    both = [answer_to(first), answer_to(second, approve=False)]
-    done = await wired.create(both, model="Clerk", previous_response_id=waits.id)
-    late = await wired.refused(model="Clerk", input=[answer_to(first, False)], previous_response_id=waits.id)
-
-    assert (alone[0], alone[1]["code"]) == (400, "unsupported_parameter")
-    assert (message[0], message[1]["code"]) == (409, "approvals_pending")
-    assert done.output_text.startswith("told: refunded 1 | ")
-    assert (late[0], late[1]["code"]) == (409, "approval_answered")
-
-
-@pytest.mark.behaviour("responses.approvals")
-@pytest.mark.parametrize("arguments", ['{"n": "2"}', ""])
-async def test_an_answer_with_other_arguments_is_refused(wired: Wired, arguments: object) -> None:
-    """The protocol's item has none: left out without a word, the call would be made with the model's."""
-    waits = await wired.create("call refund 1", model="Clerk")
-    (request,) = asked(waits)
-    changed = answer_to(request, arguments=arguments)
-
-    status, error = await wired.refused(model="Clerk", input=[changed], previous_response_id=waits.id)
-    done = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
-
-    assert (status, error["code"], error["param"]) == (400, "unsupported_parameter", "input")
-    assert error["message"].startswith("input[0] has 'arguments'")
-    assert done.output_text == "told: refunded 1"
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
-    """And an answer belongs to a conversation."""
-    waits = await wired.create("call refund 1", model="Clerk")
-    (request,) = asked(waits)
-    mixed = [answer_to(request), {"role": "user", "content": "and?"}]
-
-    both = await wired.refused(model="Clerk", input=mixed, previous_response_id=waits.id)
-    nowhere = await wired.refused(model="Clerk", input=[answer_to(request)])
-    unknown = await wired.refused(
-        model="Clerk",
-        input=[{"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}],
-        previous_response_id=(await wired.create("hello", model="Clerk")).id,
-    )
-
-    assert (both[0], both[1]["code"]) == (nowhere[0], nowhere[1]["code"]) == (400, "unsupported_parameter")
-    assert (unknown[0], unknown[1]["code"]) == (404, "unknown_approval")
 
 
 TALK: Any = [
@@ -303,14 +200,14 @@ async def test_items_that_are_added_stand_between_the_responses_before_and_after
     ],
     ids=["none", "many", "text", "texts", "instructions", "call", "empty"],
 )
-async def test_other_items_are_refused_and_none_is_taken(wired: Wired, items: Any, sentence: str) -> None:
+async def test_other_items_are_refused_and_none_is_taken(refusing: Wired, items: Any, sentence: str) -> None:
     """The answer names the place."""
-    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    begun = await refusing.openai.conversations.create(metadata={"agent_id": "Joker"})
     with pytest.raises(APIStatusError) as refused:
-        await wired.openai.conversations.items.create(begun.id, items=items)
+        await refusing.openai.conversations.items.create(begun.id, items=items)
 
     assert (refused.value.status_code, sentence in refused.value.message) == (400, True), refused.value.message
-    assert (await wired.openai.conversations.items.list(begun.id)).data == []
+    assert (await refusing.openai.conversations.items.list(begun.id)).data == []
 
 
 @pytest.mark.behaviour("responses.put")

@@ -1,4 +1,4 @@
-"""Functions of the caller: declared with a request, called by the model, answered with the next request."""
+"""Calls that wait: functions of the caller, and approvals of a person, answered with the next request."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from openai.types.responses import Response, ResponseFunctionToolCall
 from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.owned_app import signed_in
+from tests.support.signer import LINK, signer
 
 WHERE: Any = {
     "type": "function",
@@ -176,17 +177,12 @@ async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_t
 
 
 @pytest.mark.behaviour("responses.functions")
-@pytest.mark.parametrize("stream", [False, True])
 async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_its_last_answer(
-    open_wired: Wired, stream: bool
+    open_wired: Wired,
 ) -> None:
     """The same outputs again find the same response; nothing else continues it."""
     fields: dict[str, Any] = {"model": "Clerk", "tools": [WHERE], "store": False}
-    if stream:
-        async with open_wired.openai.responses.stream(input="call where 1", **fields) as events:
-            first: Any = await events.get_final_response()
-    else:
-        first = await open_wired.create("call where 1", **fields)
+    first = await open_wired.create("call where 1", **fields)
     await asyncio.wait_for(open_wired.host.entities.idle(), GUARD_SECONDS)
     (waiting,) = open_wired.host.entities.states
     outputs = [output_of(call, "here") for call in calls_in(first)]
@@ -310,3 +306,86 @@ async def test_the_model_has_the_calls_of_a_conversation_that_its_caller_keeps()
         ("assistant", ["text"]),
         ("user", ["text"]),
     ]
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wired: Wired) -> None:
+    """The call says which request it was, and what it was called with."""
+    waits = await wired.create("call refund 7", model="Clerk")
+    (request,) = asked(waits)
+    body = {"model": "Clerk", "input": [answer_to(request)], "previous_response_id": waits.id}
+    made = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
+    again = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
+    call = next(item for item in made.output if item.type == "mcp_call")
+
+    assert (request.name, request.arguments, wired.notes[0].split()[:2]) == ("refund", '{"n": "7"}', ["refund", "7"])
+    assert (call.approval_request_id, call.arguments, call.output) == (request.id, '{"n": "7"}', "refunded 7")
+    assert made.output_text == "told: refunded 7"
+    assert again == made
+    assert len(wired.notes) == 1
+
+
+@pytest.mark.behaviour("responses.approvals")
+@pytest.mark.behaviour("authorizations.answered")
+async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired) -> None:
+    """Under the name of the kind: official clients have no other item that they can read and answer."""
+    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
+    waits = await wired.create("call push 7", model="Clerk")
+    (request,) = asked(waits)
+    made = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
+
+    shown = {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
+    assert (request.name, json.loads(request.arguments)) == ("authorization", shown)
+    assert made.output_text == "told: branch 7 pushed by the app"
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_several_approvals_are_answered_together(wired: Wired) -> None:
+    """One alone is refused and nothing is recorded; a message meanwhile is a conflict."""
+    waits = await wired.create("call refund 1, refund 2", model="Clerk")
+    first, second = asked(waits)
+    alone = await wired.refused(model="Clerk", input=[answer_to(first)], previous_response_id=waits.id)
+    message = await wired.refused(model="Clerk", input="well?", previous_response_id=waits.id)
+    both = [answer_to(first), answer_to(second, approve=False)]
+    done = await wired.create(both, model="Clerk", previous_response_id=waits.id)
+    late = await wired.refused(model="Clerk", input=[answer_to(first, False)], previous_response_id=waits.id)
+
+    assert (alone[0], alone[1]["code"]) == (400, "unsupported_parameter")
+    assert (message[0], message[1]["code"]) == (409, "approvals_pending")
+    assert done.output_text.startswith("told: refunded 1 | ")
+    assert (late[0], late[1]["code"]) == (409, "approval_answered")
+
+
+@pytest.mark.behaviour("responses.approvals")
+@pytest.mark.parametrize("arguments", ['{"n": "2"}', ""])
+async def test_an_answer_with_other_arguments_is_refused(wired: Wired, arguments: object) -> None:
+    """The protocol's item has none: left out without a word, the call would be made with the model's."""
+    waits = await wired.create("call refund 1", model="Clerk")
+    (request,) = asked(waits)
+    changed = answer_to(request, arguments=arguments)
+
+    status, error = await wired.refused(model="Clerk", input=[changed], previous_response_id=waits.id)
+    done = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
+
+    assert (status, error["code"], error["param"]) == (400, "unsupported_parameter", "input")
+    assert error["message"].startswith("input[0] has 'arguments'")
+    assert done.output_text == "told: refunded 1"
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
+    """And an answer belongs to a conversation."""
+    waits = await wired.create("call refund 1", model="Clerk")
+    (request,) = asked(waits)
+    mixed = [answer_to(request), {"role": "user", "content": "and?"}]
+
+    both = await wired.refused(model="Clerk", input=mixed, previous_response_id=waits.id)
+    nowhere = await wired.refused(model="Clerk", input=[answer_to(request)])
+    unknown = await wired.refused(
+        model="Clerk",
+        input=[{"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}],
+        previous_response_id=(await wired.create("hello", model="Clerk")).id,
+    )
+
+    assert (both[0], both[1]["code"]) == (nowhere[0], nowhere[1]["code"]) == (400, "unsupported_parameter")
+    assert (unknown[0], unknown[1]["code"]) == (404, "unknown_approval")

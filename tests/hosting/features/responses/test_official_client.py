@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -158,20 +157,3 @@ async def test_it_lists_and_reads_the_agents_as_models(wired: Wired) -> None:
     assert strictly(Model, (await wired.http.get("models/joker")).json()).id == "Joker"
     with pytest.raises(NotFoundError, match=r"There is no agent 'gpt' here. Agents: Joker, Clerk."):
         await models.retrieve("gpt")
-
-
-async def test_it_raises_what_is_no_operation_here(wired: Wired) -> None:
-    """A conversation keeps its items, and responses count tokens."""
-    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
-    tries = (
-        wired.openai.conversations.items.delete("msg_1", conversation_id=begun.id),
-        wired.openai.responses.compact(model="Joker", input="hello"),
-        wired.openai.responses.input_tokens.count(model="Joker", input="hello"),
-        wired.openai.models.delete("Joker"),
-    )
-    answers = await asyncio.gather(*tries, return_exceptions=True)
-
-    assert [getattr(error, "code", None) for error in answers] == [
-        "unsupported_parameter",
-        *["method_not_allowed"] * 3,
-    ]

@@ -106,17 +106,17 @@ async def test_a_field_that_is_not_served_is_refused_by_its_name(wired: Wired, f
     ],
 )
 async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
-    wired: Wired, fields: dict[str, Any], status: int, code: str
+    refusing: Wired, fields: dict[str, Any], status: int, code: str
 ) -> None:
     """With our own code, and nothing is started."""
     body = json.dumps({"model": "Joker", **fields})
-    answer = await wired.http.post("responses", content=body, headers={"content-type": "application/json"})
+    answer = await refusing.http.post("responses", content=body, headers={"content-type": "application/json"})
 
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (status, code)
     assert error.keys() == {"message", "type", "param", "code"}
-    await wired.host.entities.idle()
-    assert wired.host.entities.states == {}
+    await refusing.host.entities.idle()
+    assert refusing.host.entities.states == {}
 
 
 @pytest.mark.behaviour("responses.refused")
@@ -141,10 +141,10 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
     ],
 )
 async def test_what_is_not_there_is_an_error_of_the_protocols_shape(
-    wired: Wired, method: str, path: str, status: int, code: str
+    refusing: Wired, method: str, path: str, status: int, code: str
 ) -> None:
     """Whatever the path."""
-    answer = await wired.http.request(method, path)
+    answer = await refusing.http.request(method, path)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
