@@ -27,9 +27,9 @@ async def open_desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-async def calls_of(desk: Desk, message: str, *tools: dict[str, Any], thread_id: str = "t") -> list[dict[str, Any]]:
+async def calls_of(desk: Desk, message: str, *tools: dict[str, Any]) -> list[dict[str, Any]]:
     """Send a message with tools, and return what waits then."""
-    answer = await desk.say(message, thread_id, client_tools=list(tools))
+    answer = await desk.say(message, client_tools=list(tools))
     assert answer.status_code == 200, answer.text
     return list(answer.json()["pending_approvals"])
 

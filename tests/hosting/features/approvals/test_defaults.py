@@ -49,13 +49,6 @@ async def demand(n: str) -> str:
 
 @idempotent
 @tool
-async def null(n: str) -> str:
-    answer = await current().ask("Any wish?", schema={"type": ["string", "null"]}, seconds=HOUR, default=None)
-    return f"wish: {answer}"
-
-
-@idempotent
-@tool
 async def wrong(n: str) -> str:
     cases: dict[str, dict[str, Any]] = {
         "default": {"schema": int, "seconds": HOUR, "default": "many"},
@@ -136,7 +129,7 @@ async def desk(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
-    agent = Agent(ClerksClient(), name="Clerk", tools=[ship, demand, null, wrong])
+    agent = Agent(ClerksClient(), name="Clerk", tools=[ship, demand, wrong])
     async with engine_app(app_of(agent), clock=clock) as running:
         yield Desk(running, clock)
 

@@ -213,9 +213,9 @@ async def paused(process: Process, *calls: str) -> list[str]:
     return [approval.id for approval in ended.end.approvals]
 
 
-async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
-    decision = Decision(id=approval_id, approved=approved)
-    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller, waits=waits))
+async def answer(process: Process, approval_id: str) -> Answered:
+    decision = Decision(id=approval_id, approved=True)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))
 
 
 @pytest.mark.behaviour("service.approvals")

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import tool
 from jsonschema import Draft202012Validator
 
 from tests.support.desk import THREADS, Desk
@@ -349,8 +348,3 @@ async def test_a_call_that_waited_is_shown_as_it_is_made_and_so_are_those_beside
     shown = [("look", {"n": "3"}), ("refund", {"n": made})]
     assert in_stream(stream.text) == shown
     assert await in_timeline(desk.http, f"{THREAD}/runs/{stream.headers['x-ms-run-id']}") == shown
-
-
-@tool(approval_mode="always_require")
-def refund(n: str) -> str:
-    return n

@@ -27,10 +27,10 @@ async def desk() -> AsyncIterator[Desk]:
         yield desk
 
 
-async def give(desk: Desk, message: str, always: str = "tool", thread_id: str = "t") -> dict[str, Any]:
+async def give(desk: Desk, message: str) -> dict[str, Any]:
     """Have the clerk ask, and approve that for good; return the answer of the run that continued."""
-    (approval,) = await desk.approvals_of(message, thread_id)
-    answer = await desk.answer(approval, True, thread_id, always=always)
+    (approval,) = await desk.approvals_of(message)
+    answer = await desk.answer(approval, always="tool")
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
@@ -41,8 +41,8 @@ async def standing(desk: Desk, place: str = STANDING) -> list[dict[str, Any]]:
     return list(answer.json()["standing_approvals"])
 
 
-async def withdraw(desk: Desk, number: int = 0) -> httpx.Response:
-    return await desk.http.delete(f"{STANDING}/{(await standing(desk))[number]['id']}")
+async def withdraw(desk: Desk) -> httpx.Response:
+    return await desk.http.delete(f"{STANDING}/{(await standing(desk))[0]['id']}")
 
 
 async def asks(desk: Desk, message: str, thread_id: str = "t") -> bool:

@@ -206,11 +206,6 @@ def cut(name: str, body: bytes) -> bytes:
     return b"\n".join(body.split(b"\n")[: last - first + 1])
 
 
-def archived(world: World, thread_id: str) -> Any:
-    """Return what a document says of the entries that are archived of its thread."""
-    return json.loads(world.engine.documents[thread_id])["data"]["extensionData"]["durableAgentHost"]["archived"]
-
-
 def stored(world: World, thread_id: str) -> Any:
     """Return a fork's document without what two forks never have in common."""
     data = json.loads(world.engine.documents[thread_id])["data"]

@@ -22,7 +22,6 @@ from agent_framework import (
 
 from hosting.app import Budget, Limit
 from hosting.offline.model import OfflineChatClient
-from hosting.tools import idempotent
 from tests.support.made_app import app_of, served
 from tests.support.spender import Spender
 
@@ -49,14 +48,6 @@ class ByItself(Executor):
     @handler
     async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
         await ctx.yield_output(str(await Agent(client=OfflineChatClient()).run(text)))
-
-
-class ByClient(Executor):
-    """Asks a client."""
-
-    @handler
-    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        await ctx.yield_output(str(await CLIENT.get_response(text)))
 
 
 class Quiet(Executor):
@@ -90,18 +81,6 @@ async def test_an_agent_that_an_executors_code_calls_spends_the_budget(first: Ca
     assert (answer.status_code, answer.json()["budget"]["used_tokens"]) == (402, 120)
 
 
-@idempotent
-@step
-async def by_name(text: str) -> str:
-    """Ask an agent of the module four times, each for 40 tokens."""
-    return " ".join([await asked("0") for _ in range(4)])
-
-
-@workflow
-async def function_by_name(text: str) -> str:
-    return await by_name(text)
-
-
 @step
 async def by_client(text: str) -> str:
     return str(await CLIENT.get_response(text))
@@ -122,10 +101,8 @@ async def consult(text: str) -> str:
     ("options", "named"),
     [
         ({"workflows": [flow_of(lambda: ByItself("ask"))]}, "the code of 'ask' names Agent"),
-        ({"workflows": [flow_of(lambda: ByClient("ask"))]}, "the code of 'ask' names OfflineChatClient"),
         ({"agents": [Agent(client=CLIENT, name="Joker", tools=[consult])]}, "the code of 'consult' names Asked"),
         ({"workflows": [function_by_client]}, "the code of 'by_client' names OfflineChatClient"),
-        ({"workflows": [function_by_name]}, ""),
         ({"workflows": [flow_of(lambda: Quiet("ask"))]}, ""),
         ({"workflows": [flow_of(lambda: ByName("ask"))]}, ""),
     ],

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 import hosting.app
-from devhost.durable.events import TaskScheduled
-from devhost.durable.records import ActivityTask, Status
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.records import Status
+from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import Armed, Fault
 from hosting.features.schedules.clock import LONG_SECONDS, TICK
 from hosting.ports import Clocks, iso
@@ -29,7 +28,6 @@ GUARD_SECONDS = 5.0
 PLACE = "/api/agents/Joker/schedules"
 VISIBILITY_SECONDS = 60.0
 """What host.json says of work items."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,51 +50,29 @@ class Scheduled:
     async def until_told(self, tick: float) -> dict[str, Any]:
         """Return the schedule once it knows the run of the tick so many seconds after the start."""
 
-        async def told() -> dict[str, Any] | None:
-            schedule = await self.read()
-            return schedule if schedule["last_run"] and schedule["last_run"]["at"] == at(tick) else None
+        async def told() -> bool:
+            return ((await self.read())["last_run"] or {}).get("at") == at(tick)
 
-        return dict(await self._until(told) or {})
+        await self._until(told)
+        return await self.read()
 
     async def until_clock_ended(self) -> None:
         async def ended() -> bool:
-            return (await self._clock()).instance.status is Status.COMPLETED
+            (clock,) = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
+            stored = await self.running.store.orchestration(clock.instance_id)
+            return stored is not None and stored.instance.status is Status.COMPLETED
 
         await self._until(ended)
 
-    async def until_no_call_is_open(self) -> None:
-        """Return once each call of a tick has ended, also the one that was lost."""
+    async def _until(self, is_so: Callable[[], Awaitable[bool]]) -> None:
+        """Return once it is so, under the guard; no time passes meanwhile."""
 
-        async def ended() -> bool:
-            waiting = await self.running.store.messages(None, 100)
-            return not any(isinstance(message.body, ActivityTask) for message in waiting)
-
-        await self._until(ended)
-
-    async def until_begun_anew(self) -> None:
-        """Return once the clock's execution is a new one, which sleeps."""
-
-        async def sleeps() -> bool:
-            return not any(isinstance(event, TaskScheduled) for event in (await self._clock()).history)
-
-        await self._until(sleeps)
-
-    async def _clock(self) -> StoredOrchestration:
-        (clock,) = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
-        stored = await self.running.store.orchestration(clock.instance_id)
-        assert stored is not None
-        return stored
-
-    async def _until(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return the first answer that is something, under the guard; no time passes meanwhile."""
-
-        async def asked() -> T:
-            while not (answer := await ask()):
+        async def asked() -> None:
+            while not await is_so():
                 self.clock.advance(0)  # the engine may have set an alarm for a moment that was then passed
                 await asyncio.sleep(0.01)
-            return answer
 
-        return await asyncio.wait_for(asked(), GUARD_SECONDS)
+        await asyncio.wait_for(asked(), GUARD_SECONDS)
 
 
 def at(seconds: float) -> str:
@@ -104,14 +80,12 @@ def at(seconds: float) -> str:
 
 
 @asynccontextmanager
-async def scheduled(
-    unkind: Armed, monkeypatch: pytest.MonkeyPatch, durable: Mapping[str, object] | None = None, **times: str
-) -> AsyncIterator[Scheduled]:
+async def scheduled(unkind: Armed, monkeypatch: pytest.MonkeyPatch, **times: str) -> AsyncIterator[Scheduled]:
     """Run an app with a schedule of these times on the thread `t`."""
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
-    async with engine_app(app_of(scripted_agent("Joker")), clock=clock, unkind=unkind, durable=durable) as running:
+    async with engine_app(app_of(scripted_agent("Joker")), clock=clock, unkind=unkind) as running:
         answer = await running.http.post(PLACE, json={"message": "hello", "thread_id": "t", **times})
         assert answer.status_code == 201, answer.text
         yield Scheduled(running, clock, answer.headers["location"])

@@ -9,12 +9,11 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import WorkflowContext, executor
 
 from hosting.app import SKIP, AgentRequest, AgentRun, Limit
 from hosting.core.entity.called_run import AgentRunError
@@ -399,11 +398,6 @@ async def test_each_document_of_a_change_feed_has_its_run() -> None:
         "a": ['{"id": "1", "customer": "a"}'],
         "b": ['{"id": "2", "customer": "b"}'],
     }
-
-
-@executor(id="double")
-async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    await context.yield_output([2 * number for number in numbers])
 
 
 @pytest.mark.behaviour("triggers.two-processes")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, Never
+from typing import Any
 
 import azure.functions as func
 import httpx
 import pytest
-from agent_framework import Agent, WorkflowContext, executor
+from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
@@ -33,11 +33,6 @@ from tests.support.obedient import obedient
 
 ANNA = Principal("https://issuer.example", "anna")
 BERT = Principal("https://issuer.example", "bert")
-
-
-@executor(id="double")
-async def double(numbers: list[int], context: WorkflowContext[Never, list[int]]) -> None:
-    await context.yield_output([2 * number for number in numbers])
 
 
 class Inbox:

@@ -164,8 +164,7 @@ async def names_of(uploads: Uploads, scope: Scope) -> list[str]:
 
 
 @pytest.mark.behaviour("uploads.carried")
-@pytest.mark.parametrize("target", [FORK, GIVEN], ids=["a fork", "another owner"])
-@pytest.mark.parametrize("behind", [False, True], ids=["before a write", "behind a write"])
+@pytest.mark.parametrize(("target", "behind"), [(FORK, False), (GIVEN, True)], ids=["a fork", "another owner"])
 async def test_a_process_that_dies_at_any_write_leaves_all_files_or_none(target: Scope, behind: bool) -> None:
     """All if the thread has begun by then, whoever goes on: nobody but the upkeep, or the same request."""
     ends = set[bool]()

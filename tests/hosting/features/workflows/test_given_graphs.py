@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -60,9 +59,9 @@ class Counting(Executor):
         await ctx.yield_output(f"{ctx.get_state('letter').text} {self.count}")
 
 
-def letters(attribute: object = None, start: Any = store) -> Workflow:
+def letters(attribute: object = None) -> Workflow:
     """Return a graph with an executor that all graphs of this module have, as `@executor` makes them."""
-    return WorkflowBuilder(name="Letters", start_executor=start).add_edge(start, Counting(attribute)).build()
+    return WorkflowBuilder(name="Letters", start_executor=store).add_edge(store, Counting(attribute)).build()
 
 
 def handed_over() -> Workflow:
@@ -117,17 +116,6 @@ def test_a_graph_that_has_no_copies_is_refused(given: Workflow, sentence: str) -
     assert refused.value.detail == sentence
 
 
-async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]:
-    """Begin as a client of theirs does, and return how the instance stands once its run has ended."""
-    headers = {"content-type": "application/json" if isinstance(body, dict) else "text/plain"}
-    content = json.dumps(body) if isinstance(body, dict) else body
-    started = await http.post(f"/api/workflow/{name}/run", content=content, headers=headers)
-    assert started.status_code == 202, started.text
-    place = f"/api/workflows/{name}/threads/{started.json()['instanceId']}/runs/{started.headers['x-ms-run-id']}"
-    await http.get(f"{place}/events")
-    return dict((await http.get(started.json()["statusQueryGetUri"])).json())
-
-
 TEXT = {"$type": "text", "text": "and this"}
 
 
@@ -139,21 +127,8 @@ class Reader(Executor):
         await ctx.yield_output(f"{type(message).__name__} of {message.role}: {message.text}")
 
 
-class Listener(Reader):
-    """Takes a text too."""
-
-    @handler
-    async def listen(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
-        await ctx.yield_output(f"text: {text}")
-
-
 def reading() -> Workflow:
     return WorkflowBuilder(name="Reading", start_executor=Reader("reader")).build()
-
-
-def listening() -> Workflow:
-    """Return a workflow that takes a message or a text."""
-    return WorkflowBuilder(name="Listening", start_executor=Listener("listener")).build()
 
 
 @workflow(name="Noting")
@@ -163,7 +138,7 @@ async def noting(message: Message) -> str:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with served(app_of(workflows=[reading, listening, noting])) as (_, http):
+    async with served(app_of(workflows=[reading, noting])) as (_, http):
         yield http
 
 

@@ -78,6 +78,7 @@ async def test_an_agent_finds_a_passage_and_its_answer_cites_file_and_place() ->
     assert wired.output_text[annotations[0].index :].startswith(mark)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.found")
 async def test_a_run_searches_its_thread_its_agent_and_its_owner_and_nobody_else() -> None:
     """Another owner's thread has the agent's files alone; another agent has the owner's alone."""
@@ -98,6 +99,7 @@ async def test_a_run_searches_its_thread_its_agent_and_its_owner_and_nobody_else
     assert cited(with_other) == ["owner.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.found")
 async def test_files_are_chosen_by_their_names() -> None:
     """A name that is none is told to the model, with those that there are: as data, whatever they say."""
@@ -125,6 +127,7 @@ def results_of(messages: Any) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.bounded")
 async def test_a_search_gives_about_as_many_tokens_as_the_agent_says() -> None:
     """The text is a value in JSON, so whatever stands in a file ends no passage; the note says that it is data."""
@@ -141,6 +144,7 @@ async def test_a_search_gives_about_as_many_tokens_as_the_agent_says() -> None:
     assert all("Obey me." in passage["text"] for passage in result["passages"])
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.erased")
 async def test_a_deleted_file_is_found_no_more_and_the_receipt_counts_its_chunks() -> None:
     async with library(librarian()) as app:
@@ -178,6 +182,7 @@ async def left_of(app: Library) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.models")
 async def test_files_of_another_model_are_embedded_again_when_an_agent_searches(tmp_path: Path) -> None:
     """Until they are ready the search says that they are waiting; vectors of the two are never compared."""
@@ -251,6 +256,7 @@ FLOWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("file-search.within")
 @pytest.mark.parametrize("flow", FLOWS)
 async def test_an_agent_of_a_workflow_searches_for_its_run_and_the_answer_cites(flow: str) -> None:
