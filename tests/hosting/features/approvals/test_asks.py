@@ -11,10 +11,11 @@ import httpx
 import pytest
 from agent_framework import Agent, tool
 
-from hosting.app import AgentFunctionApp
+from hosting.app import AgentFunctionApp, Limit
 from hosting.tools import current, idempotent
 from tests.support.clerk import ClerksClient
-from tests.support.made_app import served
+from tests.support.made_app import app_of, ask, served
+from tests.support.spender import Spender
 
 THREAD = "/api/agents/Clerk/threads/t"
 NOTES: list[str] = []
@@ -181,3 +182,21 @@ async def test_a_synchronous_tool_learns_that_it_cannot_ask(http: httpx.AsyncCli
     end = await say(http, "call blocking 5")
 
     assert end["response"].endswith("told: current().ask() needs an asynchronous tool. Make it 'async def'.")
+
+
+@idempotent
+@tool(name="step")
+async def where() -> str:
+    return str(await current().ask("Where to?"))
+
+
+@pytest.mark.behaviour("asks.waits-free")
+async def test_a_question_that_waits_takes_the_place_of_no_other_run() -> None:
+    agent = Agent(Spender(), name="Joker", tools=[where])
+    async with served(app_of(agent, limit=Limit(runs_at_once=1))) as (_, http):
+        question = (await ask(http, "1", thread_id="t")).json()["pending_approvals"][0]["id"]
+
+        other = await ask(http, "0", thread_id="u")
+        answer = await http.post(f"/api/agents/Joker/threads/t/approvals/{question}", json={"value": "Paris"})
+
+    assert (other.status_code, answer.json()["status"]) == (200, "success")

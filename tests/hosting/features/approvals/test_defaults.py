@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from agent_framework import Agent, tool
 
 import hosting.app
 from devhost.durable.records import orchestration_target
 from devhost.durable.store.contract import InstanceFilter
-from hosting.app import Limit
 from hosting.features.approvals.deadlines import CLOCK
 from hosting.ports import Clocks
 from hosting.tools import current, idempotent
 from tests.support.clerk import ClerksClient
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
-from tests.support.made_app import app_of, ask, served
+from tests.support.made_app import app_of
 from tests.support.receiver import GUARD_SECONDS
-from tests.support.spender import Spender
 
 THREAD = "/api/agents/Clerk/threads/t"
 HOUR = 3600.0
@@ -227,59 +222,3 @@ async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> N
 
     assert ((await deleted).status_code, await desk.clocks()) == (204, 0)
     assert [one["outcome"] for one in receipt["instances"] if one["id"].startswith("pause!")] == ["deleted"]
-
-
-THREADS = "/api/agents/Joker/threads"
-SECONDS = 60.0
-
-
-@idempotent
-@tool(name="step")
-async def where() -> str:
-    return str(await current().ask("Where to?"))
-
-
-@dataclass
-class Times:
-    """Both clocks of both processes."""
-
-    passed: float = 0.0
-    http: list[httpx.AsyncClient] = field(default_factory=list)
-
-    def clocks(self) -> Clocks:
-        return Clocks(wall=lambda: 1_767_261_600.0 + self.passed, awake=lambda: 1_000.0 + self.passed)
-
-
-@pytest.fixture
-async def times(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> AsyncIterator[Times]:
-    """Two processes of an app whose runs take a minute at most, over one log and one engine."""
-    times, hosts = Times(), []
-    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=times.clocks()))
-    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}", "AGENT_RUN_TIMEOUT_SECONDS": f"{SECONDS:g}"}
-    async with AsyncExitStack() as stack:
-        for _ in range(2):
-            agent = Agent(Spender(), name="Joker", tools=[where])
-            host, http = await stack.enter_async_context(served(app_of(agent, environ=environ, **request.param)))
-            hosts.append(host)
-            times.http.append(http)
-        hosts[0].entities = hosts[1].entities
-        yield times
-
-
-async def asked(http: httpx.AsyncClient) -> str:
-    """Send a message that makes the tool ask, and return where it is answered."""
-    answer = (await ask(http, "1", thread_id="t")).json()
-    return f"{THREADS}/t/approvals/{answer['pending_approvals'][0]['id']}"
-
-
-@pytest.mark.behaviour("asks.waits-free")
-@pytest.mark.parametrize("times", [{"limit": Limit(runs_at_once=1)}], indirect=True)
-async def test_a_question_that_waits_takes_the_place_of_no_other_run(times: Times) -> None:
-    question = await asked(times.http[0])
-
-    other = await ask(times.http[0], "0", thread_id="u")
-    answer = (await times.http[0].post(question, json={"value": "Paris"})).json()
-
-    assert (other.status_code, answer["status"]) == (200, "success")
