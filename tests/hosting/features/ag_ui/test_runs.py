@@ -91,7 +91,6 @@ async def test_pythons_spelling_of_the_fields_is_taken(wired: Wired) -> None:
 
 @pytest.mark.behaviour("ag-ui.refused")
 def test_every_field_has_its_row_on_the_page() -> None:
-    """With what it does."""
     assert [name for name in FIELDS if f"`{name}`" not in PAGE] == []
 
 
@@ -161,7 +160,6 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
 async def test_a_path_that_the_wire_does_not_have_is_refused(
     refusing: Wired, method: str, path: str, status: int, code: str
 ) -> None:
-    """In the same shape."""
     answer = await refusing.http.request(method, f"ag-ui/{path}", json=wanted("hello"))
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)

@@ -120,7 +120,6 @@ async def test_it_continues_a_thread_that_its_metadata_names(chats: Chats) -> No
 
 
 async def test_agent_frameworks_client_streams_formats_and_sends_pictures(chats: Chats) -> None:
-    """By its own types."""
     client = OpenAIChatCompletionClient(model="Joker", async_client=chats.openai)
     parsed: Any = await client.get_response([Message("user", ['say {"n": 9}'])], options={"response_format": Said})
     session = (agent := Agent(client, name="local")).create_session()
