@@ -22,7 +22,6 @@ CLOSED = "http://127.0.0.1:9"
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app under test on a host."""
     with RunningHost(shutil.copytree(APP, tmp_path_factory.mktemp("remote") / "app")) as host:
         yield host.origin
 
@@ -120,7 +119,6 @@ async def test_a_run_that_takes_longer_than_a_request_is_waited_for(tmp_path: Pa
 
 @pytest.mark.behaviour("evaluation.refusals")
 async def test_an_app_that_is_not_there_is_named_once_the_patience_is_over() -> None:
-    """Without the text of a library's exception."""
     with pytest.raises(RemoteAgentError) as raised:
         await RemoteAgent(CLOSED, "Joker", patience_seconds=0.3).run("hello")
 

@@ -50,7 +50,6 @@ class Small(BaseModel):
     n: int
 
     def model_post_init(self, context: Any) -> None:
-        """Take small numbers alone."""
         if self.n > 9:
             raise ValueError("too large")
 
@@ -63,13 +62,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def origin(folder: Path) -> Iterator[str]:
-    """The app on a local host."""
     with RunningHost(folder) as host:
         yield host.origin
 
 
 def notes(folder: Path) -> list[str]:
-    """Return what the app's tools did."""
     path = folder / "notes.txt"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 

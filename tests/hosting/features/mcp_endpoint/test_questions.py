@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Annotated
 
 import pytest
-from agent_framework import Agent, FunctionTool, tool
+from agent_framework import Agent, tool
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from hosting.tools import current, idempotent
@@ -110,9 +110,6 @@ async def plan(n: str) -> str:
     return str(await current().ask("Which stops?", schema={"type": "array", "items": {"type": "string"}}))
 
 
-where = FunctionTool(name="where", description="Where am I?", func=None, input_model={"type": "object"})
-
-
 TITLED = [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]
 OF_TITLED = {"type": "array", "items": {"anyOf": TITLED}, "maxItems": 2, "uniqueItems": True}
 
@@ -141,17 +138,10 @@ async def brew(n: str) -> str:
     return f"{coffee.size} {coffee.milk.value} {coffee.extras[0].value} {coffee.sizes}"
 
 
-@idempotent
-@tool
-async def size(n: str) -> str:
-    """Ask for one choice."""
-    return str(await current().ask("Which size?", schema={"type": "string", "oneOf": TITLED}))
-
-
 @pytest.fixture
 async def driving() -> AsyncIterator[Wired]:
     """An app of an agent whose tools ask, and that has a tool of its caller."""
-    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where, brew, size]))
+    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, brew]))
     async with wired.http:
         yield wired
 
@@ -192,20 +182,7 @@ async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_the_result_of_a_tool_of_the_caller_is_asked_for(asking: Session) -> None:
-    """As a text."""
-    async with asking.calling("call where 1", "Driver") as events:
-        question = await until(events, "id")
-        await asking.answer(question, "accept", answer="at home")
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert question["params"]["message"].startswith("Driver waits for the result of where(")
-    assert last["result"]["content"][0]["text"] == "told: at home"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
 async def test_a_question_that_fits_into_no_form_is_answered_elsewhere(asking: Session) -> None:
-    """The result says where."""
     result = await asking.call("call plan 1", tool="Driver")
 
     assert result["structuredContent"]["pending_approvals"][0]["question"] == "Which stops?"
@@ -232,18 +209,3 @@ async def test_a_form_has_choices_with_titles_and_several_at_once(asking: Sessio
     assert fields["sizes"] == {"type": "array", "title": "Sizes", "maxItems": 2, "items": {"anyOf": TITLED}}
     assert wrong.json()["error"]["data"]["code"] == "invalid_input"
     assert last["result"]["content"][0]["text"] == "told: s oat cow ['s', 'l']"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_an_older_version_has_the_titles_as_names(driving: Wired) -> None:
-    """Its clients do not know the other form."""
-    session = Session(driving.http, "2025-06-18", ASKS)
-    await session.begin()
-    async with session.calling("call size 1", "Driver") as events:
-        question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
-
-    assert question["params"]["requestedSchema"]["properties"]["answer"] == {
-        "type": "string",
-        "enum": ["s", "l"],
-        "enumNames": ["Small", "Large"],
-    }

@@ -143,7 +143,6 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
 async def test_what_is_not_there_is_an_error_of_the_protocols_shape(
     refusing: Wired, method: str, path: str, status: int, code: str
 ) -> None:
-    """Whatever the path."""
     answer = await refusing.http.request(method, path)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
@@ -170,20 +169,7 @@ async def test_messages_of_the_apps_own_role_are_ignored_and_named(wired: Wired,
     assert len(items) == 1
 
 
-@pytest.mark.behaviour("responses.input")
-async def test_the_steps_of_an_agent_are_not_sent_to_a_conversation_that_has_them(wired: Wired) -> None:
-    """A response that names the one before takes what is new alone."""
-    before = await wired.create("hello")
-    call = {"type": "mcp_call", "id": "mcp_1", "name": "look", "arguments": "{}", "output": "x"}
-    asked = {"role": "user", "content": "and?"}
-    status, error = await wired.refused(model="Joker", input=[call, asked], previous_response_id=before.id)
-
-    assert (status, error["param"]) == (400, "input")
-    assert error["message"].startswith("input[0] is of type 'mcp_call', and only messages and")
-
-
 async def streamed(wired: Wired, message: str, **fields: Any) -> list[Any]:
-    """Return the events of a new response."""
     body = {"model": "Joker", "input": message, "stream": True, **fields}
     answer = await wired.http.post("responses", json=body)
     assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
@@ -191,7 +177,6 @@ async def streamed(wired: Wired, message: str, **fields: Any) -> list[Any]:
 
 
 async def followed(wired: Wired, identifier: str, **query: str) -> list[Any]:
-    """Return the events of a response that is there."""
     answer = await wired.http.get(f"responses/{identifier}", params={"stream": "true", **query})
     return events_of(answer.text)
 
@@ -235,7 +220,6 @@ async def test_the_official_client_resumes_in_both_of_its_forms(wired: Wired) ->
 @pytest.mark.behaviour("responses.store")
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_response_that_is_not_stored_is_gone_once_it_is_answered(wired: Wired, stream: bool) -> None:
-    """Its thread too."""
     if stream:
         answered = (await streamed(wired, "hello", store=False))[-1].response
     else:
