@@ -159,7 +159,12 @@ async def test_it_is_told_when_a_thread_changes(host: RunningHost) -> None:
 
 async def test_its_program_answers_a_question_and_tells_of_itself(host: RunningHost) -> None:
     """With what the result asked for and its state, instead of by a callback. What it tells is taken without effect."""
-    async with Client(host.origin + PATH, mode="auto", input_required_max_rounds=0) as client:
+
+    async def never(context: object, params: ElicitRequestParams) -> ElicitResult:
+        raise AssertionError("the program answers")
+
+    asks: Any = {"elicitation_callback": never, "input_required_max_rounds": 0}
+    async with Client(host.origin + PATH, mode="auto", **asks) as client:
         arguments = {"query": "call refund 7"}
         asked: Any = await client.session.call_tool("Clerk", arguments, allow_input_required=True)
         (name,) = asked.input_requests
