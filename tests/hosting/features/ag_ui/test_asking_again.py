@@ -173,24 +173,6 @@ async def test_what_is_archived_is_not_taken_back() -> None:
 
 
 @AGREES
-async def test_a_page_that_lags_behind_takes_nothing_back(wired: Wired, page: Page) -> None:
-    """Its next message comes after what the other one said, and both have all of it then."""
-    await page.says("one")
-    other = Page(wired, "other", [*page.messages])
-    await page.says("two")
-
-    said = await other.says("recall")
-    on = await page.says("recall")
-
-    assert said == "one | two | recall"
-    assert other.told == ["one", "echo: one", "two", "echo: two", "recall"]
-    assert on == "one | two | recall | recall"
-    assert page.told == [*other.texts, "recall"]
-    assert page.messages[:-2] == other.messages
-    assert page.texts == await stored(wired)
-
-
-@AGREES
 async def test_a_page_learns_that_its_thread_was_reset_or_deleted(wired: Wired, page: Page) -> None:
     """Its next message begins anew, here and there."""
     await page.says("one")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hosting.features.ag_ui.requests import FIELDS
-from tests.support.ag_ui import Wired, cancelled, folded, joined, kinds, text_of, wanted
+from tests.support.ag_ui import Wired, cancelled, joined, kinds, text_of, wanted
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "ag-ui.md").read_text(encoding="utf-8")
 IDS = {"threadId": "t", "runId": "r"}
@@ -41,22 +41,6 @@ async def test_several_new_messages_and_a_picture_reach_the_model(wired: Wired) 
     assert text_of(await wired.run(wanted(older, thread="b"))) == seen.replace("data:", "data:a.png:", 1)
     assert "https://a.example/b.gif?c" in text_of(await wired.run(wanted(address, thread="c")))
     assert text_of(await wired.run(wanted("one", "count", thread="d"))) == "2"
-
-
-@pytest.mark.behaviour("ag-ui.tools")
-async def test_the_agents_tool_calls_are_shown_with_their_results(wired: Wired) -> None:
-    """Under the message in which the model asked for them."""
-    events = await wired.run(wanted("tool thread_name"))
-    start = next(one for one in events if one["type"] == "TOOL_CALL_START")
-
-    assert kinds(events)[1:6] == [
-        *("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"),
-    ]
-    assert start["toolCallName"] == "thread_name"
-    call, result, said = folded(events)
-    assert [one["id"] for one in call["toolCalls"]] == [result["toolCallId"]]
-    assert result["content"].startswith("agent-tool")
-    assert said["content"] == f"tool said {result['content']}"
 
 
 @pytest.mark.behaviour("ag-ui.again")

@@ -32,30 +32,6 @@ def output_of(call: ResponseFunctionToolCall, output: Any) -> Any:
     return {"type": "function_call_output", "call_id": call.call_id, "output": output}
 
 
-async def to_the_end(openai: AsyncOpenAI, message: str) -> list[str]:
-    """Ask, and run each function that is called, as the documentation of the client shows it; return the texts."""
-    response = await openai.responses.create(model="Clerk", input=message, tools=[WHERE])
-    texts = [response.output_text]
-    while calls := calls_in(response):
-        outputs = [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
-        response = await openai.responses.create(
-            model="Clerk", input=outputs, tools=[WHERE], previous_response_id=response.id
-        )
-        texts.append(response.output_text)
-    return texts
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_openais_client_runs_its_functions_to_the_end(open_wired: Wired) -> None:
-    """One, several at once, and beside the agent's own tools."""
-    first = await to_the_end(open_wired.openai, "call where 1")
-    second = await to_the_end(open_wired.openai, "call where 1, look 2, where 3")
-
-    assert first == ["One moment.", "told: at 1"]
-    assert second == ["One moment.", "told: at 1 | saw 2 | at 3"]
-    assert open_wired.notes == ["look 2"]
-
-
 @pytest.mark.behaviour("responses.functions")
 async def test_a_stream_has_the_calls_as_openais_has_them(open_wired: Wired) -> None:
     """The client's own accumulation of them is the final response."""
