@@ -263,4 +263,7 @@ async def test_what_was_taken_by_one_door_counts_at_all() -> None:
     for door, answer in refused:
         assert door.refusal(answer) == (200 if door.errors_of_runs_are_200 else 429, "limit_exceeded")
         assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
+        if door.name == "a2a":
+            error, later = answer.json()["error"], {"retryAfterSeconds": answer.headers["retry-after"]}
+            assert (error["code"], error["data"][0]["metadata"]) == (-32603, {"code": "limit_exceeded", **later})
     assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
