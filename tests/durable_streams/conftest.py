@@ -36,14 +36,12 @@ def app_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def host(app_folder: Path) -> Iterator[RunningHost]:
-    """One local host for all tests."""
     with RunningHost(app_folder) as running:
         yield running
 
 
 @pytest.fixture
 async def api(host: RunningHost) -> AsyncIterator[Api]:
-    """The app on that host."""
     opened = socket_api(host.origin, Path())
     async with opened.http:
         yield opened

@@ -33,7 +33,6 @@ async def read(node_modules: Path, way: str, url: str, offset: str = "-1") -> An
 
 
 async def run_of(api: Api, message: str, *, waits: bool) -> str:
-    """Start a run and return the address of its events."""
     answer = await api.ask(message, stream=True, wait_for_response=False)
     url = answer.headers["location"] + "/events"
     if waits:
@@ -74,7 +73,6 @@ async def test_a_run_that_goes_on_is_followed_to_its_end(api: Api, node_modules:
 
 
 async def test_the_client_reads_where_a_run_ends(api: Api, node_modules: Path) -> None:
-    """By HEAD."""
     url = await run_of(api, "say hello", waits=True)
 
     tail = await read(node_modules, "head", url)

@@ -53,11 +53,9 @@ class WrittenStream:
 
     @property
     def is_json(self) -> bool:
-        """Whether appended arrays are lists of messages."""
         return self.media_type.startswith("application/json")
 
     def place(self) -> dict[str, str]:
-        """Return the headers of an answer to a write."""
         closed = {"stream-closed": "true"} if self.is_closed else {}
         return {"stream-next-offset": offset_of(self.position), **closed}
 

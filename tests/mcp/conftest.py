@@ -21,7 +21,6 @@ WITH_SCENARIOS = "\nfrom scenarios import scenarios\n\napp.register_functions(sc
 
 @pytest.fixture(scope="session")
 def offers_host() -> Iterator[RunningHost]:
-    """The app that declares resources and prompts of every shape."""
     with RunningHost(HERE / "apps" / "offers") as host:
         yield host
 
@@ -50,7 +49,6 @@ def template_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def endpoint_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an app's own MCP endpoint on the local host."""
     folder = shutil.copytree(HERE / "apps" / "endpoint", tmp_path_factory.mktemp("endpoint") / "app")
     with RunningHost(folder) as host:
         yield f"{host.origin}/api/mcp/v1"

@@ -23,7 +23,6 @@ class NodePackages:
     home: Path
 
     def conformance(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the conformance suite's command to its end."""
         return self._run(_CONFORMANCE, *arguments)
 
     def inspect(self, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

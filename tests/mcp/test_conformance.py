@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.behaviour("mcp.conformance")]
 
 @pytest.fixture(scope="session")
 def shortcomings(node_packages: NodePackages, template_url: str, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """Run all scenarios once."""
     return shortcomings_of(node_packages, template_url, tmp_path_factory.mktemp("conformance"))
 
 
@@ -28,7 +27,6 @@ def shortcomings(node_packages: NodePackages, template_url: str, tmp_path_factor
 def endpoint_shortcomings(
     node_packages: NodePackages, endpoint_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> dict:
-    """Run all scenarios once against the app's own endpoint."""
     return shortcomings_of(node_packages, endpoint_url, tmp_path_factory.mktemp("conformance"))
 
 
@@ -75,7 +73,6 @@ async def test_a_scenario_passes_or_is_listed_with_its_reason(shortcomings: Mapp
 async def test_a_scenario_passes_at_the_endpoint_or_is_listed_with_its_reason(
     shortcomings: Mapping[str, list[str]], endpoint_shortcomings: Mapping[str, list[str]]
 ) -> None:
-    """All are run there too."""
     failed = {name: wrong for name, wrong in endpoint_shortcomings.items() if wrong}
 
     assert endpoint_shortcomings.keys() == shortcomings.keys()

@@ -39,7 +39,6 @@ SHOWN: dict[str, str] = {
 
 
 def inspected(node_packages: NodePackages, url: str, method: str, *arguments: str) -> dict[str, Any]:
-    """Return the result of one method."""
     ran = node_packages.inspect(url, "--method", method, *arguments)
     assert ran.returncode == 0, ran.stderr
     return dict(json.loads(ran.stdout)["result"])
@@ -61,7 +60,6 @@ async def test_each_method_of_the_inspector_is_tried_or_listed_with_its_reason(
 async def test_the_inspector_gets_the_methods_result(
     node_packages: NodePackages, template_url: str, method: str
 ) -> None:
-    """Without a word of complaint."""
     result = inspected(node_packages, template_url, method, *METHODS[method])
 
     assert SHOWN[method] in json.dumps(result)

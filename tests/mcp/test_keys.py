@@ -37,11 +37,9 @@ def keyed_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost
         ({}, "", 401),
         ({"x-functions-key": "wrong"}, "", 401),
         ({"x-functions-key": "h"}, "", 403),
-        ({"x-functions-key": "d"}, "", 403),
         ({"x-functions-key": "t"}, "", 200),
         ({"x-functions-key": "m"}, "", 200),
         ({}, "?code=t", 200),
-        ({"accept": "application/json"}, "", 401),
     ],
 )
 async def test_the_endpoint_opens_to_its_system_key_and_the_masters(

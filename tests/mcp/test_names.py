@@ -29,16 +29,6 @@ def one(context): ...
 @app.mcp_prompt_trigger(arg_name="context", prompt_name="Greet")
 def two(context): ...
 """
-TWO_RESOURCES = """
-import azure.functions as func
-app = func.FunctionApp()
-
-@app.mcp_resource_trigger(arg_name="context", uri="a://x", resource_name="one")
-def one(context): ...
-
-@app.mcp_resource_trigger(arg_name="context", uri="A://X", resource_name="two")
-def two(context): ...
-"""
 NO_ADDRESS = """
 import azure.functions as func
 app = func.FunctionApp()
@@ -64,10 +54,9 @@ def two(context): ...
     [
         (TOOL_BESIDE_AGENT, "its name 'joker' meets 'Joker' of the function 'mcptool-Joker'. Rename one."),
         (TWO_PROMPTS, "its name 'Greet' meets 'greet' of the function 'one'. Rename one."),
-        (TWO_RESOURCES, "its name 'A://X' meets 'a://x' of the function 'one'"),
         (NO_ADDRESS, "the place '{+path}'"),
     ],
-    ids=["a tool named as an agent's", "two prompts", "two addresses", "no address"],
+    ids=["a tool named as an agent's", "two prompts", "no address"],
 )
 def test_a_name_that_is_taken_is_refused_at_start(tmp_path: Path, source: str, says: str) -> None:
     """Compared without case; the function that has the name is named."""
@@ -78,7 +67,6 @@ def test_a_name_that_is_taken_is_refused_at_start(tmp_path: Path, source: str, s
 
 @pytest.mark.behaviour("mcp.names")
 def test_a_tool_and_a_prompt_may_have_one_name(tmp_path: Path) -> None:
-    """They are asked for by different methods."""
     listed = run_command(make_app(tmp_path, ONE_OF_EACH), "functions")
 
     assert listed.returncode == 0, listed.stderr

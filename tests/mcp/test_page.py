@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 
@@ -33,19 +32,11 @@ def host() -> DirectHost:
 
 
 def test_the_page_lists_exactly_the_arguments_of_the_tool(host: DirectHost) -> None:
-    """Those of its trigger."""
     trigger = next(binding for binding in host.bindings["mcptool-Ada"] if binding["type"] == "mcpToolTrigger")
 
     assert rows_below("| argument | |") == [
         declared["propertyName"] for declared in json.loads(trigger["toolProperties"])
     ]
-
-
-def test_the_page_lists_exactly_the_options_about_tools() -> None:
-    """Those of `add_agent` with `mcp` in their name."""
-    options = [name for name in inspect.signature(AgentFunctionApp.add_agent).parameters if "mcp" in name]
-
-    assert rows_below("| option of `add_agent` | default | meaning |") == options
 
 
 async def test_the_pages_result_has_the_shape_of_a_real_one(host: DirectHost) -> None:
@@ -63,7 +54,6 @@ async def test_the_pages_result_has_the_shape_of_a_real_one(host: DirectHost) ->
 def test_the_official_client_for_typescript_gives_up_when_the_page_says_and_has_the_ids_before(
     node_packages: NodePackages,
 ) -> None:
-    """By the constant of its package from npm."""
     module = node_packages.folder / "node_modules/@modelcontextprotocol/sdk/dist/esm/shared/protocol.js"
     (constant,) = re.findall(r"DEFAULT_REQUEST_TIMEOUT_MSEC = (\d+);", module.read_text(encoding="utf-8"))
     seconds = int(constant) / 1000

@@ -30,6 +30,7 @@ from hosting.features.mcp_endpoint.subscriptions import Subscriptions
 from hosting.features.mcp_endpoint.tools import tool_of
 from hosting.http.json_rpc import MethodNotFoundError, result_reply
 from hosting.http.mcp_tool import CallResult
+from hosting.http.refusals import is_later, later_headers
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
@@ -48,7 +49,7 @@ _KEPT = {
 _INSTRUCTIONS = (
     "Each tool is an agent with a conversation. Send the thread_id of an earlier result as threadId to continue it."
 )
-_Result = Mapping[str, Any] | Streamed
+_Result = Mapping[str, Any] | Reply | Streamed
 
 
 class McpVerbs:
@@ -97,7 +98,7 @@ class McpVerbs:
             result = await method(request, message)
         except HostingError as error:  # clients with a handshake take another status for the end of their session
             return names.mcp_refusal(error, message.id, status=None if message.is_stateless else 200)
-        if isinstance(result, Streamed):
+        if isinstance(result, Reply | Streamed):
             return result
         kept = _KEPT.get(message.method, {}) if message.is_stateless else {}
         return result_reply(message.id, of_version(message, {**kept, **result}))
@@ -139,8 +140,10 @@ class McpVerbs:
             if "text/event-stream" in accept or "*/*" in accept:
                 return self._calls.streamed(call, run)
             return await self._calls.result(call, run)
-        except HostingError as error:  # the model that called reads it
-            return CallResult.of_error(error).as_object()
+        except HostingError as error:  # the model that called reads it, and its client the headers
+            reply = result_reply(message.id, of_version(message, CallResult.of_error(error).as_object()))
+            more = later_headers(error) if is_later(error) else {}
+            return Reply(reply.status, reply.body, reply.media_type, {**reply.headers, **more})
 
     async def _go_on(self, call: McpCall) -> Run:
         """Record what a person answered, and return the run that asked."""

@@ -18,7 +18,6 @@ from tests.support.owned_app import signed_in
 
 @pytest.fixture(params=DOORS, ids=lambda door: door.name)
 def door(request: pytest.FixtureRequest) -> Door:
-    """Each door in turn."""
     door: Door = request.param
     return door
 
@@ -31,7 +30,6 @@ def host() -> DirectHost:
 
 @pytest.fixture(scope="module")
 def owned_host() -> DirectHost:
-    """The app whose callers sign in."""
     return DirectHost(all_doors(principal=signed_in))
 
 
@@ -50,7 +48,6 @@ async def owned(owned_host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def all_doors(**options: object) -> AgentFunctionApp:
-    """Return an app with every door."""
     return app_of(scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, **options)
 
 

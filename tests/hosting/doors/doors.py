@@ -5,6 +5,7 @@ What every door promises is tested over all of these rows. A new wire is one mor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ import httpx
 
 from tests.support import a2a, ag_ui, ai_sdk
 from tests.support.mcp_wire import HANDSHAKE
-from tests.support.strictly import response
+from tests.support.strictly import events_of, response
 
 PNG = "iVBORw0KGgo="
 PICTURE = f"data:image/png;base64,{PNG}"
@@ -35,7 +36,7 @@ class Door:
 
     `text` reads an answer's words, `code` our code of a refusal from its body. `failed` and `cancelled` are how an
     answer shows how its run ended. `key_header` is where the door has the name of a request, if not in the body.
-    JSON-RPC has its own codes of errors, and 200 for what its methods refuse.
+    `check` holds any answer to a body against the protocol. JSON-RPC has 200 for what its methods refuse.
     """
 
     name: str
@@ -49,27 +50,24 @@ class Door:
     headers: Mapping[str, str] = field(default_factory=dict)
     errors_of_bodies_are_200: bool = False
     errors_of_runs_are_200: bool = False
+    check: Callable[[Mapping[str, Any], httpx.Response], None] = lambda sent, answer: None
 
     async def ask(self, http: httpx.AsyncClient, words: str, user: str | None = None, **more: Any) -> httpx.Response:
-        """Ask Joker as that user."""
         asked = Asked(words, **more)
         named = {self.key_header: asked.key} if self.key_header else {}
         who = {} if user is None else {"x-user": user}
         return await http.post(f"/api/{self.place}", json=self.body(asked), headers={**self.headers, **named, **who})
 
     async def says(self, http: httpx.AsyncClient, words: str, user: str | None = None, **more: Any) -> str:
-        """Ask Joker and return what the answer says."""
         answer = await self.ask(http, words, user, **more)
         assert answer.status_code == 200, answer.text
         return self.text(answer)
 
     async def send(self, http: httpx.AsyncClient, content: bytes, **headers: str) -> httpx.Response:
-        """Send these bytes."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return await http.post(f"/api/{self.place}", content=content, headers={**self.headers, **named})
 
     def refusal(self, answer: httpx.Response) -> tuple[int, str]:
-        """Return status and code of a refusal."""
         return answer.status_code, self.code(answer.json())
 
 
@@ -126,6 +124,25 @@ def _of_mcp(body: Any) -> str:
     return str(body["result"]["structuredContent"]["code"])
 
 
+def _is_strict(sent: Mapping[str, Any], answer: httpx.Response) -> None:
+    """A response or its events have what OpenAI's own types know, and no more; an error has the protocol's members."""
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        assert events_of(answer.text) != []
+    elif answer.status_code == 200:
+        response(answer.json())
+    else:
+        assert answer.json()["error"].keys() == {"message", "type", "param", "code"}
+
+
+def _has_the_id(sent: Mapping[str, Any], answer: httpx.Response) -> None:
+    """Each message has the id of the request; one that is no JSON-RPC has none."""
+    is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
+    texts = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")] if is_stream else [answer.text]
+    for read in map(json.loads, filter(None, texts)):
+        is_none = read.get("error", {}).get("code") in (-32700, -32600)
+        assert (read["jsonrpc"], read["id"]) == ("2.0", None if is_none else sent["id"])
+
+
 IDEMPOTENCY = "idempotency-key"
 DOORS = (
     Door(
@@ -144,6 +161,7 @@ DOORS = (
         failed='"type": "run_failed"',
         cancelled='"status": "cancelled"',
         key_header=IDEMPOTENCY,
+        check=_is_strict,
     ),
     Door(
         *("chat-completions", "chat/v1/chat/completions", _chat),
@@ -176,6 +194,7 @@ DOORS = (
         headers=a2a.HEADERS,
         errors_of_bodies_are_200=True,
         errors_of_runs_are_200=True,
+        check=_has_the_id,
     ),
     Door(
         *("mcp", "mcp/v1", _mcp),
@@ -186,5 +205,6 @@ DOORS = (
         key_header=IDEMPOTENCY,
         headers={"accept": "application/json", "mcp-protocol-version": HANDSHAKE},
         errors_of_runs_are_200=True,
+        check=_has_the_id,
     ),
 )

@@ -97,7 +97,6 @@ async def test_one_thread_goes_on_through_all_doors(http: httpx.AsyncClient, hos
 @pytest.mark.behaviour("ai-sdk.read")
 @pytest.mark.parametrize("door", [door for door in DOORS if door.name != "mcp"], ids=lambda door: door.name)
 async def test_a_picture_reaches_the_model(http: httpx.AsyncClient, door: Door) -> None:
-    """The arguments of a tool have none."""
     seen = await door.says(http, "see", thread=f"picture-{door.name}", has_picture=True)
 
     assert seen == f"user text:see data:data:image/png;base64,{PICTURE.partition(',')[2]}"
@@ -221,7 +220,6 @@ OF_JSON_RPC = ("a2a", "mcp")
 async def test_a_body_that_is_none_is_refused_alike(
     http: httpx.AsyncClient, door: Door, sent: bytes, media: str, refusal: tuple[int, str]
 ) -> None:
-    """In the door's own form."""
     status, code = refusal
     if (door.name in OF_JSON_RPC, code) == (True, "invalid_body"):
         code = "invalid_request"
@@ -252,7 +250,7 @@ async def test_a_thread_that_no_store_can_name_is_refused(
 @pytest.mark.behaviour("http.limit-wires")
 @pytest.mark.behaviour("http.limit-standing")
 async def test_what_was_taken_by_one_door_counts_at_all() -> None:
-    """Each refuses in its own form, and says how the limit stands: in its headers, but for tools."""
+    """Each refuses in its own form, and its headers say how the limit stands; a tool's function has none."""
     app = app_of(
         scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, limit=Limit(requests_per_minute=1)
     )
@@ -263,8 +261,9 @@ async def test_what_was_taken_by_one_door_counts_at_all() -> None:
 
     assert taken.headers["ratelimit"].startswith('"requests";r=0;t=')
     for door, answer in refused:
-        assert door.refusal(answer)[1] == "limit_exceeded"
-        if door.name != "mcp":
-            assert answer.status_code == (200 if door.errors_of_runs_are_200 else 429)
-            assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
+        assert door.refusal(answer) == (200 if door.errors_of_runs_are_200 else 429, "limit_exceeded")
+        assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
+        if door.name == "a2a":
+            error, later = answer.json()["error"], {"retryAfterSeconds": answer.headers["retry-after"]}
+            assert (error["code"], error["data"][0]["metadata"]) == (-32603, {"code": "limit_exceeded", **later})
     assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})

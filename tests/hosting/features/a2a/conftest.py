@@ -20,7 +20,6 @@ async def wired() -> AsyncIterator[Wired]:
 
 @pytest.fixture
 async def pushing() -> AsyncIterator[Wired]:
-    """The same with a secret."""
     wired = Wired(WEBHOOKS)
     async with wired.http:
         yield wired
@@ -28,7 +27,6 @@ async def pushing() -> AsyncIterator[Wired]:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    """Who is notified."""
     async with receiving() as opened:
         yield opened
 

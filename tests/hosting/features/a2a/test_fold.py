@@ -23,7 +23,6 @@ WAITS = PendingApproval(id="p", tool="refund", arguments={"n": "7"})
 
 
 def of(event: Any, **fields: Any) -> Any:
-    """Return an event with other fields."""
     return event.model_copy(update=fields)
 
 
@@ -37,7 +36,6 @@ ASKED = (accepted(), claimed(), of(completed("", approvals=(WAITS,)), at=AT + 1,
 
 
 def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
-    """Return the task as the log has it."""
     first, *_ = told = logged(updates(run))
     assert isinstance(first, LoggedEvent)
     fold = task_of(first.event)
@@ -47,7 +45,6 @@ def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
 
 
 def task_of(first: Event | DeltaText) -> TaskFold:
-    """Return the task that this run begins."""
     assert isinstance(first, Accepted)
     return TaskFold(Run(ADDRESS, first, 1, 1))
 
@@ -73,22 +70,6 @@ def without_empty(task: dict[str, Any]) -> dict[str, str]:
     return {name: text for name, text in task["texts"].items() if text}
 
 
-@pytest.mark.behaviour("a2a.same")
-def test_words_that_are_said_again_are_not_sent_again() -> None:
-    """Until they differ."""
-    again = (*SHORTER[:4], words(0, "One"), words(3, " two"), words(7, " three"))
-
-    assert artifact_updates(SHORTER) == [(False, [{"text": "One two"}]), (False, [{"text": "One"}])]
-    assert artifact_updates(again) == [(False, [{"text": "One two"}]), (True, [{"text": " three"}])]
-
-
-def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[dict[str, str]]]]:
-    """Return the parts that a reader gets, and whether they are appended."""
-    fold = task_of(next(iter(run)))
-    sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
-    return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
-
-
 LATE = "Nobody answered in time."
 
 
@@ -106,7 +87,6 @@ LATE = "Nobody answered in time."
 def test_a_task_fails_whose_approvals_cannot_come_any_more(
     then: tuple[Event, ...], now: float, at: float, said: str | None
 ) -> None:
-    """The same whenever it is read."""
     fold = folded((*ASKED, *then))
     fold.expire(now)
 
@@ -117,7 +97,6 @@ def test_a_task_fails_whose_approvals_cannot_come_any_more(
 
 @pytest.mark.behaviour("a2a.cancel")
 def test_a_task_that_was_canceled_in_the_queue_is_canceled_at_once() -> None:
-    """Although its run gets its end in its turn."""
     queued = (accepted(), CancelRequested(at=AT + 1, run_id="r"))
     end = unanswered("r", AT + 9, RunCancelledError("The run was cancelled."))
     assert isinstance(end, Cancelled)

@@ -24,7 +24,6 @@ def script(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """The app on a local host."""
     with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("a2a") / "app")) as running:
         yield running
 

@@ -36,7 +36,6 @@ async def test_a_task_is_streamed_as_the_agent_speaks(wired: Wired) -> None:
 
 
 def shown(task: dict[str, Any]) -> dict[str, Any]:
-    """Return what a reader of a stream has of a task."""
     return taken([{"task": task}])
 
 
@@ -85,21 +84,6 @@ async def test_a_subscriber_is_let_go_of_when_the_process_ends(wired: Wired) -> 
 
     said = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["message"]
     assert said == "The process that sends this stream is about to end. Subscribe again."
-
-
-@pytest.mark.behaviour("a2a.deleted")
-async def test_the_stream_of_a_task_whose_thread_is_deleted_ends(wired: Wired) -> None:
-    """With the protocol's error, which whoever reads the task gets too."""
-    task = await wired.send("sleep 60", configuration={"returnImmediately": True}, contextId="gone")
-    request = {"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": task["id"]}}
-    following = asyncio.ensure_future(wired.http.post("Joker", json=request))
-    await asyncio.sleep(0)
-    await wired.http.delete("http://app.example/api/agents/Joker/threads/gone")
-    answer = await asyncio.wait_for(following, GUARD_SECONDS)
-
-    assert json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["code"] == -32001
-    assert (await wired.refused("GetTask", id=task["id"]))[0] == -32001
-    assert (await wired.result("ListTasks", contextId="gone"))["tasks"] == []
 
 
 ADA, BOB = {"x-user": "ada"}, {"x-user": "bob"}
@@ -214,16 +198,3 @@ async def test_a_message_sets_the_metadata_of_its_context(wired: Wired) -> None:
         *(after,) * 2,
     ]
     assert thread["metadata"] == after
-
-
-@pytest.mark.behaviour("a2a.context-metadata")
-async def test_an_answer_to_a_task_sets_none(wired: Wired) -> None:
-    """It would be lost, where the answer finds that it was given."""
-    waits = await wired.send("call refund 7", "Clerk")
-    answer = message("approve", taskId=waits["id"], contextId=waits["contextId"])
-    code, detail = await wired.refused("SendMessage", "Clerk", message=answer, metadata={"thread_metadata": {"a": 1}})
-
-    assert (code, detail) == (
-        -32602,
-        "metadata.thread_metadata is for a message that begins a task. Send it without taskId.",
-    )

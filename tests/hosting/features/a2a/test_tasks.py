@@ -38,7 +38,6 @@ ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
 
 @pytest.mark.behaviour("a2a.card")
 async def test_an_agents_card_says_where_and_how_it_is_asked(wired: Wired) -> None:
-    """Anybody may keep it for a minute."""
     answer = await wired.http.get("joker/.well-known/agent-card.json", headers={"x-forwarded-proto": "https"})
 
     assert answer.json() == {
@@ -80,8 +79,9 @@ async def test_a_card_says_what_a_request_must_have(options: dict[str, Any], sch
 
 
 @pytest.mark.behaviour("a2a.send")
+@pytest.mark.behaviour("a2a.version")
 async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) -> None:
-    """Its answer is an artifact, its message the history; the same object, by either path."""
+    """Its answer is an artifact, its message the history; by either path, whose query may name the version."""
     task = await wired.send("hello", messageId="m-1", metadata={"for": "a test"})
 
     run_id, _, thread_id = task["id"].partition("~")
@@ -106,7 +106,8 @@ async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) 
     }
     task["status"]["timestamp"] = stamp
     assert await wired.result("GetTask", id=task["id"]) == task
-    assert await wired.result("GetTask", agent="joker/", id=task["id"]) == task
+    versioned = {"agent": "joker/?A2A-Version=1.0.3", "headers": {"A2A-Version": ""}}
+    assert await wired.result("GetTask", **versioned, id=task["id"]) == task
 
 
 @pytest.mark.behaviour("a2a.send")
@@ -127,7 +128,6 @@ async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> 
 
 @pytest.mark.behaviour("a2a.parts")
 async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) -> None:
-    """And stand in the history again."""
     parts = [
         {"text": "see"},
         {"data": {"a": [1]}},
@@ -226,19 +226,9 @@ VERSION_ADVICE = "Send A2A-Version: 1.0."
     ],
 )
 async def test_a_version_other_than_1_0_is_refused(refusing: Wired, version: str, said: str) -> None:
-    """One that is absent means 0.3."""
     refused = await refusing.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
 
     assert refused == (-32009, said)
-
-
-@pytest.mark.behaviour("a2a.version")
-@pytest.mark.parametrize("query", ["?A2A-Version=1.0", "?A2A-Version=1.0.3"])
-async def test_the_version_may_stand_in_the_query(refusing: Wired, query: str) -> None:
-    """And its third number counts for nothing."""
-    task = await refusing.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
-
-    assert answer_of(task["task"]) == "echo: x"
 
 
 PUSH = "Push notifications are not served. Follow the task with SubscribeToTask."

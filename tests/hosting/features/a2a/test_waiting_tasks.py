@@ -53,13 +53,11 @@ async def test_a_tool_call_that_waits_is_answered_by_a_message_to_the_task(
 
 
 def replaced(data: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """Return the answer about that approval."""
     return {"approvals": [{**one, "id": identifier} for one in data["approvals"]]}
 
 
 @pytest.mark.behaviour("a2a.approvals")
 async def test_what_does_not_answer_a_task_that_waits_is_refused(wired: Wired) -> None:
-    """And starts nothing."""
     task = await wired.send("call refund 7, refund 8", "Clerk")
     ids = [one["id"] for one in task["status"]["message"]["parts"][1]["data"]["approvals"]]
     one = {"data": {"approvals": [{"id": ids[0], "approved": True}]}}
@@ -75,6 +73,9 @@ async def test_what_does_not_answer_a_task_that_waits_is_refused(wired: Wired) -
         assert refused[1].startswith(said)
     other = message("approve", taskId=task["id"], contextId="other")
     assert (await wired.refused("SendMessage", "Clerk", message=other))[1].startswith("message.contextId is not")
+    of_context = {"message": message("yes", taskId=task["id"]), "metadata": {"thread_metadata": {"a": 1}}}
+    said = (await wired.refused("SendMessage", "Clerk", **of_context))[1]
+    assert said.startswith("metadata.thread_metadata is for a message that begins a task.")
     new = message("hello", contextId=task["contextId"])
     assert (await wired.refused("SendMessage", "Clerk", message=new))[0] == -32004
     assert (await wired.result("GetTask", "Clerk", id=task["id"])) == task
@@ -117,17 +118,3 @@ async def test_a_task_whose_tool_needs_a_sign_in_is_at_auth_required(wired: Wire
     assert (asked["kind"], asked["authorization"]["url"]) == ("authorization", LINK)
     assert (end["id"], end["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
     assert wired.notes == ["reserve 7", "push 7"]
-
-
-@pytest.mark.behaviour("a2a.approvals")
-async def test_a_task_whose_approval_comes_too_late_has_failed(wired: Wired) -> None:
-    """Because the conversation was reset."""
-    task = await wired.send("call refund 7", "Clerk", contextId="mine")
-    await wired.http.post("http://app.example/api/agents/Clerk/threads/mine/reset")
-    read = await wired.result("GetTask", "Clerk", id=task["id"])
-
-    assert (read["status"]["state"], read["status"]["message"]["parts"]) == (
-        "TASK_STATE_FAILED",
-        [{"text": "The conversation was reset."}],
-    )
-    assert (await wired.refused("SendMessage", "Clerk", message=message("yes", taskId=task["id"])))[0] == -32004

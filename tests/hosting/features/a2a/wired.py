@@ -31,7 +31,6 @@ class Wired:
         self._numbers = itertools.count(1)
 
     async def rpc(self, method: str, agent: str = "Joker", headers: Any = None, **params: Any) -> dict[str, Any]:
-        """Return the JSON-RPC response of a request."""
         request = {"jsonrpc": "2.0", "id": f"r{next(self._numbers)}", "method": method, "params": params}
         answer = await self.http.post(agent, json=request, headers=headers)
         body: dict[str, Any] = answer.json()
@@ -40,26 +39,22 @@ class Wired:
         return body
 
     async def result(self, method: str, agent: str = "Joker", headers: Any = None, **params: Any) -> dict[str, Any]:
-        """Return the result of a request that is served."""
         body = await self.rpc(method, agent, headers, **params)
         assert "result" in body, body
         result: dict[str, Any] = body["result"]
         return result
 
     async def refused(self, method: str, agent: str = "Joker", headers: Any = None, **params: Any) -> tuple[int, str]:
-        """Return code and message of a request that is refused."""
         error = (await self.rpc(method, agent, headers, **params))["error"]
         return error["code"], error["message"]
 
     async def send(self, text: str, agent: str = "Joker", configuration: Any = None, **fields: Any) -> dict[str, Any]:
-        """Return the task of a message."""
         sent = message(text, **fields)
         result = await self.result("SendMessage", agent, message=sent, configuration=configuration or {})
         task: dict[str, Any] = result["task"]
         return task
 
     async def streamed(self, method: str, agent: str = "Joker", **params: Any) -> list[dict[str, Any]]:
-        """Return the payloads of a stream."""
         request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
         answer = await self.http.post(agent, json=request)
         assert answer.headers["content-type"].startswith("text/event-stream"), answer.text

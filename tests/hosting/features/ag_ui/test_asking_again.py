@@ -33,7 +33,6 @@ class Page:
         return self
 
     def drops(self, count: int) -> Page:
-        """Drop the last messages."""
         del self.messages[len(self.messages) - count :]
         return self
 
@@ -44,7 +43,6 @@ class Page:
 
     @property
     def request(self) -> dict[str, Any]:
-        """The next request."""
         self.sent += 1
         return wanted(*self.messages, run=f"{self._name}-run-{self.sent}", **self._fields)
 
@@ -55,7 +53,6 @@ class Page:
         return text_of(self.events)
 
     async def says(self, text: str) -> str:
-        """Add a message and send all."""
         return await self.adds(text).runs()
 
     @property
@@ -66,24 +63,20 @@ class Page:
 
     @property
     def texts(self) -> list[str]:
-        """What its messages say."""
         return [one.get("content", "") for one in self.messages]
 
 
 @pytest.fixture
 def page(wired: Wired) -> Page:
-    """A page of the agent's."""
     return Page(wired)
 
 
 async def stored(wired: Wired, thread: str = THREAD) -> list[str]:
-    """Return what the thread's entries say."""
     entries = (await wired.http.get(f"{thread}/messages")).json()["entries"]
     return [text for entry in entries for message in entry["messages"] if (text := _said(message))]
 
 
 async def until_runs(wired: Wired, count: int) -> None:
-    """Return once the thread has so many runs."""
     runs: list[Any] = []
     while len(runs) < count:
         await asyncio.sleep(0)
@@ -108,20 +101,6 @@ async def test_an_answer_that_was_dropped_is_asked_for_again(wired: Wired, page:
     assert await page.says("count") == "5"
     assert page.told is None
     assert page.texts == await stored(wired) == ["one", "echo: one", "recall", "one | recall", "count", "5"]
-
-
-@AGAIN
-@pytest.mark.parametrize("drops", [1, 5])
-async def test_a_message_is_edited(wired: Wired, page: Page, drops: int) -> None:
-    """The last one, or one in the middle, or the first: nothing after it counts any more."""
-    for text in ("one", "two", "three"):
-        await page.says(text)
-    kept = page.messages[: 6 - drops - 1 : 2]
-
-    said = await page.drops(drops).edits("recall").runs()
-
-    assert said == " | ".join([*(message["content"] for message in kept), "recall"])
-    assert page.texts == await stored(wired)
 
 
 @AGAIN
@@ -194,24 +173,6 @@ async def test_what_is_archived_is_not_taken_back() -> None:
 
 
 @AGREES
-async def test_a_page_that_lags_behind_takes_nothing_back(wired: Wired, page: Page) -> None:
-    """Its next message comes after what the other one said, and both have all of it then."""
-    await page.says("one")
-    other = Page(wired, "other", [*page.messages])
-    await page.says("two")
-
-    said = await other.says("recall")
-    on = await page.says("recall")
-
-    assert said == "one | two | recall"
-    assert other.told == ["one", "echo: one", "two", "echo: two", "recall"]
-    assert on == "one | two | recall | recall"
-    assert page.told == [*other.texts, "recall"]
-    assert page.messages[:-2] == other.messages
-    assert page.texts == await stored(wired)
-
-
-@AGREES
 async def test_a_page_learns_that_its_thread_was_reset_or_deleted(wired: Wired, page: Page) -> None:
     """Its next message begins anew, here and there."""
     await page.says("one")
@@ -237,23 +198,6 @@ async def test_a_page_gets_the_pictures_that_others_sent(wired: Wired, page: Pag
         await other.says("count")
 
     assert [other.messages[0]["content"] for other in others] == [sent, sent]
-
-
-@AGREES
-async def test_a_page_that_has_what_the_thread_has_is_told_nothing(wired: Wired, page: Page) -> None:
-    """With tools, a picture, a run that failed, one that was sent again under its id."""
-    picture = {"type": "image", "source": {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}}
-    told = []
-    contents: list[str | list[Any]] = ["tool thread_name", [{"type": "text", "text": "see"}, picture], "fail", "count"]
-    for content in contents:
-        page.adds(content)
-        request = page.request
-        await page.runs(request)
-        told.append(page.told)
-        await wired.run(request)
-
-    assert told == [None] * 4
-    assert page.texts[-1] == "8"
 
 
 @AGAIN

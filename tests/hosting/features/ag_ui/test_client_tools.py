@@ -27,7 +27,6 @@ async def open_wired() -> AsyncIterator[Wired]:
 
 
 def calls_in(events: Events) -> list[str]:
-    """Return the ids of the calls that were shown."""
     return [event["toolCallId"] for event in events if event["type"] == "TOOL_CALL_START"]
 
 
@@ -55,23 +54,6 @@ async def test_a_call_ends_the_run_and_its_result_goes_on(open_wired: Wired) -> 
     assert joined(again) == joined(events)
     assert broken[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
     assert text_of(broken) == "told: here"
-
-
-async def test_the_page_agrees_with_the_thread_after_its_tools(open_wired: Wired) -> None:
-    """Its next message brings no messages back; a page that lacks them gets all, with the result."""
-    first = wanted("call where 7", tools=[WHERE])
-    asking = await open_wired.run(first, "Clerk")
-    (call,) = calls_in(asking)
-    before = [*folded(asking, first["messages"]), result(call, "here")]
-    after = folded(await open_wired.run({**wanted(run="r-2"), "messages": before}, "Clerk"), before)
-    word = {"id": "u-2", "role": "user", "content": "thanks"}
-
-    events = await open_wired.run({**wanted(run="r-3"), "messages": [*after, word]}, "Clerk")
-    lagging = await open_wired.run({**wanted(run="r-4"), "messages": [{**word, "id": "u-3"}]}, "Clerk")
-
-    assert "MESSAGES_SNAPSHOT" not in kinds(events)
-    *_, snapshot = (event["messages"] for event in lagging if event["type"] == "MESSAGES_SNAPSHOT")
-    assert [(each["role"], each.get("content")) for each in snapshot if each["role"] == "tool"] == [("tool", "here")]
 
 
 async def test_calls_of_all_kinds_are_answered_together(open_wired: Wired) -> None:

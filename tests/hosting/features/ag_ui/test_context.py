@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from hosting.features.ag_ui.context import MOST_CONTEXT_BYTES
 from tests.support.ag_ui import Wired, folded, text_of, wanted
+from tests.support.joining import both
 from tests.support.shown_page import contents_of, shown_by
 from tests.support.steered import Working
 
@@ -43,7 +43,6 @@ async def test_each_model_call_of_the_run_has_it_and_the_next_run_has_not(per_ca
 
 
 async def test_a_run_that_is_sent_again_is_the_same_whatever_the_page_shows_by_then() -> None:
-    """Its first request counts."""
     working = Working("Joker")
     working.open()
     async with shown_by(working.agent) as page:
@@ -67,32 +66,32 @@ async def test_a_message_with_context_or_state_waits_for_the_run_at_work(
     """Joined to it, it would be answered for another page."""
     working = Working("Joker")
     async with shown_by(working.agent, busy="steer") as page:
-        first = asyncio.ensure_future(page.run(wanted("first")))
-        await working.at_work()
-        second = asyncio.ensure_future(page.run(wanted("refund it", run="r-2", **brought)))
-        while len((await page.http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        working.open()
-        await first
-        events = await second
+        second = page.run(wanted("refund it", run="r-2", **brought))
+        _, events = await both(page.http, working, page.run(wanted("first")), second)
 
     assert "joined" not in (events[-1].get("result") or {})
     assert working.client.shown[-1][6:] == [*shown, "user: refund it", "call", "tool", "call", "tool"]
 
 
-async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
-    """No file has it once the thread is deleted."""
+SECRET = "tulips-in-the-attic"
+
+
+@pytest.mark.behaviour("ag-ui.state")
+@pytest.mark.parametrize(
+    "brought", [{"context": [{"description": "The secret.", "value": SECRET}]}, {"state": {"secret": SECRET}}]
+)
+async def test_it_goes_with_the_thread(tmp_path: Path, brought: dict[str, Any]) -> None:
+    """No file has it once the thread is deleted. The state is on none of our own routes."""
     working = Working("Joker", rounds=0)
     working.open()
-    files = {"AGENT_LOG": f"sqlite:///{tmp_path / 'log.db'}"}
-    async with shown_by(working.agent, files) as page:
-        await page.run(wanted("say", context=[{"description": "The secret.", "value": "tulips-in-the-attic"}]))
-        before = contents_of(tmp_path)
+    async with shown_by(working.agent, {"AGENT_LOG": f"sqlite:///{tmp_path / 'log.db'}"}) as page:
+        await page.run(wanted("say", **brought))
+        before, shown = contents_of(tmp_path), await page.thread()
         await page.http.delete("/api/agents/Joker/threads/t")
         after = contents_of(tmp_path)
 
-    assert "tulips-in-the-attic" in before
-    assert "tulips-in-the-attic" not in after
+    assert (SECRET in before, SECRET in after) == (True, False)
+    assert SECRET not in shown or "context" in brought
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,6 @@ async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
     ],
 )
 async def test_wrong_context_is_refused_with_its_place(refusing: Wired, context: Any, said: str) -> None:
-    """Before anything is stored."""
     status, error = await refusing.refused(wanted("hello", context=context), "Clerk")
 
     assert (status, error["code"]) == (400, "invalid_field")

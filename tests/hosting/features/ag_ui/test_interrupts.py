@@ -21,43 +21,33 @@ pytestmark = pytest.mark.behaviour("ag-ui.interrupts")
 
 
 async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wired: Wired) -> None:
-    """The call is not shown again; the answer may be sent again."""
-    first = wanted("call refund 7")
-    asking = await wired.run(first, "Clerk")
-    (asked,) = interrupts(asking)
-    sent = resume(answer(asked["id"], approved=True), messages=folded(asking, first["messages"]))
+    """The call is not shown again; the answer may be sent again, as that run or as another, which finds it.
 
-    events, again = [await wired.run(sent, "Clerk") for _ in range(2)]
-    results = [one for one in events if one["type"].startswith("TOOL_CALL")]
-
-    assert [(one["type"], one["toolCallId"]) for one in results] == [("TOOL_CALL_RESULT", asked["toolCallId"])]
-    assert results[0]["content"] == "refunded 7"
-    assert text_of(events) == "told: refunded 7"
-    assert events[-1]["outcome"] == {"type": "success"}
-    assert joined(again) == joined(events)
-    assert len(wired.notes) == 1
-
-
-async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes_on(wired: Wired) -> None:
-    """As a client does whose stream broke: what it has of that run it forgets first, and has each message once."""
+    So a client does whose stream broke: what it has of that run it forgets first, and has each message once.
+    """
     first = wanted("call refund 7")
     asking = await wired.run(first, "Clerk")
     (asked,) = interrupts(asking)
     before = folded(asking, first["messages"])
-    approved = answer(asked["id"], approved=True)
-    after = folded(await wired.run(resume(approved, messages=before), "Clerk"), before)
+    sent = resume(answer(asked["id"], approved=True), messages=before)
 
-    again = await wired.run({**resume(approved, messages=after[:-1]), "runId": "r-3"}, "Clerk")
+    events, again = [await wired.run(sent, "Clerk") for _ in range(2)]
+    after = folded(events, before)
+    other = await wired.run({**sent, "messages": after[:-1], "runId": "r-3"}, "Clerk")
+    results = [event for event in events if event["type"].startswith("TOOL_CALL")]
 
-    assert again[0]["runId"] == again[-1]["runId"] == "r-3"
-    assert again[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
-    assert folded(again, after[:-1]) == after
+    assert [(event["type"], event["toolCallId"]) for event in results] == [("TOOL_CALL_RESULT", asked["toolCallId"])]
+    assert (results[0]["content"], text_of(events)) == ("refunded 7", "told: refunded 7")
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert joined(again) == joined(events)
+    assert other[0]["runId"] == other[-1]["runId"] == "r-3"
+    assert other[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
+    assert folded(other, after[:-1]) == after
     assert len(wired.notes) == 1
 
 
 @pytest.mark.parametrize("reason", ["too much", None])
 async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
-    """Its result says so."""
     (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
     payload = {"approved": False, **({"reason": reason} if reason else {})}
     events = await wired.run(resume(answer(asked["id"], **payload)), "Clerk")
@@ -71,31 +61,23 @@ async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> No
 
 
 async def test_all_interrupts_are_answered_together(wired: Wired) -> None:
-    """One alone is refused, and nothing is recorded of it; equal calls are kept apart."""
+    """One alone or a message is refused, and nothing is recorded of it; equal calls are kept apart."""
     asked = interrupts(await wired.run(wanted("call refund 7, refund 7, look 1"), "Clerk"))
     status, error = await wired.refused(resume(answer(asked[0]["id"], approved=True)), "Clerk")
+    busy, pending = await wired.refused(wanted("hello", run="r-2"), "Clerk")
     events = await wired.run(
         resume(answer(asked[1]["id"], approved=True), answer(asked[0]["id"], approved=False)), "Clerk"
     )
     results = {one["toolCallId"]: one["content"] for one in events if one["type"] == "TOOL_CALL_RESULT"}
 
-    assert (status, error["code"]) == (400, "not_served")
+    assert (status, error["code"], busy, pending["code"]) == (400, "not_served", 409, "approvals_pending")
     assert "refund is missing. Send" in error["message"]
     assert results[asked[1]["toolCallId"]] == "refunded 7"
     assert results[asked[0]["toolCallId"]].startswith("The call was not approved")
     assert sum(note.startswith("refund") for note in wired.notes) == 1
 
 
-async def test_a_thread_that_waits_takes_no_message(wired: Wired) -> None:
-    """No run begins."""
-    await wired.run(wanted("call refund 7"), "Clerk")
-    status, error = await wired.refused(wanted("hello", run="r-2"), "Clerk")
-
-    assert (status, error["type"], error["code"]) == (409, "RUN_ERROR", "approvals_pending")
-
-
 async def test_answers_with_a_message_or_with_arguments_that_do_not_fit_are_refused(wired: Wired) -> None:
-    """Nothing is recorded of them."""
     (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
     said = {"id": "m", "role": "user", "content": "and hurry"}
     both = await wired.refused(resume(answer(asked["id"], approved=True), messages=[said]), "Clerk")
@@ -108,7 +90,6 @@ async def test_answers_with_a_message_or_with_arguments_that_do_not_fit_are_refu
 
 
 async def test_a_question_of_a_tool_is_an_interrupt_that_takes_a_value(wired: Wired) -> None:
-    """With the schema of the answer."""
     (street,) = interrupts(await wired.run(wanted("call ship 5"), "Asker"))
     (number,) = interrupts(await wired.run(resume(answer(street["id"], value="Elm")), "Asker"))
     events = await wired.run({**resume(answer(number["id"], value=3)), "runId": "r-3"}, "Asker")

@@ -27,7 +27,6 @@ def script(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[RunningHost]:
-    """The app on a local host."""
     with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as running:
         yield running
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hosting.features.ag_ui.requests import FIELDS
-from tests.support.ag_ui import Wired, cancelled, folded, joined, kinds, text_of, wanted
+from tests.support.ag_ui import Wired, cancelled, joined, kinds, text_of, wanted
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "ag-ui.md").read_text(encoding="utf-8")
 IDS = {"threadId": "t", "runId": "r"}
@@ -43,22 +43,6 @@ async def test_several_new_messages_and_a_picture_reach_the_model(wired: Wired) 
     assert text_of(await wired.run(wanted("one", "count", thread="d"))) == "2"
 
 
-@pytest.mark.behaviour("ag-ui.tools")
-async def test_the_agents_tool_calls_are_shown_with_their_results(wired: Wired) -> None:
-    """Under the message in which the model asked for them."""
-    events = await wired.run(wanted("tool thread_name"))
-    start = next(one for one in events if one["type"] == "TOOL_CALL_START")
-
-    assert kinds(events)[1:6] == [
-        *("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"),
-    ]
-    assert start["toolCallName"] == "thread_name"
-    call, result, said = folded(events)
-    assert [one["id"] for one in call["toolCalls"]] == [result["toolCallId"]]
-    assert result["content"].startswith("agent-tool")
-    assert said["content"] == f"tool said {result['content']}"
-
-
 @pytest.mark.behaviour("ag-ui.again")
 async def test_a_run_that_is_sent_again_is_the_same_run(wired: Wired) -> None:
     """The agent runs once, and each id is the same."""
@@ -91,7 +75,6 @@ async def test_pythons_spelling_of_the_fields_is_taken(wired: Wired) -> None:
 
 @pytest.mark.behaviour("ag-ui.refused")
 def test_every_field_has_its_row_on_the_page() -> None:
-    """With what it does."""
     assert [name for name in FIELDS if f"`{name}`" not in PAGE] == []
 
 
@@ -161,7 +144,6 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
 async def test_a_path_that_the_wire_does_not_have_is_refused(
     refusing: Wired, method: str, path: str, status: int, code: str
 ) -> None:
-    """In the same shape."""
     answer = await refusing.http.request(method, f"ag-ui/{path}", json=wanted("hello"))
 
     assert (answer.status_code, answer.json()["code"]) == (status, code)

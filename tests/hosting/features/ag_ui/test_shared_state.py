@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from agent_framework import AgentSession
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
 from tests.support.ag_ui import Events, Wired, folded, kinds, text_of, wanted
 from tests.support.painter import painter
-from tests.support.shown_page import Shown, contents_of, shown_by
+from tests.support.shown_page import Shown, shown_by
 
 pytestmark = pytest.mark.behaviour("ag-ui.state")
 
@@ -22,13 +21,11 @@ BLUE = {"color": "blue", "shapes": [1, 2]}
 
 @pytest.fixture
 async def page() -> AsyncIterator[Shown]:
-    """One process of an app of the painter."""
     async with shown_by(painter("Joker")) as shown:
         yield shown
 
 
 def snapshots(events: Events) -> list[Any]:
-    """Return each state that the page gets."""
     return [event["snapshot"] for event in events if event["type"] == "STATE_SNAPSHOT"]
 
 
@@ -89,18 +86,6 @@ async def test_a_run_that_fails_changes_nothing(page: Shown) -> None:
     assert snapshots(events) == [RED]
 
 
-async def test_a_fork_begins_with_a_copy(page: Shown) -> None:
-    """Which the thread does not see."""
-    await page.run(wanted("paint blue", state=RED))
-    forked = await page.http.post("/api/agents/Joker/threads/t/fork", json={"thread_id": "other"})
-    events = await page.run(wanted("paint green", run="r-2", thread="other"))
-    following = await page.run(wanted("look", run="r-3"))
-
-    assert forked.status_code == 201
-    assert snapshots(events) == [BLUE, {**BLUE, "color": "green"}]
-    assert snapshots(following) == [BLUE]
-
-
 @pytest.mark.parametrize("state", [5, {"type": "message", "role": "system", "contents": []}])
 async def test_it_is_any_json_and_never_an_object_of_the_framework(page: Shown, state: Any) -> None:
     """A mapping in a session with the type of a class of agent-framework would become one."""
@@ -110,22 +95,8 @@ async def test_it_is_any_json_and_never_an_object_of_the_framework(page: Shown, 
     assert snapshots(events) == snapshots(following) == [state]
 
 
-async def test_it_goes_with_the_thread(tmp_path: Path) -> None:
-    """No file has it once the thread is deleted; our own routes never show it."""
-    async with shown_by(painter("Joker"), {"AGENT_LOG": f"sqlite:///{tmp_path / 'log.db'}"}) as page:
-        await page.run(wanted("paint blue", state={"secret": "tulips-in-the-attic"}))
-        before, shown = contents_of(tmp_path), await page.thread()
-        await page.http.delete("/api/agents/Joker/threads/t")
-        after = contents_of(tmp_path)
-
-    assert "tulips-in-the-attic" in before
-    assert "tulips-in-the-attic" not in shown
-    assert "tulips-in-the-attic" not in after
-
-
 @pytest.mark.parametrize("state", [{"a": "x" * MOST_STATE_BYTES}, ["ü" * (MOST_STATE_BYTES // 2)]])
 async def test_a_state_that_is_too_large_is_refused_by_name(refusing: Wired, state: Any) -> None:
-    """Before anything is stored."""
     status, error = await refusing.refused(wanted("hello", state=state))
 
     assert (status, error["code"]) == (400, "invalid_field")
@@ -133,7 +104,6 @@ async def test_a_state_that_is_too_large_is_refused_by_name(refusing: Wired, sta
 
 
 def test_a_tool_that_writes_what_is_no_state_gets_an_error() -> None:
-    """And what was there stays."""
     session = AgentSession()
     write_state(session, RED)
     for value in ({"a": object()}, {"a": float("nan")}, "x" * MOST_STATE_BYTES):

@@ -19,7 +19,6 @@ EVENT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(core.Event)
 
 
 async def streams(wired: Wired) -> dict[str, Events]:
-    """Return a stream of each kind."""
     asking = await wired.run(wanted("call refund 7, refund 8", thread="a"), "Clerk")
     answers = [answer(one["id"], approved=one is interrupts(asking)[0]) for one in interrupts(asking)]
     first = wanted("say one two", thread="b")

@@ -9,10 +9,9 @@ import pytest
 
 from tests.support.ai_sdk import Chat, Chats, Chunk, chunks_of, kinds, text_of, texts
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.made_app import app_of, served
+from tests.support.joining import both, steered
 from tests.support.owned_app import signed_in
 from tests.support.signer import LINK
-from tests.support.steered import Working
 
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
 
@@ -83,22 +82,13 @@ async def test_a_regenerated_or_edited_message_takes_back_what_came_after_it(cha
     chat.messages = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "my name is Grace"}]}]
     edited = await chat.post(messageId="u1")
     recalled = await chat.send("recall", "u3")
+    chat.messages = [{"id": "u9", "role": "user", "parts": [{"type": "text", "text": "say one"}]}]
+    status, problem = await chat.refused(trigger="regenerate-message")
 
+    assert (status, problem["code"], "u9" in problem["detail"]) == (409, "run_not_newest", True)
     assert [text_of(chunks) for chunks in again] == ["my name is Ada | recall"] * 2
     assert (text_of(edited), text_of(recalled)) == ("echo: my name is Grace", "my name is Grace | recall")
     assert [message["id"] for message in await chat.stored()][::2] == ["u1", "u3"]
-
-
-@pytest.mark.behaviour("ai-sdk.again")
-async def test_a_message_that_the_thread_does_not_have_is_not_asked_again(chats: Chats) -> None:
-    chat = chats.chat()
-    await chat.send("say one", "u1")
-    chat.messages[0]["id"] = "u9"
-
-    status, problem = await chat.refused(trigger="regenerate-message")
-
-    assert (status, problem["code"]) == (409, "run_not_newest")
-    assert "u9" in problem["detail"]
 
 
 @pytest.mark.behaviour("ai-sdk.approvals")
@@ -146,7 +136,6 @@ async def test_a_call_that_was_made_beside_one_that_waited_has_its_input(chats: 
 
 @pytest.mark.behaviour("ai-sdk.approvals")
 async def test_answers_that_are_not_whole_are_refused(chats: Chats) -> None:
-    """Nothing of them is recorded."""
     chat = chats.chat("Clerk")
     await chat.send("call refund 4, refund 5")
     await decided(chat, approved=True)
@@ -252,28 +241,18 @@ async def test_a_chat_is_read_with_files_and_without_one_is_empty(chats: Chats) 
 
 
 def body(message_id: str, text: str) -> dict[str, Any]:
-    """Return the request of a chat whose last message is this."""
     return {"id": "t", "messages": [{"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}]}
 
 
 @pytest.mark.behaviour("ai-sdk.steering")
 async def test_a_message_that_joins_a_run_is_shown_there_and_gets_its_answer() -> None:
     """A chat that is reloaded has it within the answer, and no answer of its own."""
-    working = Working("Joker")
-    app = app_of(wires=["ai-sdk"])
-    app.add_agent(working.agent, busy="steer")
-    async with served(app) as (_, http):
+    async with steered("ai-sdk") as (http, working):
 
         async def run(fields: dict[str, Any]) -> list[Chunk]:
             return chunks_of((await http.post("/api/ai-sdk/Joker", json=fields)).text)
 
-        at_work = asyncio.ensure_future(run(body("u1", "first")))
-        await working.at_work()
-        joining = asyncio.ensure_future(run(body("u2", "and this")))
-        while len((await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        working.open()
-        chunks, joined = await at_work, await joining
+        chunks, joined = await both(http, working, run(body("u1", "first")), run(body("u2", "and this")))
         messages = (await http.get("/api/ai-sdk/Joker/t")).json()["messages"]
 
     (steering,) = [chunk for chunk in chunks if chunk["type"] == "steering-message"]

@@ -26,7 +26,6 @@ SAID = {
 
 
 def chunks_of(given: Iterable[Update]) -> list[Chunk]:
-    """Return all chunks."""
     known = list(given)
     fold = AnswerFold(run_of(known), "m", {}, names_causes=False)
     return [*fold.start(), *(chunk for update in known for chunk in fold.next(update))]
@@ -35,7 +34,6 @@ def chunks_of(given: Iterable[Update]) -> list[Chunk]:
 @pytest.mark.behaviour("ai-sdk.stream")
 @pytest.mark.parametrize("name", RUNS)
 def test_a_client_has_each_word_that_stands_once(name: str) -> None:
-    """Whether it read along or comes afterwards."""
     given = updates(RUNS[name])
     live, replay = (texts(assembled(chunks_of(each))) for each in (given, logged(given)))
 

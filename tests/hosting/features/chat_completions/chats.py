@@ -46,7 +46,6 @@ class Chats:
         return strictly(ChatCompletion, answer.json())
 
     async def text(self, *messages: object, **fields: Any) -> str | None:
-        """Return the text of that completion."""
         return (await self.create(*messages, **fields)).choices[0].message.content
 
     async def refused(self, *messages: object, **fields: Any) -> tuple[int, dict[str, Any]]:
@@ -56,5 +55,4 @@ class Chats:
 
 
 def said(role: str, content: object) -> dict[str, object]:
-    """Return a message of that role."""
     return {"role": role, "content": content}

@@ -106,33 +106,22 @@ async def test_it_sends_pictures_files_and_sound() -> None:
     )
 
 
-async def test_it_continues_a_thread_that_its_metadata_names(chats: Chats) -> None:
-    """With what is new alone; agent-framework's client too."""
-    made = await chats.openai.chat.completions.create(
-        model="Joker", messages=[{"role": "user", "content": "my name is Ada"}], metadata={"thread_id": "t"}
-    )
-    client = OpenAIChatCompletionClient(model="Joker", async_client=chats.openai)
-    options: Any = {"metadata": {"thread_id": "t"}}
-    answer = await client.get_response([Message("user", ["recall"])], options=options)
-
-    assert made.choices[0].message.content == "echo: my name is Ada"
-    assert answer.text == "my name is Ada | recall"
-
-
-async def test_agent_frameworks_client_streams_formats_and_sends_pictures(chats: Chats) -> None:
-    """By its own types."""
+async def test_agent_frameworks_client_streams_formats_and_goes_on_with_threads(chats: Chats) -> None:
+    """By its own types. A thread that metadata names goes on with what is new, whichever client sends it."""
     client = OpenAIChatCompletionClient(model="Joker", async_client=chats.openai)
     parsed: Any = await client.get_response([Message("user", ['say {"n": 9}'])], options={"response_format": Said})
     session = (agent := Agent(client, name="local")).create_session()
     turns = [(await agent.run(text, session=session)).text for text in ("my name is Ada", "recall")]
     stream = client.get_response([Message("user", ["say one two"])], stream=True)
     words = "".join([update.text async for update in stream])
-    used = (await stream.get_final_response()).usage_details
+    used = (await stream.get_final_response()).usage_details or {}
+    named: Any = {"metadata": {"thread_id": "t"}}
+    await chats.openai.chat.completions.create(**HELLO, **named)
+    following = await client.get_response([Message("user", ["recall"])], options=named)
 
-    assert (parsed.value, words) == (Said(n=9), "one two")
+    assert (parsed.value, words, used.get("total_token_count")) == (Said(n=9), "one two", 7)
     assert turns == ["echo: my name is Ada", "my name is Ada | recall"]
-    assert used is not None
-    assert used.get("total_token_count") == 7
+    assert following.text == "hello | recall"
 
 
 async def test_agent_frameworks_options_are_the_models() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from openai.types.chat import ChatCompletion
 
@@ -15,15 +13,14 @@ from hosting.features.chat_completions.fold import ChatFold
 from hosting.http.wire_runs import RewrittenError
 from hosting.names import Address
 from tests.hosting.features.chat_completions.chats import Chats, said
-from tests.support.chat_chunks import chunks, frames, joined
-from tests.support.made_app import app_of, ask, served
-from tests.support.steered import Working
+from tests.support.chat_chunks import chunks, joined
+from tests.support.joining import both, steered
+from tests.support.made_app import ask
 from tests.support.strictly import strictly
 
 
 @pytest.mark.behaviour("chat.stream")
 async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: Chats) -> None:
-    """All chunks are of one completion."""
     answer = await chats.post("say one two three", stream=True)
     streamed = chunks(answer.text)
 
@@ -32,14 +29,6 @@ async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: Chat
     assert streamed[0].choices[0].delta.role == "assistant"
     assert [chunk.choices[0].finish_reason for chunk in streamed if chunk.choices[0].finish_reason] == ["stop"]
     assert {chunk.id for chunk in streamed} == {streamed[0].id}
-
-
-@pytest.mark.behaviour("chat.stream")
-async def test_a_failed_run_ends_the_stream_with_its_error(chats: Chats) -> None:
-    """In the shape that the official clients raise."""
-    failed = frames((await chats.post("fail", stream=True)).text)
-
-    assert failed[-1]["error"]["code"] == "run_failed"
 
 
 @pytest.mark.behaviour("chat.stream")
@@ -77,18 +66,11 @@ def test_text_of_a_lost_attempt_that_was_sent_ends_the_stream() -> None:
 @pytest.mark.parametrize("streams", [False, True], ids=["plain", "streamed"])
 async def test_a_message_that_joined_a_run_gets_the_answer_of_that_run(streams: bool) -> None:
     """As one completion, whose stream begins when the message was sent."""
-    working = Working("Joker")
-    app = app_of(wires=["chat-completions"])
-    app.add_agent(working.agent, busy="steer")
-    async with served(app) as (_, http):
-        first = asyncio.ensure_future(ask(http, "first", thread_id="t"))
-        await working.at_work()
-        body = {"messages": [said("user", "and this")], "metadata": {"thread_id": "t"}, "stream": streams}
-        answer = asyncio.ensure_future(http.post("/api/chat/v1/chat/completions", json=body))
-        while len((await http.get("/api/agents/Joker/threads/t/runs")).json()["runs"]) < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        working.open()
-        whole, completion = (await first).json()["response"], await answer
+    body = {"messages": [said("user", "and this")], "metadata": {"thread_id": "t"}, "stream": streams}
+    async with steered("chat-completions") as (http, working):
+        joining = http.post("/api/chat/v1/chat/completions", json=body)
+        first, completion = await both(http, working, ask(http, "first", thread_id="t"), joining)
+    whole = first.json()["response"]
 
     if streams:
         streamed = chunks(completion.text)

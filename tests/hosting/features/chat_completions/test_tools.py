@@ -33,7 +33,6 @@ async def open_chats() -> AsyncIterator[Chats]:
 
 
 def result(call: Any, content: object = "here") -> dict[str, Any]:
-    """Return the message with a call's result."""
     return {"role": "tool", "tool_call_id": call if isinstance(call, str) else call.id, "content": content}
 
 
@@ -165,58 +164,30 @@ async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_re
     assert await open_chats.text(result(second, parts), result(first), model="Clerk") == "told: here | here"
 
 
-@pytest.mark.behaviour("chat.tools")
-@pytest.mark.parametrize(
-    ("messages", "said"),
-    [
-        (
-            [{"role": "assistant", "tool_calls": [{"id": "a", "type": "function"}]}, "and?"],
-            "messages[0].tool_calls[0] is no call of a function with id, name and arguments. Send it as it was.",
-        ),
-        (
-            [{"role": "tool", "tool_call_id": "a", "content": "x"}, "and?"],
-            "messages[0].tool_call_id is 'a', which is no open call before it. Send results behind their calls.",
-        ),
-        (
-            [
-                {
-                    "role": "assistant",
-                    "tool_calls": [{"id": "a", "type": "function", "function": {"name": "where", "arguments": "{}"}}],
-                },
-                "and?",
-            ],
-            "messages[0].tool_calls[0] has no result. Send it before the next message.",
-        ),
-    ],
-)
-async def test_an_earlier_call_has_its_result(open_chats: Chats, messages: list[Any], said: str) -> None:
-    """No model takes a conversation without it."""
-    status, error = await open_chats.refused(*messages, model="Clerk")
-
-    assert (status, error["message"]) == (400, said)
+CALLING = {"id": "a", "type": "function", "function": {"name": "where", "arguments": "{}"}}
+NO_FUNCTION = {"id": "a", "type": "function"}
 
 
 @pytest.mark.behaviour("chat.tools")
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("messages", "tools", "said"),
     [
-        ({"tools": [{"type": "custom"}]}, "tools[0] is of type 'custom'. Send functions; others are the agent's."),
         (
-            {"tools": [{"type": "function"}]},
-            "tools[0].function is a JSON null. Send an object with 'name' and 'parameters'.",
+            [{"role": "assistant", "tool_calls": [NO_FUNCTION]}, "and?"],
+            [],
+            "messages[0].tool_calls[0] is no call of a function with id, name and arguments.",
         ),
-        (
-            {"tools": [{"type": "function", "function": {"name": "look"}}]},
-            "tools[0].function.name is 'look', which is a tool of the agent. Rename it.",
-        ),
-        (
-            {"functions": [WHERE["function"]]},
-            "OpenAI has 'tools' in place of 'functions'. Send functions as 'tools', if the agent takes any.",
-        ),
+        ([result("a"), "and?"], [], "messages[0].tool_call_id is 'a', which is no open call before it."),
+        ([{"role": "assistant", "tool_calls": [CALLING]}, "and?"], [], "messages[0].tool_calls[0] has no result."),
+        (["hello"], [{"type": "custom"}], "tools[0] is of type 'custom'. Send functions; others are the agent's."),
+        (["hello"], [{"type": "function"}], "tools[0].function is a JSON null. Send an object with 'name'"),
+        (["hello"], [{"type": "function", "function": {"name": "look"}}], "tools[0].function.name is 'look', which is"),
     ],
 )
-async def test_what_is_no_tool_of_a_caller_is_refused(open_chats: Chats, fields: dict[str, Any], said: str) -> None:
-    """With its place or its name."""
-    status, error = await open_chats.refused("hello", model="Clerk", **fields)
+async def test_what_no_model_takes_is_refused_by_its_place(
+    open_chats: Chats, messages: list[Any], tools: list[Any], said: str
+) -> None:
+    """A call without its result, and what is no tool of a caller."""
+    status, error = await open_chats.refused(*messages, model="Clerk", tools=tools)
 
-    assert (status, error["message"]) == (400, said)
+    assert (status, error["message"][: len(said)]) == (400, said)

@@ -68,16 +68,7 @@ async def cancelled(here: Session, there: Session, arguments: Any) -> str:
 
 
 @pytest.mark.behaviour("mcp-endpoint.cancel")
-async def test_the_call_of_a_new_thread_is_found_by_its_key(sessions: tuple[Session, Session]) -> None:
-    """The thread's id is made of the session and the request's id."""
-    here, there = sessions
-
-    assert await cancelled(here, there, {}) == "run_cancelled"
-
-
-@pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_the_call_of_a_thread_that_goes_on_is_found_among_the_newest(sessions: tuple[Session, Session]) -> None:
-    """Of all agents."""
     here, there = sessions
     thread = (await here.call("hello"))["structuredContent"]["thread_id"]
     await listed(there, thread)
@@ -104,7 +95,6 @@ async def test_the_cancel_of_another_request_or_session_cancels_nothing(sessions
 @pytest.mark.behaviour("mcp-endpoint.client")
 @pytest.mark.behaviour("mcp-endpoint.subscriptions")
 async def test_the_official_client_is_told_of_what_another_process_did(processes: GroupedApp) -> None:
-    """By the log."""
     uri = "thread://Joker/shared"
     here, there = (Client(host.origin + PATH, mode="auto") for host in processes.http)
     async with here, there, here.listen(resource_subscriptions=[uri]) as changes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 import pytest
-from agent_framework import Agent, FunctionTool, tool
+from agent_framework import Agent, tool
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from hosting.tools import current, idempotent
@@ -86,33 +84,6 @@ async def test_a_stream_that_waits_for_a_person_goes_on_without_asking_twice(wir
     assert len(wired.notes) == 1
 
 
-@dataclass
-class Slot:
-    """What a tool asks for: plain values with a default."""
-
-    street: str
-    hour: int = 8
-
-
-@idempotent
-@tool
-async def deliver(n: str) -> str:
-    """Ask for a slot, and for a number."""
-    slot = await current().ask("Where to?", schema=Slot)
-    floor = await current().ask("Which floor?", schema={"type": "integer", "minimum": 1, "title": "Floor"})
-    return f"{n} to {slot.street} at {slot.hour}, floor {floor}"
-
-
-@idempotent
-@tool
-async def plan(n: str) -> str:
-    """Ask for what no form has."""
-    return str(await current().ask("Which stops?", schema={"type": "array", "items": {"type": "string"}}))
-
-
-where = FunctionTool(name="where", description="Where am I?", func=None, input_model={"type": "object"})
-
-
 TITLED = [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]
 OF_TITLED = {"type": "array", "items": {"anyOf": TITLED}, "maxItems": 2, "uniqueItems": True}
 
@@ -131,14 +102,23 @@ class Coffee(BaseModel):
     milk: Milk
     extras: Annotated[list[Milk], Field(min_length=1)]
     sizes: Annotated[list[str], WithJsonSchema(OF_TITLED)]
+    spoons: int = 2
 
 
 @idempotent
 @tool
 async def brew(n: str) -> str:
-    """Ask for a coffee."""
+    """Ask for a coffee, and for a number."""
     coffee = await current().ask("Which?", schema=Coffee)
-    return f"{coffee.size} {coffee.milk.value} {coffee.extras[0].value} {coffee.sizes}"
+    floor = await current().ask("Which floor?", schema={"type": "integer", "minimum": 1, "title": "Floor"})
+    return f"{coffee.size} {coffee.milk.value} {coffee.extras[0].value} {coffee.sizes} {coffee.spoons}, floor {floor}"
+
+
+@idempotent
+@tool
+async def plan(n: str) -> str:
+    """Ask for what no form has."""
+    return str(await current().ask("Which stops?", schema={"type": "array", "items": {"type": "string"}}))
 
 
 @idempotent
@@ -148,102 +128,59 @@ async def size(n: str) -> str:
     return str(await current().ask("Which size?", schema={"type": "string", "oneOf": TITLED}))
 
 
-@pytest.fixture
-async def driving() -> AsyncIterator[Wired]:
-    """An app of an agent whose tools ask, and that has a tool of its caller."""
-    wired = Wired(None, Agent(ClerksClient(), name="Driver", tools=[deliver, plan, where, brew, size]))
-    async with wired.http:
-        yield wired
-
-
-@pytest.fixture
-async def asking(driving: Wired) -> Session:
-    """A client of that agent."""
-    session = Session(driving.http, HANDSHAKE, ASKS)
+async def asking(version: str) -> Session:
+    """Return a client of an agent whose tools ask."""
+    session = Session(Wired(None, Agent(ClerksClient(), name="Driver", tools=[plan, brew, size])).http, version, ASKS)
     await session.begin()
     return session
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_an_answer_is_asked_for_by_its_schema(asking: Session) -> None:
-    """Fields of an object of plain values, or one field. What does not fit is refused, and can be sent again."""
-    async with asking.calling("call deliver 1", "Driver") as events:
-        first = await until(events, "id")
-        wrong = await asking.answer(first, "accept", street=7)
-        await asking.answer(first, "accept", street="High Street", hour=9)
-        second = await until(events, "id")
-        await asking.answer(second, "accept", answer=3)
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert first["params"]["requestedSchema"] == {
-        "type": "object",
-        "properties": {
-            "street": {"type": "string", "title": "Street"},
-            "hour": {"type": "integer", "title": "Hour", "default": 8},
-        },
-        "required": ["street"],
-    }
-    assert (wrong.status_code, wrong.json()["error"]["data"]["code"]) == (400, "invalid_input")
-    assert second["params"]["message"] == "Which floor?"
-    assert second["params"]["requestedSchema"]["properties"] == {
-        "answer": {"type": "integer", "title": "Floor", "minimum": 1}
-    }
-    assert last["result"]["content"][0]["text"] == "told: 1 to High Street at 9, floor 3"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_the_result_of_a_tool_of_the_caller_is_asked_for(asking: Session) -> None:
-    """As a text."""
-    async with asking.calling("call where 1", "Driver") as events:
-        question = await until(events, "id")
-        await asking.answer(question, "accept", answer="at home")
-        last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
-
-    assert question["params"]["message"].startswith("Driver waits for the result of where(")
-    assert last["result"]["content"][0]["text"] == "told: at home"
-
-
-@pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_a_question_that_fits_into_no_form_is_answered_elsewhere(asking: Session) -> None:
+async def test_a_question_that_fits_into_no_form_is_answered_elsewhere() -> None:
     """The result says where."""
-    result = await asking.call("call plan 1", tool="Driver")
+    result = await (await asking(HANDSHAKE)).call("call plan 1", tool="Driver")
 
     assert result["structuredContent"]["pending_approvals"][0]["question"] == "Which stops?"
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_a_form_has_choices_with_titles_and_several_at_once(asking: Session) -> None:
-    """What a field refers to is its schema; what forms do not have is left to the check of the answer."""
-    async with asking.calling("call brew 1", "Driver") as events:
+async def test_an_answer_is_asked_for_by_its_schema() -> None:
+    """Fields of an object, or one field; what a field refers to is its schema.
+
+    What does not fit is refused, and can be sent again; what forms do not have is left to that check.
+    """
+    session = await asking(HANDSHAKE)
+    right = {"size": "s", "milk": "oat", "extras": ["cow"], "sizes": ["s", "l"], "spoons": 3}
+    async with session.calling("call brew 1", "Driver") as events:
         question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
-        wrong = await asking.answer(question, "accept", size="s", milk="oat", extras=["tea"], sizes=[])
-        await asking.answer(question, "accept", size="s", milk="oat", extras=["cow"], sizes=["s", "l"])
+        wrong = await session.answer(question, "accept", **{**right, "extras": ["tea"]})
+        await session.answer(question, "accept", **right)
+        second = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
+        await session.answer(second, "accept", answer=3)
         last = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
 
-    fields = question["params"]["requestedSchema"]["properties"]
+    schema = question["params"]["requestedSchema"]
+    fields, extra = schema["properties"], {"type": "string", "enum": ["cow", "oat"]}
     assert fields["size"] == {"type": "string", "title": "Size", "oneOf": TITLED}
     assert (fields["milk"]["type"], fields["milk"]["enum"]) == ("string", ["cow", "oat"])
-    assert fields["extras"] == {
-        "type": "array",
-        "title": "Extras",
-        "minItems": 1,
-        "items": {"type": "string", "enum": ["cow", "oat"]},
-    }
+    assert fields["extras"] == {"type": "array", "title": "Extras", "minItems": 1, "items": extra}
     assert fields["sizes"] == {"type": "array", "title": "Sizes", "maxItems": 2, "items": {"anyOf": TITLED}}
-    assert wrong.json()["error"]["data"]["code"] == "invalid_input"
-    assert last["result"]["content"][0]["text"] == "told: s oat cow ['s', 'l']"
+    assert fields["spoons"] == {"type": "integer", "title": "Spoons", "default": 2}
+    assert schema["required"] == ["size", "milk", "extras", "sizes"]
+    assert (wrong.status_code, wrong.json()["error"]["data"]["code"]) == (400, "invalid_input")
+    assert second["params"]["message"] == "Which floor?"
+    assert second["params"]["requestedSchema"]["properties"] == {
+        "answer": {"type": "integer", "title": "Floor", "minimum": 1}
+    }
+    assert last["result"]["content"][0]["text"] == "told: s oat cow ['s', 'l'] 3, floor 3"
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")
-async def test_an_older_version_has_the_titles_as_names(driving: Wired) -> None:
+async def test_an_older_version_has_the_titles_as_names() -> None:
     """Its clients do not know the other form."""
-    session = Session(driving.http, "2025-06-18", ASKS)
-    await session.begin()
+    session = await asking("2025-06-18")
     async with session.calling("call size 1", "Driver") as events:
         question = await asyncio.wait_for(until(events, "id"), GUARD_SECONDS)
 
-    assert question["params"]["requestedSchema"]["properties"]["answer"] == {
-        "type": "string",
-        "enum": ["s", "l"],
-        "enumNames": ["Small", "Large"],
-    }
+    asked = question["params"]["requestedSchema"]["properties"]["answer"]
+    assert (asked["enum"], asked["enumNames"]) == (["s", "l"], ["Small", "Large"])

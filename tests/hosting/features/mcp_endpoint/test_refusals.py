@@ -18,25 +18,27 @@ pytestmark = pytest.mark.behaviour("mcp-endpoint.refused")
 
 
 @pytest.mark.parametrize(
-    ("message", "status", "code"),
+    ("message", "headers", "status", "code"),
     [
-        ([], 400, -32600),
-        ({}, 400, -32600),
-        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, 400, -32600),
-        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, 400, -32600),
-        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, 400, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, 400, -32600),
+        ([], {}, 400, -32600),
+        ({}, {}, 400, -32600),
+        ({**PING, "jsonrpc": "1.0"}, {}, 400, -32600),
+        ({**PING, "id": True}, {}, 400, -32600),
+        ({**PING, "id": None}, {}, 400, -32600),
+        ({**PING, "params": []}, {}, 400, -32600),
+        (PING, {"mcp-session-id": "made-up"}, 404, -32602),
     ],
 )
-async def test_a_body_that_is_no_message_is_refused(refusing: Wired, message: Any, status: int, code: int) -> None:
-    """Without an id, as nothing says whose it is."""
-    answer = await refusing.http.post("", json=message)
+async def test_what_is_no_message_of_a_session_is_refused(
+    refusing: Wired, message: Any, headers: dict[str, str], status: int, code: int
+) -> None:
+    """Clients of a session that is none begin a new one by its 404."""
+    answer = await refusing.http.post("", json=message, headers=headers)
 
-    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, None)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
 async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
-    """With those that are."""
     method = await session.refused("prompts/list")
     tool = await session.refused("tools/call", name="Nobody", arguments={"query": "hi"})
     other_case = await session.refused("tools/call", name="joker", arguments={"query": "hi"})
@@ -47,16 +49,8 @@ async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -
     assert other_case[0] == -32602
 
 
-async def test_a_session_of_nobody_is_not_there(refusing: Wired) -> None:
-    """By which clients begin a new one."""
-    answer = await refusing.http.post("", json=PING, headers={"mcp-session-id": "made-up"})
-
-    assert (answer.status_code, answer.json()["error"]["data"]["code"]) == (404, "unknown_session")
-
-
 @pytest.mark.parametrize("header", ["mcp-method", "mcp-name", "mcp-protocol-version"])
 async def test_a_header_that_contradicts_the_body_is_refused(refusing: Wired, header: str) -> None:
-    """What a proxy reads there must be what is done here."""
     session = Session(refusing.http, STATELESS)
     request = session.request("tools/call", {"name": "Joker", "arguments": {"query": "hi"}})
     wrong = {header: "2026-07-28" if header != "mcp-protocol-version" else "2026-07-28 "}

@@ -82,19 +82,8 @@ async def test_what_is_no_resource_of_the_caller_is_not_there(ada: Session) -> N
 
 
 @pytest.mark.behaviour("mcp-endpoint.resources")
-@pytest.mark.parametrize("cursor", ["", "x", "Nobody:", 7, ["Joker:"], "Joker:\u00e9"])
-async def test_a_cursor_that_is_none_of_ours_is_refused(ada: Session, cursor: object) -> None:
-    """It names what to send, as a resource without an address does."""
-    code, sentence = await ada.refused("resources/list", cursor=cursor)
-
-    assert (code, "cursor" in sentence) == (-32602, True)
-    assert (await ada.refused("resources/read"))[0] == -32602
-
-
-@pytest.mark.behaviour("mcp-endpoint.resources")
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", HANDSHAKE, STATELESS])
 async def test_the_templates_are_those_of_the_version(wired: Wired, version: str) -> None:
-    """By the official models."""
     result = await Session(wired.http, version).result("resources/templates/list")
 
     methods.validate_server_result("resources/templates/list", version, result)
@@ -134,34 +123,44 @@ async def test_agents_and_the_callers_own_threads_are_offered(wired: Wired, ada:
     assert without["values"] == number["values"] == []
 
 
+ADDRESS = {"type": "ref/resource", "uri": TEMPLATE}
+OF_AGENT = {"name": "agent", "value": ""}
+OF_THREAD = {"name": "thread_id", "value": ""}
+WATCHED = [f"thread://Joker/t-{number}" for number in range(21)]
+
+
+@pytest.mark.behaviour("mcp-endpoint.resources")
 @pytest.mark.behaviour("mcp-endpoint.completion")
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
 @pytest.mark.parametrize(
-    ("params", "says"),
+    ("method", "params", "says"),
     [
-        ({}, "params.ref"),
-        ({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}}, "params.ref"),
-        ({"ref": {"type": "ref/resource", "uri": "test://x"}, "argument": {"name": "a", "value": ""}}, "params.ref"),
-        ({"ref": {"type": "ref/resource", "uri": [TEMPLATE]}, "argument": {"name": "a", "value": ""}}, "params.ref"),
-        ({"ref": {"type": "ref/resource", "uri": TEMPLATE}}, "params.argument.name"),
-        ({"ref": {"type": "ref/resource", "uri": TEMPLATE}, "argument": {"name": "a", "value": 5}}, "argument.value"),
+        *(("resources/list", {"cursor": cursor}, "cursor") for cursor in ("", "Nobody:", 7, "Joker:\u00e9")),
+        ("resources/read", {}, "uri"),
+        ("completion/complete", {}, "params.ref"),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": OF_AGENT}, "params.ref"),
+        ("completion/complete", {"ref": {**ADDRESS, "uri": "test://x"}, "argument": OF_AGENT}, "params.ref"),
+        ("completion/complete", {"ref": {**ADDRESS, "uri": [TEMPLATE]}, "argument": OF_AGENT}, "params.ref"),
+        ("completion/complete", {"ref": ADDRESS}, "params.argument.name"),
+        ("completion/complete", {"ref": ADDRESS, "argument": {"name": "a", "value": 5}}, "argument.value"),
         (
-            {
-                "ref": {"type": "ref/resource", "uri": TEMPLATE},
-                "argument": {"name": "thread_id", "value": ""},
-                "context": {"arguments": {"agent": 5}},
-            },
+            "completion/complete",
+            {"ref": ADDRESS, "argument": OF_THREAD, "context": {"arguments": {"agent": 5}}},
             "params.context.arguments.agent",
         ),
+        *(
+            ("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}}, "resourceSubscriptions")
+            for uris in (5, [5])
+        ),
+        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": WATCHED}}, "at most 20 threads"),
     ],
 )
-async def test_what_is_no_argument_of_an_address_is_refused_by_name(
-    wired: Wired, params: dict[str, Any], says: str
+async def test_a_parameter_that_is_none_is_refused_by_name(
+    ada: Session, method: str, params: dict[str, Any], says: str
 ) -> None:
-    """With the templates that there are."""
-    code, sentence = await Session(wired.http, STATELESS).refused("completion/complete", **params)
+    code, sentence = await ada.refused(method, **params)
 
-    assert code == -32602
-    assert says in sentence
+    assert (code, says in sentence) == (-32602, True), sentence
 
 
 THREAD = "thread://Joker/t"
@@ -232,22 +231,3 @@ async def test_the_stream_ends_by_its_result_when_the_process_is_about_to_end(wi
 
     meta = {"io.modelcontextprotocol/subscriptionId": "listen"}
     assert ends == [{"jsonrpc": "2.0", "id": "listen", "result": {"resultType": "complete", "_meta": meta}}] * 2
-
-
-@pytest.mark.behaviour("mcp-endpoint.subscriptions")
-@pytest.mark.parametrize("uris", [5, [5]])
-async def test_what_is_no_list_of_addresses_is_refused(ada: Session, uris: Any) -> None:
-    """By name."""
-    code, sentence = await ada.refused("subscriptions/listen", notifications={"resourceSubscriptions": uris})
-
-    assert code == -32602
-    assert "resourceSubscriptions" in sentence
-
-
-@pytest.mark.behaviour("mcp-endpoint.subscriptions")
-async def test_one_stream_watches_so_many_threads(ada: Session) -> None:
-    """Each costs reads of the log."""
-    uris = [f"thread://Joker/t-{number}" for number in range(21)]
-    code, sentence = await ada.refused("subscriptions/listen", notifications={"resourceSubscriptions": uris})
-
-    assert (code, "at most 20 threads" in sentence) == (-32602, True)

@@ -22,21 +22,15 @@ from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired, until, 
 
 
 @pytest.mark.behaviour("mcp-endpoint.versions")
-async def test_a_handshake_agrees_on_a_version_and_gives_a_session(wired: Wired) -> None:
+@pytest.mark.parametrize(("wanted", "agreed"), [("2024-11-05",) * 2, (STATELESS, HANDSHAKE), ("2031-01-01", HANDSHAKE)])
+async def test_a_handshake_agrees_on_a_version(wired: Wired, wanted: str, agreed: str) -> None:
     """The client's own where it is served, else the newest with a handshake."""
-    agreed = []
-    for version in ("2024-11-05", HANDSHAKE, "2031-01-01", STATELESS):
-        session = Session(wired.http, version)
-        agreed.append((await session.begin())["protocolVersion"])
-        assert len(session.headers["mcp-session-id"]) > 32
-
-    assert agreed == ["2024-11-05", HANDSHAKE, HANDSHAKE, HANDSHAKE]
+    assert (await Session(wired.http, wanted).begin())["protocolVersion"] == agreed
 
 
 @pytest.mark.behaviour("mcp-endpoint.versions")
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", HANDSHAKE, STATELESS])
 async def test_each_result_is_one_of_its_version(wired: Wired, version: str) -> None:
-    """By the official models."""
     session = Session(wired.http, version)
     if version != STATELESS:
         methods.validate_server_result("initialize", version, await session.begin())
@@ -117,21 +111,6 @@ async def ended_runs(wired: Wired, thread: str) -> list[dict[str, Any]]:
             await wired.http.get(f"http://app.example/api/agents/Joker/threads/{thread}/runs/{runs[0]['run_id']}")
 
 
-@pytest.mark.behaviour("mcp-endpoint.once")
-async def test_a_request_that_comes_again_is_one_run(handshake: Session) -> None:
-    """Another call under its id is refused, and another session has ids of its own."""
-    first = await handshake.call("count", request_id="r")
-    again = await handshake.call("count", request_id="r")
-    other = await handshake.call("else", request_id="r")
-    stranger = Session(handshake.http)
-    await stranger.begin()
-    theirs = await stranger.call("count", request_id="r")
-
-    assert again == first
-    assert other["structuredContent"] == {"code": "idempotency_key_reused"}
-    assert theirs["structuredContent"]["run_id"] != first["structuredContent"]["run_id"]
-
-
 @pytest.mark.behaviour("mcp-endpoint.tools")
 async def test_a_client_without_streams_gets_one_answer(session: Session) -> None:
     """It asks nothing then: the result says where to answer."""
@@ -143,8 +122,21 @@ async def test_a_client_without_streams_gets_one_answer(session: Session) -> Non
     assert "over the app's HTTP interface" in waits["content"][0]["text"]
 
 
-async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any]]:
-    """Return the content of a result, which is one of the version by the official models."""
+OLDEST, OLDER, OLD = "2024-11-05", "2025-03-26", "2025-06-18"
+
+
+@pytest.mark.behaviour("mcp-endpoint.contents")
+@pytest.mark.parametrize(
+    ("version", "query", "kinds"),
+    [
+        (OLDEST, "sound link", ["text", "text"]),
+        (OLDER, "sound link", ["audio", "text"]),
+        (OLD, "sound link", ["audio", "resource_link"]),
+        (STATELESS, "table latin archive", ["resource"] * 3),
+    ],
+)
+async def test_contents_are_of_the_kinds_that_a_version_has(version: str, query: str, kinds: list[str]) -> None:
+    """Clients break off at one that they do not know. A file is a resource with its text or its bytes."""
     wired = Wired(workflows=[painter_flow])
     async with wired.http:
         session = Session(wired.http, version)
@@ -152,39 +144,19 @@ async def content_of(query: str, version: str = STATELESS) -> list[dict[str, Any
             await session.begin()
         result = await session.call(query, tool="Painter")
     methods.validate_server_result("tools/call", version, result)
-    assert result["isError"] is False
-    content: list[dict[str, Any]] = result["content"]
-    return content
+    content = result["content"]
+    files = [block["resource"] for block in content if block["type"] == "resource"]
+
+    assert (result["isError"], [block["type"] for block in content]) == (False, kinds)
+    assert "https://example.com/a.png" in str(content) or files
+    assert [(file["mimeType"], file.get("text", file.get("blob"))) for file in files] == [
+        *(("text/csv", TABLE), ("text/plain", encoded(LATIN)), ("application/zip", encoded(b"PK"))),
+    ][: len(files)]
+    assert len({file["uri"] for file in files}) == len(files)
 
 
 def encoded(body: bytes) -> str:
-    """Return bytes as the protocol has them."""
     return base64.b64encode(body).decode()
-
-
-@pytest.mark.behaviour("mcp-endpoint.contents")
-async def test_a_file_is_a_resource_with_its_text_or_its_bytes() -> None:
-    """Its address names the thread, the run, and its place among the files."""
-    table, latin, archive = (block["resource"] for block in await content_of("table latin archive"))
-
-    assert (table["mimeType"], table["text"]) == ("text/csv", TABLE)
-    assert (latin["mimeType"], latin["blob"]) == ("text/plain", encoded(LATIN))
-    assert (archive["mimeType"], archive["blob"]) == ("application/zip", encoded(b"PK"))
-    assert len({table["uri"], latin["uri"], archive["uri"]}) == 3
-    assert table["uri"].startswith("thread://Painter/")
-
-
-@pytest.mark.behaviour("mcp-endpoint.contents")
-@pytest.mark.parametrize(
-    ("version", "kinds"),
-    [("2024-11-05", ["text", "text"]), ("2025-03-26", ["audio", "text"]), ("2025-06-18", ["audio", "resource_link"])],
-)
-async def test_a_version_without_a_kind_of_content_has_a_text_instead(version: str, kinds: list[str]) -> None:
-    """Its client would break off at a kind that it does not know."""
-    content = await content_of("sound link", version)
-
-    assert [block["type"] for block in content] == kinds
-    assert "https://example.com/a.png" in str(content)
 
 
 class Place(BaseModel):
@@ -221,62 +193,45 @@ class Tour(Executor):
 
 
 def driver_flow() -> Workflow:
-    """Return the workflow of an object."""
     return WorkflowBuilder(name="Deliver", description="Brings it.", start_executor=Driver("driver")).build()
 
 
 def tour_flow() -> Workflow:
-    """Return the workflow of a list."""
     return WorkflowBuilder(name="Tour", start_executor=Tour("tour")).build()
-
-
-async def called(wired: Wired, version: str, tool: str, arguments: Any) -> dict[str, Any]:
-    """Return the result of a call in a new session."""
-    session = Session(wired.http, version)
-    if version == HANDSHAKE:
-        await session.begin()
-    result = await session.result("tools/call", name=tool, arguments=arguments)
-    methods.validate_server_result("tools/call", version, result)
-    return result
-
-
-@pytest.mark.behaviour("mcp-endpoint.typed-tools")
-async def test_a_workflow_of_an_object_is_a_tool_with_its_fields() -> None:
-    """As its author wrote them, with the parts that they refer to."""
-    wired = Wired(workflows=[driver_flow])
-    async with wired.http:
-        tool = (await Session(wired.http, STATELESS).result("tools/list"))["tools"][-1]
-
-    assert (tool["name"], tool["description"]) == ("Deliver", "Brings it.")
-    assert tool["inputSchema"] == Delivery.model_json_schema()
-    assert tool["inputSchema"]["additionalProperties"] is False
 
 
 @pytest.mark.behaviour("mcp-endpoint.typed-tools")
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
-async def test_the_arguments_of_a_call_are_its_input(version: str) -> None:
-    """The result has its words, and the value of one that yields a value."""
-    wired = Wired(workflows=[driver_flow, order_flow])
+async def test_the_arguments_of_a_call_are_the_workflows_input(version: str) -> None:
+    """As its author wrote the fields; another type is one argument. The result has its words, or its value."""
+    wired = Wired(workflows=[driver_flow, tour_flow, order_flow])
     async with wired.http:
-        told = await called(wired, version, "Deliver", {"item": "tea", "place": {"street": "High Street"}})
-        sold = await called(wired, version, "Orders", {"item": "tea", "count": 2})
+        session = Session(wired.http, version)
+        if version == HANDSHAKE:
+            await session.begin()
+        tools = {tool["name"]: tool for tool in (await session.result("tools/list"))["tools"]}
+        results = [
+            await session.result("tools/call", name=name, arguments=arguments)
+            for name, arguments in (
+                ("Deliver", {"item": "tea", "place": {"street": "High Street"}}),
+                ("Tour", {"input": [{"street": "A"}, {"street": "B"}]}),
+                ("Orders", {"item": "tea", "count": 2}),
+                ("Tour", {}),
+            )
+        ]
+    for result in results:
+        methods.validate_server_result("tools/call", version, result)
+    told, toured, sold, missing = results
 
+    assert (tools["Deliver"]["description"], tools["Deliver"]["inputSchema"]) == (
+        "Brings it.",
+        Delivery.model_json_schema(),
+    )
+    takes = Draft202012Validator(tools["Tour"]["inputSchema"])
+    assert [takes.is_valid(each) for each in ({"input": [{"street": "A"}]}, {"input": [{"street": 1}]}, {})] == [
+        *(True, False, False),
+    ]
     assert told["content"] == [{"type": "text", "text": "tea to High Street"}]
+    assert toured["content"][0]["text"] == "A and B"
     assert sold["structuredContent"]["value"] == {"item": "tea", "total": 6}
-
-
-@pytest.mark.behaviour("mcp-endpoint.typed-tools")
-async def test_a_workflow_of_another_type_has_it_as_one_argument() -> None:
-    """A tool's arguments are an object; what the type refers to is found from its root."""
-    wired = Wired(workflows=[tour_flow])
-    async with wired.http:
-        tool = (await Session(wired.http, STATELESS).result("tools/list"))["tools"][-1]
-        result = await called(wired, STATELESS, "Tour", {"input": [{"street": "A"}, {"street": "B"}]})
-        missing = await called(wired, STATELESS, "Tour", {})
-
-    takes = Draft202012Validator(tool["inputSchema"])
-    assert takes.is_valid({"input": [{"street": "A"}]})
-    assert not takes.is_valid({"input": [{"street": 1}]})
-    assert not takes.is_valid({})
-    assert result["content"][0]["text"] == "A and B"
     assert missing["structuredContent"]["code"] == "invalid_input"

@@ -18,53 +18,29 @@ from tests.support.openai_wires import DECLARED_BY_EACH, Wires
 pytestmark = pytest.mark.behaviour("responses.chat-client")
 
 
-def remote(wired: Wired, model: str = "Joker") -> Agent[Any]:
-    """Return an agent whose model is the agent of that name."""
-    return Agent(OpenAIChatClient(model=model, async_client=wired.openai), name="remote")
-
-
-async def test_it_chats_over_several_turns(wired: Wired) -> None:
-    """One thread here for a session there."""
-    agent = remote(wired)
+@pytest.mark.timeout(20)
+async def test_it_chats_streams_and_waits_in_the_background(wired: Wired) -> None:
+    """One thread here for a session there. It is asked to run none of the calls that were made here."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+    agent = Agent(client, name="remote")
     session = agent.create_session()
-
     first = await agent.run("my name is Ada", session=session)
     second = await agent.run("recall", session=session)
-
-    assert first.text == "echo: my name is Ada"
-    assert second.text == "my name is Ada | recall"
-    assert second.usage_details is not None
-    assert second.usage_details.get("total_token_count") == 7
-
-
-async def test_it_streams_words_and_the_calls_that_were_made_here(wired: Wired) -> None:
-    """It is asked to run none of them."""
     options: Any = {"stream_options": {"include_obfuscation": False}}
-    stream = remote(wired).run("tool thread_name", stream=True, options=options)
+    stream = agent.run("tool thread_name", stream=True, options=options)
     kinds = {content.type async for update in stream for content in update.contents}
-    final = await stream.get_final_response()
-
-    assert {"mcp_server_tool_call", "mcp_server_tool_result", "text"} <= kinds
-    assert final.text.startswith("tool said agent-tool")
-
-
-@pytest.mark.timeout(20)
-async def test_it_waits_in_the_background_by_its_continuation_token(wired: Wired) -> None:
-    """And gets the answer when it asks again."""
-    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
-    begun = await client.get_response([Message("user", ["say hello"])], options={"background": True})
-    token = begun.continuation_token
-    while token is not None:
+    begun = ended = await client.get_response([Message("user", ["say hello"])], options={"background": True})
+    while (token := ended.continuation_token) is not None:
         await asyncio.sleep(0)  # without a socket nothing else lets the run go on
         ended = await client.get_response([Message("user", ["say hello"])], options={"continuation_token": token})
-        token = ended.continuation_token
 
-    assert begun.continuation_token is not None
-    assert ended.text == "hello"
+    assert (first.text, second.text) == ("echo: my name is Ada", "my name is Ada | recall")
+    assert (second.usage_details or {}).get("total_token_count") == 7
+    assert {"mcp_server_tool_call", "mcp_server_tool_result", "text"} <= kinds
+    assert (begun.continuation_token is not None, ended.text) == (True, "hello")
 
 
 async def test_it_approves_a_tool_call(wired: Wired) -> None:
-    """As it approves one of a hosted MCP server."""
     client = OpenAIChatClient(model="Clerk", async_client=wired.openai)
     waits = await client.get_response([Message("user", ["call refund 7"])])
     request = next(one for one in waits.messages[0].contents if one.type == "function_approval_request")
@@ -83,19 +59,6 @@ async def test_it_raises_its_own_error_for_what_is_refused(wired: Wired) -> None
     with pytest.raises(ChatClientException, match=r"Probabilities of tokens are not supported\."):
         await client.get_response([Message("user", ["hello"])], options={"top_logprobs": 1})
     assert (await client.get_response([Message("user", ["fail"])])).text == ""
-
-
-async def test_it_sends_a_picture_and_wants_a_format(wired: Wired) -> None:
-    """Both as on our own routes."""
-    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
-    picture = Content.from_uri("data:image/png;base64,iVBORw0KGgo=", media_type="image/png")
-    seen = await client.get_response([Message("user", [Content.from_text("see"), picture])])
-    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"], "additionalProperties": False}
-    wanted = {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
-    formatted = await client.get_response([Message("user", ["formatted"])], options={"response_format": wanted})
-
-    assert seen.text == "user text:see data:data:image/png;base64,iVBORw0KGgo="
-    assert '"name": "it"' in formatted.text
 
 
 class Said(BaseModel):
@@ -130,12 +93,15 @@ async def test_its_agent_runs_local_tools_over_several_turns(store: bool | None)
     assert places == ["1", "2", "3"]
 
 
-async def test_it_parses_a_format_into_its_type(wired: Wired) -> None:
+async def test_it_sends_a_picture_and_parses_a_format_into_its_type(wired: Wired) -> None:
     """And has the metadata of the request again."""
     client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+    picture = Content.from_uri("data:image/png;base64,iVBORw0KGgo=", media_type="image/png")
+    seen = await client.get_response([Message("user", [Content.from_text("see"), picture])])
     options: Any = {"response_format": Said, "metadata": {"mine": "x"}}
     parsed: Any = await client.get_response([Message("user", ['say {"n": 9}'])], options=options)
 
+    assert seen.text == "user text:see data:data:image/png;base64,iVBORw0KGgo="
     assert parsed.value == Said(n=9)
     assert parsed.additional_properties["mine"] == "x"
 

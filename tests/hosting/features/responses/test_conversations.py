@@ -126,17 +126,6 @@ async def test_what_a_conversation_does_not_have_is_refused(
     assert (answer.status_code, answer.json()["error"]["code"]) == refusal
 
 
-@pytest.mark.behaviour("responses.conversations")
-async def test_a_conversation_that_no_entity_can_hold_is_refused() -> None:
-    """As a thread's id that is too long for its agent's name is on our own routes."""
-    agent = "a" * 61
-    async with served(app_of(scripted_agent(agent), wires=["responses"])) as (_, http):
-        body = {"input": "x", "conversation": f"conv_{agent}~{'b' * 33}"}
-        answer = await http.post("/api/openai/v1/responses", json=body)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_thread_id")
-
-
 TALK: Any = [
     {"type": "message", "role": "user", "content": "my name is Ada"},
     {"role": "assistant", "content": [{"type": "output_text", "text": "Hello, Ada."}]},
@@ -145,42 +134,32 @@ TALK: Any = [
 
 
 def said(items: Any) -> list[tuple[str, str]]:
-    """Return the roles and texts of items."""
     return [(item.role, "".join(part.text for part in item.content)) for item in items]
 
 
 @pytest.mark.behaviour("responses.put")
-async def test_a_conversation_begins_with_items(wired: Wired) -> None:
-    """The model has them in the first response, and they are listed before it."""
+@pytest.mark.behaviour("responses.client")
+async def test_a_conversation_begins_with_items_and_gets_others_between_its_responses(wired: Wired) -> None:
+    """The model has those of the beginning; added ones are listed at their place, and read."""
     conversations = wired.openai.conversations
     begun = await conversations.create(items=TALK, metadata={"agent_id": "Joker", "mine": "x"})
-    before = await conversations.items.list(begun.id, order="asc")
-    answered = await wired.create("recall", conversation=begun.id)
-    read = await conversations.retrieve(begun.id)
-
-    assert said(before.data) == [("user", "my name is Ada"), ("assistant", "Hello, Ada."), ("user", "I like trains")]
-    assert answered.output_text == "my name is Ada | I like trains | recall"
-    assert (read.created_at, read.metadata) == (begun.created_at, {"agent_id": "Joker", "mine": "x"})
-
-
-@pytest.mark.behaviour("responses.put")
-async def test_items_that_are_added_stand_between_the_responses_before_and_after_them(wired: Wired) -> None:
-    """They are answered as the conversation then lists and reads them, also to who keeps no metadata."""
-    conversations = wired.openai.conversations
-    begun = await conversations.create(metadata={"agent_id": "Joker"})
-    await wired.create("one", conversation=begun.id)
+    first = await wired.create("recall", conversation=begun.id)
     added = await conversations.items.create(begun.id, items=TALK[2:])
-    await wired.create("two", conversation=begun.id)
+    second = await wired.openai.responses.create(model="Joker", input="two", conversation={"id": begun.id})
     items = [item async for item in conversations.items.list(begun.id, order="asc", limit=2)]
     (item,) = added.data
     read = await conversations.items.retrieve(str(item.id), conversation_id=begun.id)
+    conversation = await conversations.retrieve(begun.id)
 
+    assert first.output_text == "my name is Ada | I like trains | recall"
     assert said(items) == [
-        *(("user", "one"), ("assistant", "echo: one")),
+        *(("user", "my name is Ada"), ("assistant", "Hello, Ada."), ("user", "I like trains")),
+        *(("user", "recall"), ("assistant", first.output_text)),
         ("user", "I like trains"),
-        *(("user", "two"), ("assistant", "echo: two")),
+        *(("user", "two"), ("assistant", second.output_text)),
     ]
-    assert (items[2], read, added.first_id, added.has_more) == (item, item, item.id, False)
+    assert (items[5], read, added.first_id, added.has_more) == (item, item, item.id, False)
+    assert (conversation.created_at, conversation.metadata) == (begun.created_at, {"agent_id": "Joker", "mine": "x"})
 
 
 @pytest.mark.behaviour("responses.put")
@@ -201,7 +180,6 @@ async def test_items_that_are_added_stand_between_the_responses_before_and_after
     ids=["none", "many", "text", "texts", "instructions", "call", "empty"],
 )
 async def test_other_items_are_refused_and_none_is_taken(refusing: Wired, items: Any, sentence: str) -> None:
-    """The answer names the place."""
     begun = await refusing.openai.conversations.create(metadata={"agent_id": "Joker"})
     with pytest.raises(APIStatusError) as refused:
         await refusing.openai.conversations.items.create(begun.id, items=items)

@@ -31,13 +31,11 @@ PACKAGE = "agent-framework-devui==1.0.0b261022"
 
 @pytest.fixture(scope="module")
 def files(pytestconfig: pytest.Config) -> Path:
-    """The folder with the page's files."""
     return installed(Path(pytestconfig.cache.mkdir("devui")), PACKAGE) / "agent_framework_devui" / "ui"
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """The app on a local host."""
     with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("devui") / "app")) as running:
         yield running
 
@@ -88,7 +86,6 @@ async def test_its_page_chats_and_has_the_conversation_after_a_reload(host: Runn
 
 
 async def test_its_page_shows_every_agent_and_why_a_run_failed(host: RunningHost, files: Path) -> None:
-    """By the agent's name in its address."""
     async with devui(host, files) as page:
         await page.goto(f"{host.origin}/devui/?entity_id=Clerk")
         await expect(page.get_by_text("Chat with Clerk")).to_be_visible()

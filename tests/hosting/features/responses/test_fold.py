@@ -38,7 +38,6 @@ def folded(given: Iterable[Update]) -> list[WireEvent]:
 
 
 def joined(events: Iterable[WireEvent]) -> list[WireEvent]:
-    """Return the events with the deltas of an item as one."""
     found: list[WireEvent] = []
     for one in events:
         last = found[-1] if found else None
@@ -89,7 +88,6 @@ def test_a_reader_that_comes_back_gets_what_is_behind_its_number(name: str) -> N
 
 
 def up_to(one: WireEvent, number: int) -> WireEvent | None:
-    """Return what of an event a reader has that has that number."""
     if one.number <= number:
         return one
     text = one.fields.get("delta", "")
@@ -115,7 +113,6 @@ def test_what_a_lost_attempt_said_is_incomplete_and_no_output(name: str, said: s
 
 @pytest.mark.behaviour("responses.void")
 def test_the_text_of_an_interrupted_run_stands_when_another_process_ends_it() -> None:
-    """The thread keeps it too."""
     final = response(folded(updates(LOST_AND_INTERRUPTED))[-1].fields["response"])
 
     assert (final.status, final.output_text) == ("cancelled", "One")
@@ -147,7 +144,6 @@ def test_a_call_that_a_later_attempt_makes_again_is_one_item() -> None:
 
 @pytest.mark.behaviour("responses.cancel")
 def test_a_cancelled_run_ends_incomplete_with_what_it_had_said() -> None:
-    """Its status says that it was cancelled."""
     end = unanswered("r", AT, RunCancelledError("The run was cancelled."))
     events = folded(updates([accepted(), claimed(), delta(0, "One mo"), asks("a"), started("1.a"), end]))
     final = response(events[-1].fields["response"])

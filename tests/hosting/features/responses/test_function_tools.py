@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from agent_framework import ChatContext, ChatMiddleware
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseFunctionToolCall
 
@@ -24,42 +22,14 @@ WHERE: Any = {
     "parameters": {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False},
     "strict": True,
 }
-ORDERS = [{"role": "system", "content": "Lie."}]
-NOBODYS = f"call_{'0' * 32}~t"
 
 
 def calls_in(response: Response) -> list[ResponseFunctionToolCall]:
-    """Return the calls of the caller's functions."""
     return [item for item in response.output if item.type == "function_call"]
 
 
 def output_of(call: ResponseFunctionToolCall, output: Any) -> Any:
-    """Return the item with a function's output."""
     return {"type": "function_call_output", "call_id": call.call_id, "output": output}
-
-
-async def to_the_end(openai: AsyncOpenAI, message: str) -> list[str]:
-    """Ask, and run each function that is called, as the documentation of the client shows it; return the texts."""
-    response = await openai.responses.create(model="Clerk", input=message, tools=[WHERE])
-    texts = [response.output_text]
-    while calls := calls_in(response):
-        outputs = [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
-        response = await openai.responses.create(
-            model="Clerk", input=outputs, tools=[WHERE], previous_response_id=response.id
-        )
-        texts.append(response.output_text)
-    return texts
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_openais_client_runs_its_functions_to_the_end(open_wired: Wired) -> None:
-    """One, several at once, and beside the agent's own tools."""
-    first = await to_the_end(open_wired.openai, "call where 1")
-    second = await to_the_end(open_wired.openai, "call where 1, look 2, where 3")
-
-    assert first == ["One moment.", "told: at 1"]
-    assert second == ["One moment.", "told: at 1 | saw 2 | at 3"]
-    assert open_wired.notes == ["look 2"]
 
 
 @pytest.mark.behaviour("responses.functions")
@@ -108,40 +78,6 @@ async def test_functions_and_approvals_of_one_response_are_answered_together(ope
     assert last.output_text == "told: here | refunded 2"
     assert [item.type for item in items] == ["function_call_output", "mcp_approval_response"]
     assert (items[0].call_id, items[0].output) == (call.call_id, "here")  # type: ignore[union-attr]
-
-
-@pytest.mark.behaviour("responses.functions")
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"input": ORDERS}, "The field 'input' has nothing for the agent. Send a message of role 'user'."),
-        (
-            {"input": [{"role": "user", "content": []}]},
-            "input[0]: The message is empty. Say what to ask the agent.",
-        ),
-        (
-            {"tools": [{"type": "web_search"}]},
-            "tools[0] is of type 'web_search'. Send functions; others are the agent's.",
-        ),
-        ({"tools": ["where"]}, "tools[0] is of type 'None'. Send functions; others are the agent's."),
-        ({"tools": [{**WHERE, "name": "look"}]}, "tools[0].name is 'look', which is a tool of the agent. Rename it."),
-        (
-            {"input": [{"type": "function_call_output", "call_id": "call_1", "output": "x"}]},
-            "input[0].call_id is 'call_1', which is no call of this app. Send the ids of its calls as they are.",
-        ),
-        (
-            {"input": [{"type": "function_call_output", "call_id": NOBODYS, "output": [{"type": "input_image"}]}]},
-            "input[0].output is neither a text nor a list of input_text. Send a text.",
-        ),
-    ],
-)
-async def test_what_is_no_function_and_no_output_is_refused(
-    open_wired: Wired, fields: dict[str, Any], said: str
-) -> None:
-    """With its place."""
-    status, error = await open_wired.refused(**{"model": "Clerk", "input": "hello", **fields})
-
-    assert (status, error["message"]) == (400, said)
 
 
 def as_sent(response: Response) -> list[Any]:
@@ -215,97 +151,39 @@ async def test_a_call_of_a_response_is_answered_by_its_own_caller_alone() -> Non
 
 CALL = {"type": "function_call", "call_id": "a", "name": "where", "arguments": "{}"}
 OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "x"}
-SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One moment."}]}
-LAST = "The last message is the agent's. End with one for it to answer."
+ANSWER = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
 MADE = {"type": "mcp_call", "id": "mcp_1", "name": "look", "arguments": "{}"}
+AND = {"role": "user", "content": "and?"}
+NOBODYS = {**OUTPUT, "call_id": f"call_{'0' * 32}~t"}
 
 
 @pytest.mark.behaviour("responses.functions")
 @pytest.mark.parametrize(
-    ("items", "said"),
+    ("fields", "said"),
     [
-        (
-            [OUTPUT],
-            "input[0].call_id is 'a', which is no call of this app. Send the ids of its calls as they are.",
-        ),
-        (
-            [{**OUTPUT, "call_id": f"call_{'0' * 32}~{thread}"} for thread in ("t", "u")],
-            "input[1] is of another conversation than the result before it.",
-        ),
-        (
-            [{**OUTPUT, "call_id": f"call_{'0' * 32}~t"}],
-            f"This thread has no approval '{'0' * 32}'.",
-        ),
-        ([CALL, {"role": "user", "content": "and?"}], "input[0] has no result. Send it before the next message."),
-        (
-            [OUTPUT, {"role": "user", "content": "and?"}],
-            "input[0].call_id is 'a', which is no open call before it. Send results behind their calls.",
-        ),
-        (
-            [{**CALL, "arguments": {}}, OUTPUT, {"role": "user", "content": "and?"}],
-            "input[0] is no call of a function with id, name and arguments. Send it as it was.",
-        ),
-        ([CALL], LAST),
-        ([SAID], LAST),
-        ([MADE], LAST),
-        (
-            [{**MADE, "id": None}, {"role": "user", "content": "and?"}],
-            "input[0] is no call of a function with id, name and arguments. Send it as it was.",
-        ),
-        (
-            [{"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}],
-            "An answer needs its conversation. Send 'previous_response_id' too.",
-        ),
+        ({"input": [{"role": "system", "content": "Lie."}]}, "The field 'input' has nothing for the agent."),
+        ({"tools": [{"type": "web_search"}]}, "tools[0] is of type 'web_search'."),
+        ({"tools": ["where"]}, "tools[0] is of type 'None'."),
+        ({"tools": [{**WHERE, "name": "look"}]}, "tools[0].name is 'look', which is a tool of the agent."),
+        ({"input": [{**NOBODYS, "output": [{"type": "input_image"}]}]}, "input[0].output is neither a text nor"),
+        ({"input": [OUTPUT]}, "input[0].call_id is 'a', which is no call of this app."),
+        ({"input": [NOBODYS, {**NOBODYS, "call_id": f"call_{'0' * 32}~u"}]}, "input[1] is of another conversation"),
+        ({"input": [NOBODYS]}, f"This thread has no approval '{'0' * 32}'."),
+        ({"input": [CALL, AND]}, "input[0] has no result. Send it before the next message."),
+        ({"input": [OUTPUT, AND]}, "input[0].call_id is 'a', which is no open call before it."),
+        ({"input": [{**CALL, "arguments": {}}, OUTPUT, AND]}, "input[0] is no call of a function with id, name and"),
+        ({"input": [{**MADE, "id": None}, AND]}, "input[0] is no call of a function with id, name and"),
+        ({"input": [CALL]}, "The last message is the agent's."),
+        ({"input": [MADE]}, "The last message is the agent's."),
+        ({"input": [ANSWER]}, "An answer needs its conversation."),
     ],
 )
-async def test_a_conversation_of_the_callers_that_no_model_takes_is_refused_by_its_place(
-    open_wired: Wired, items: list[Any], said: str
+async def test_what_no_model_takes_is_refused_by_its_place(
+    open_wired: Wired, fields: dict[str, Any], said: str
 ) -> None:
-    """And outputs that nothing waits for."""
-    status, error = await open_wired.refused(model="Clerk", input=items, store=False)
+    status, error = await open_wired.refused(**{"model": "Clerk", "input": "hello", "store": False, **fields})
 
-    assert (error["message"], status) == (said, 404 if "approval '" in said else 400)
-
-
-@pytest.mark.behaviour("responses.functions")
-async def test_the_model_has_the_calls_of_a_conversation_that_its_caller_keeps() -> None:
-    """Those of the caller's functions, of one answer together, and those that the agent's own tools answered."""
-    sent: list[list[tuple[str, list[str]]]] = []
-
-    class Noting(ChatMiddleware):
-        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-            sent.append(
-                [(message.role, [content.type for content in message.contents]) for message in context.messages]
-            )
-            await call_next()
-
-    wired = Wired(client_tools=True)
-    wired.app.agents["Clerk"].middleware = [Noting()]  # type: ignore[attr-defined]
-    failed = {**MADE, "id": "mcp_2", "error": {"type": "mcp_tool_execution_error", "content": []}}
-    items = [
-        "hi",
-        CALL,
-        {**CALL, "call_id": "b"},
-        OUTPUT,
-        {**OUTPUT, "call_id": "b"},
-        {**MADE, "output": "3"},
-        failed,
-        SAID,
-        "thanks",
-    ]
-    async with wired.http:
-        given = [{"role": "user", "content": item} if isinstance(item, str) else item for item in items]
-        answer = await wired.create(given, "Clerk", store=False)
-
-    call, result = ("assistant", ["function_call"]), ("tool", ["function_result"])
-    assert answer.output_text == "echo: thanks"
-    assert sent[0][-10:] == [
-        ("user", ["text"]),
-        ("assistant", ["function_call", "function_call"]),
-        *(result, result, call, result, call, result),
-        ("assistant", ["text"]),
-        ("user", ["text"]),
-    ]
+    assert (status, error["message"][: len(said)]) == (404 if "approval '" in said else 400, said)
 
 
 @pytest.mark.behaviour("responses.approvals")
@@ -341,51 +219,29 @@ async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired)
 
 @pytest.mark.behaviour("responses.approvals")
 async def test_several_approvals_are_answered_together(wired: Wired) -> None:
-    """One alone is refused and nothing is recorded; a message meanwhile is a conflict."""
-    waits = await wired.create("call refund 1, refund 2", model="Clerk")
+    """What is not all of them, and nothing else, is refused and not recorded. A call has its own arguments alone."""
+    waits, other = [await wired.create(text, model="Clerk") for text in ("call refund 1, refund 2", "hello")]
     first, second = asked(waits)
-    alone = await wired.refused(model="Clerk", input=[answer_to(first)], previous_response_id=waits.id)
-    message = await wired.refused(model="Clerk", input="well?", previous_response_id=waits.id)
+    before = {"model": "Clerk", "previous_response_id": waits.id}
+    unknown = {"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}
     both = [answer_to(first), answer_to(second, approve=False)]
-    done = await wired.create(both, model="Clerk", previous_response_id=waits.id)
-    late = await wired.refused(model="Clerk", input=[answer_to(first, False)], previous_response_id=waits.id)
+    said = {"role": "user", "content": "and?"}
+    refused = [
+        await wired.refused(**before, input=[answer_to(first)]),
+        await wired.refused(**before, input=[*both, said]),
+        await wired.refused(model="Clerk", input=both),
+        await wired.refused(**before, input=[answer_to(first, arguments="")]),
+        await wired.refused(**before, input="well?"),
+        await wired.refused(model="Clerk", input=[unknown], previous_response_id=other.id),
+    ]
+    done = await wired.create(both, **before)
+    late = await wired.refused(**before, input=[answer_to(first, False)])
 
-    assert (alone[0], alone[1]["code"]) == (400, "unsupported_parameter")
-    assert (message[0], message[1]["code"]) == (409, "approvals_pending")
+    assert [(status, error["code"]) for status, error in refused] == [
+        *[(400, "unsupported_parameter")] * 4,
+        (409, "approvals_pending"),
+        (404, "unknown_approval"),
+    ]
+    assert refused[3][1]["message"].startswith("input[0] has 'arguments'")
     assert done.output_text.startswith("told: refunded 1 | ")
     assert (late[0], late[1]["code"]) == (409, "approval_answered")
-
-
-@pytest.mark.behaviour("responses.approvals")
-@pytest.mark.parametrize("arguments", ['{"n": "2"}', ""])
-async def test_an_answer_with_other_arguments_is_refused(wired: Wired, arguments: object) -> None:
-    """The protocol's item has none: left out without a word, the call would be made with the model's."""
-    waits = await wired.create("call refund 1", model="Clerk")
-    (request,) = asked(waits)
-    changed = answer_to(request, arguments=arguments)
-
-    status, error = await wired.refused(model="Clerk", input=[changed], previous_response_id=waits.id)
-    done = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
-
-    assert (status, error["code"], error["param"]) == (400, "unsupported_parameter", "input")
-    assert error["message"].startswith("input[0] has 'arguments'")
-    assert done.output_text == "told: refunded 1"
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
-    """And an answer belongs to a conversation."""
-    waits = await wired.create("call refund 1", model="Clerk")
-    (request,) = asked(waits)
-    mixed = [answer_to(request), {"role": "user", "content": "and?"}]
-
-    both = await wired.refused(model="Clerk", input=mixed, previous_response_id=waits.id)
-    nowhere = await wired.refused(model="Clerk", input=[answer_to(request)])
-    unknown = await wired.refused(
-        model="Clerk",
-        input=[{"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}],
-        previous_response_id=(await wired.create("hello", model="Clerk")).id,
-    )
-
-    assert (both[0], both[1]["code"]) == (nowhere[0], nowhere[1]["code"]) == (400, "unsupported_parameter")
-    assert (unknown[0], unknown[1]["code"]) == (404, "unknown_approval")

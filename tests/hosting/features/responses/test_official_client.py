@@ -45,16 +45,6 @@ class Said(BaseModel):
     n: int
 
 
-async def test_it_parses_a_format_and_the_arguments_of_a_function(open_wired: Wired) -> None:
-    """Streamed or not."""
-    responses = open_wired.openai.responses
-    parsed = await responses.parse(model="Joker", input='say {"n": 7}', text_format=Said)
-    async with responses.stream(model="Joker", input='say {"n": 8}', text_format=Said) as stream:
-        streamed = await stream.get_final_response()
-
-    assert (parsed.output_parsed, streamed.output_parsed) == (Said(n=7), Said(n=8))
-
-
 async def test_it_names_what_is_ignored_and_not_what_happens_anyway(wired: Wired) -> None:
     """In a header, which the client gives with a raw response, and in the metadata."""
     raw = await wired.openai.responses.with_raw_response.create(model="Joker", input="hello", **IGNORED)
@@ -77,8 +67,8 @@ async def test_it_sends_what_the_client_has_no_word_for(wired: Wired) -> None:
     assert (first.id, named.model, streamed) == (again.id, "Clerk", "it")
 
 
-async def test_it_sends_pictures_and_files_and_asks_for_a_format() -> None:
-    """A file as data; a format as the protocol's one object."""
+async def test_it_sends_pictures_and_files_and_parses_a_format() -> None:
+    """A file as data; a format as the protocol's one object, or as a type, streamed or not."""
     wired = Wired({"AGENT_MODEL_INPUTS": "image/*, application/pdf"})
     picture: Any = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"}
     file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}
@@ -86,17 +76,21 @@ async def test_it_sends_pictures_and_files_and_asks_for_a_format() -> None:
     schema = {"type": "object", "properties": {"format": {}}, "required": ["format"]}
     wanted: Any = {"type": "json_schema", "name": "it", "schema": schema, "strict": True}
     async with wired.http, wired.openai:
-        seen = await wired.openai.responses.create(model="Joker", input=[{"role": "user", "content": content}])
-        formatted = await wired.openai.responses.create(model="Joker", input="formatted", text={"format": wanted})
+        responses = wired.openai.responses
+        seen = await responses.create(model="Joker", input=[{"role": "user", "content": content}])
+        formatted = await responses.create(model="Joker", input="formatted", text={"format": wanted})
+        parsed = await responses.parse(model="Joker", input='say {"n": 7}', text_format=Said)
+        async with responses.stream(model="Joker", input='say {"n": 8}', text_format=Said) as stream:
+            streamed = await stream.get_final_response()
 
     assert seen.output_text.startswith("user text:see data:data:image/png;base64,iVBORw0KGgo= data:a.pdf:")
     assert '"name": "it"' in formatted.output_text
     assert formatted.text.to_dict() == {"format": wanted}  # type: ignore[union-attr]
+    assert (parsed.output_parsed, streamed.output_parsed) == (Said(n=7), Said(n=8))
 
 
 @pytest.mark.behaviour("responses.continued")
 async def test_it_continues_a_response_and_answers_what_that_waits_for(wired: Wired) -> None:
-    """By the id of the one before."""
     create = wired.openai.responses.create
     first = await create(model="Joker", input="my name is Ada")
     second = await create(model="Joker", input="recall", previous_response_id=first.id)
@@ -130,26 +124,8 @@ async def test_it_reads_follows_cancels_and_deletes_a_response(wired: Wired) -> 
         await responses.retrieve(begun.id)
 
 
-@pytest.mark.behaviour("responses.conversations")
-async def test_it_keeps_a_conversation(wired: Wired) -> None:
-    """Begun, changed, read, used and deleted, with its items."""
-    conversations = wired.openai.conversations
-    begun = await conversations.create(metadata={"agent_id": "Joker", "mine": "x"})
-    await wired.openai.responses.create(model="Joker", input="my name is Ada", conversation=begun.id)
-    second = await wired.openai.responses.create(model="Joker", input="recall", conversation={"id": begun.id})
-    await conversations.update(begun.id, metadata={"mine": "y"})
-    read = await conversations.retrieve(begun.id)
-    items = [item async for item in conversations.items.list(begun.id, order="asc", limit=2)]
-    item = await conversations.items.retrieve(str(items[-1].id), conversation_id=begun.id)
-    deleted = await conversations.delete(begun.id)
-
-    assert (second.output_text, second.conversation.id) == ("my name is Ada | recall", begun.id)  # type: ignore[union-attr]
-    assert (read.metadata, item, len(items), deleted.deleted) == ({"mine": "y"}, items[-1], 4, True)
-
-
 @pytest.mark.behaviour("responses.models")
 async def test_it_lists_and_reads_the_agents_as_models(wired: Wired) -> None:
-    """One that is none is the protocol's 404."""
     models = wired.openai.models
     names = [model.id async for model in models.list()]
 

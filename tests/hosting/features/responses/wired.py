@@ -51,12 +51,10 @@ class Wired:
 
 
 def asked(response: Response) -> list[Any]:
-    """Return the approvals that a response asks for."""
     return [item for item in response.output if item.type == "mcp_approval_request"]
 
 
 def answer_to(item: Any, approve: bool = True, **more: Any) -> dict[str, Any]:
-    """Return the item that answers an approval."""
     return {"type": "mcp_approval_response", "approval_request_id": item.id, "approve": approve, **more}
 
 
