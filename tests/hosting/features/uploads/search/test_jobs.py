@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -19,8 +19,6 @@ from hosting.features.uploads.search.job_steps import TIDY_SECONDS
 from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
-from hosting.features.uploads.search.texts.extract import extracted
-from hosting.features.uploads.search.texts.limits import TextPiece
 from tests.support.hashed_words import HashedWords
 from tests.support.searched_files import OWNERS, KilledError, Process, SearchedFiles
 from tests.support.searcher import searcher
@@ -31,26 +29,9 @@ TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in
 """Three batches of chunks of 100 tokens."""
 
 
-PIECES: dict[bytes, list[TextPiece]] = {}
-
-
-async def read_once(parts: AsyncIterator[bytes], *hints: Any) -> AsyncGenerator[TextPiece, None]:
-    """Give what the process that reads files gave of this text; it starts for each text once."""
-    body = b"".join([part async for part in parts])
-
-    async def again() -> AsyncIterator[bytes]:
-        yield body
-
-    if body not in PIECES:
-        PIECES[body] = [piece async for piece in extracted(again(), *hints)]
-    for piece in PIECES[body]:
-        yield piece
-
-
 @pytest.fixture(autouse=True)
-def cheap_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "BATCH", BATCH)
-    monkeypatch.setattr(jobs, "extracted", read_once)
 
 
 class App(SearchedFiles):
