@@ -35,11 +35,9 @@ async def plain(*messages: str) -> list[str]:
 
 
 STORIES = {
-    "a task": [f"{start('tea')}\n{wait(1)}\n{result(1)}\nlist"],
     "two at once": [f"{start('tea')} & {start('milk')}\n{wait(2)}\n{wait(1)}\n{result(1)} & {result(2)}\nlist"],
     "none of that name": [f"{start('tea', 'Nobody')}\nlist\n{wait(1)}\n{result(1)}\n{wait()}"],
     "a failure": [f"{start('fail')}\n{wait(1)}\nlist"],
-    "a task that goes on": [f"{start('tea')}\n{wait(1)}\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}"],
     "later turns": [
         f"{start('tea')}\n{wait(1)}",
         f"list\n{go_on(1, 'milk')}\n{wait(1)}\n{result(1)}",

@@ -18,6 +18,7 @@ from hosting.functions.durable import enter_invocation
 from hosting.names import Address, StoreKey
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.cluster.cluster import AGENT, THREAD, Cluster
 from tests.support.direct import SignalClient
 from tests.support.made_app import app_of, ask, served
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
@@ -77,6 +78,22 @@ async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
     assert other["changed_at"] > first["changed_at"]
     assert shown == [(0.25, None, ADA)]
     assert (taken, await seen(owned, "ada", path)) == ([204, 204], [])
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("feedback.once")
+async def test_whichever_process_is_asked_there_is_one_feedback(cluster: Cluster) -> None:
+    one, other = cluster.process(), cluster.process()
+    path = f"/api/agents/{AGENT}/threads/{THREAD}/runs/{await one.run('hi')}/feedback"
+    given = await asyncio.gather(*(process.http.post(path, json=GOOD) for process in (one, other)))
+    replaced = await other.http.post(path, json={"score": 0.25})
+    [shown] = (await one.http.get(path)).json()["feedback"]
+    taken = await one.http.delete(path)
+
+    assert sorted(answer.status_code for answer in given) == [200, 201]
+    assert given[0].json() == given[1].json()
+    assert (replaced.status_code, shown) == (200, replaced.json())
+    assert (taken.status_code, (await other.http.get(path)).json()["feedback"]) == (204, [])
 
 
 @pytest.mark.behaviour("feedback.seen")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
@@ -26,21 +28,32 @@ CALL = Used(40, 5)
 
 
 class Desk:
-    """Two processes' days over one store; the first one's is armed. The clock of each is moved by hand."""
+    """Two processes' days and minutes over one store; the first one's is armed. The clock of each is moved by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, requests: int | None = 4, tokens: int | None = None) -> None:
+        limit = Limit(requests_per_minute=requests, tokens_per_minute=tokens)
         shared = MemoryThreadStore("hub")
         self.store = ArmedStore(shared)
         self.now = self.others_now = TEN_AT_NIGHT
         clocks = Clocks(wall=lambda: self.now)
-        self.log = log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=clocks, patience_seconds=1.0)
+        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=clocks, patience_seconds=1.0)
         other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.others_now))
         self.days, self.others = OwnerDays("Joker", log, self.store), OwnerDays("joker", other, shared)
+        self.minutes = OwnerMinutes("Joker", log, self.store, limit)
+        self.others_minutes = OwnerMinutes("joker", other, shared, limit)
 
 
 @pytest.fixture
 def desk() -> Desk:
     return Desk()
+
+
+async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
+    try:
+        await minutes.count(owner)
+    except LimitExceededError:
+        return False
+    return True
 
 
 @pytest.mark.behaviour("log.owner-days")
@@ -53,19 +66,28 @@ async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(
 
 
 @pytest.mark.behaviour("log.owner-days")
-async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) -> None:
+@pytest.mark.behaviour("log.owner-minutes")
+@pytest.mark.parametrize("counts", ["calls", "requests"])
+async def test_what_is_counted_is_counted_once_whatever_became_of_the_answer(desk: Desk, counts: str) -> None:
     """Also where another process counted in between, so that the store knows nothing of the append any more."""
+    mine: Callable[[], Awaitable[object]] = partial(desk.days.add, "ada", CALL)
+    others: Callable[[], Awaitable[object]] = partial(desk.others.add, "ada", CALL)
+    if counts == "requests":
+        mine, others = partial(desk.minutes.count, "ada"), partial(desk.others_minutes.count, "ada")
 
     async def first() -> None:
-        desk.store.before_append = lambda: desk.others.add("ada", CALL)  # before it is tried again
+        desk.store.before_append = others  # before it is tried again
 
-    await desk.others.add("ada", CALL)
+    await others()
     desk.store.fails = ["lost", "answer lost"]
-    await desk.days.add("ada", CALL)
+    await mine()
     desk.store.fails, desk.store.before_append = ["answer lost"], first
-    await desk.days.add("ada", CALL)
+    await mine()
 
-    assert (await desk.others.used("ada"))[1] == Used(160, 20)
+    if counts == "requests":
+        assert not await taken(desk.others_minutes)
+    else:
+        assert (await desk.others.used("ada"))[1] == Used(160, 20)
 
 
 @pytest.mark.behaviour("log.owner-days")
@@ -102,12 +124,11 @@ async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk:
 
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
-    minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
     for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
         await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))
 
     await desk.days.add("ada", CALL)
-    await minutes.count("ada")
+    await desk.minutes.count("ada")
 
     assert (await desk.others.used("ada"))[1] == CALL
     for log, key in (("budget", "day"), ("limit", "minute")):
@@ -116,62 +137,19 @@ async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: D
         assert json.loads(stored.payload)["mood"] == "good"
 
 
-NOON = 1_767_268_800.0
-
-
-class MinuteDesk:
-    """Two processes' minutes over one store, with this limit; the first one's is armed. Time is moved by hand."""
-
-    def __init__(self, requests: int | None = None, tokens: int | None = None) -> None:
-        limit = Limit(requests_per_minute=requests, tokens_per_minute=tokens)
-        shared = MemoryThreadStore("hub")
-        self.store = ArmedStore(shared)
-        self.now = NOON
-        self.ahead = 0.0
-        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
-        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now + self.ahead))
-        self.minutes = OwnerMinutes("Joker", log, self.store, limit)
-        self.others = OwnerMinutes("joker", other, shared, limit)
-
-
-async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
-    try:
-        await minutes.count(owner)
-    except LimitExceededError:
-        return False
-    return True
-
-
-@pytest.mark.behaviour("log.owner-minutes")
-async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None:
-    """Also where another process counted in between, so that the store knows nothing of the append any more."""
-    desk = MinuteDesk(4)
-
-    async def first() -> None:
-        desk.store.before_append = lambda: desk.others.count("ada")  # before it is tried again
-
-    await desk.others.count("ada")
-    desk.store.fails = ["lost", "answer lost"]
-    await desk.minutes.count("ada")
-    desk.store.fails, desk.store.before_append = ["answer lost"], first
-    await desk.minutes.count("ada")
-
-    assert not await taken(desk.others)
-
-
 @pytest.mark.behaviour("log.owner-minutes")
 @pytest.mark.parametrize("ahead", [600.0, -600.0, 90.0], ids=["ahead", "behind", "a little"])
 async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead: float) -> None:
-    desk = MinuteDesk(requests=7, tokens=40)
-    desk.ahead = ahead
+    desk = Desk(requests=7, tokens=40)
     times: dict[bool, list[float]] = {False: [], True: []}
     for step in range(600):
-        desk.now = NOON + step * 0.37
-        if await taken((desk.minutes, desk.others)[step % 2]):
+        desk.now = TEN_AT_NIGHT + step * 0.37
+        desk.others_now = desk.now + ahead
+        if await taken((desk.minutes, desk.others_minutes)[step % 2]):
             times[step % 2 == 1].append(desk.now)
     await desk.minutes.add("bob", 40)
     for _ in range(5):
-        await desk.others.add("bob", 1)
+        await desk.others_minutes.add("bob", 1)
 
     busiest = [
         max(sum(begin <= at < begin + 60 for at in taken_at) for begin in taken_at) for taken_at in times.values()
@@ -183,14 +161,14 @@ async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead
 @pytest.mark.behaviour("log.owner-tokens")
 async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apart() -> None:
     """Also where they come at once; a request is taken while any are left, and counts none itself."""
-    desk = MinuteDesk(tokens=1601)
-    adding = [minutes.add("ada", 40) for _ in range(20) for minutes in (desk.minutes, desk.others)]
+    desk = Desk(None, tokens=1601)
+    adding = [minutes.add("ada", 40) for _ in range(20) for minutes in (desk.minutes, desk.others_minutes)]
     await asyncio.gather(*adding, taken(desk.minutes))
-    before = [await taken(desk.minutes), await taken(desk.others)]
-    await desk.others.add("ada", 1)
+    before = [await taken(desk.minutes), await taken(desk.others_minutes)]
+    await desk.others_minutes.add("ada", 1)
 
     assert before == [True, True]
-    assert [await taken(desk.minutes), await taken(desk.others), await taken(desk.others, "bob")] == [
+    assert [await taken(desk.minutes), await taken(desk.others_minutes), await taken(desk.others_minutes, "bob")] == [
         False,
         False,
         True,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hosting.errors import InvalidFieldError
 from hosting.features.schedules.requests import MOST_BYTES
 from hosting.features.schedules.times import Times, read_times
 from tests.support.desk import Desk
@@ -61,15 +60,28 @@ async def test_a_schedule_is_made_listed_read_paused_resumed_and_deleted(desk: D
 
 
 WRONG_SCHEDULES: list[tuple[Any, ...]] = [
-    ({"cron": None}, 400, "invalid_field"),
-    ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field"),
-    ({"cron": "* * * * * *"}, 400, "invalid_field"),
+    ({"cron": None}, 400, "invalid_field", "'cron' or 'at'"),
+    ({"at": "2030-01-01T00:00:00Z"}, 400, "invalid_field", "'cron' or 'at'"),
+    ({"cron": "* * * * * *"}, 400, "invalid_field", "five fields"),
+    ({"cron": "* * * *"}, 400, "invalid_field", "five fields"),
+    ({"cron": "61 * * * *"}, 400, "invalid_field", "Bad minute"),
+    ({"cron": "@daily"}, 400, "invalid_field", "five fields"),
+    ({"cron": "L/2 * * * *"}, 400, "invalid_field", "five fields"),
+    ({"cron": "0 0 L/2 * L/2"}, 400, "invalid_field", "five fields"),
+    ({"cron": "٠ * * * *"}, 400, "invalid_field", "five fields"),
+    ({"cron": "0 0 30 2 *"}, 400, "invalid_field", "'0 0 30 2 *'"),
+    ({"cron": "* * */20 * 1L"}, 400, "invalid_field", "which never comes"),
+    ({"cron": "1," * 60 + "1 * * * *"}, 400, "invalid_field", "the limit is 100"),
+    ({"time_zone": "../../etc/passwd"}, 400, "invalid_field", "tz database"),
+    ({"time_zone": "Europe"}, 400, "invalid_field", "tz database"),
+    ({"cron": None, "at": "tomorrow"}, 400, "invalid_field", "'tomorrow'"),
+    ({"cron": None, "at": "2026-13-01T00:00:00Z"}, 400, "invalid_field", "'2026-13-01T00:00:00Z'"),
     ({"cron": None, "at": "2001-01-01T00:00:00Z"}, 400, "invalid_field"),
     ({"cron": None, "at": "0001-01-01T00:00:00+14:00"}, 400, "invalid_field"),
     ({"cron": None, "at": "9999-12-31T23:59:59-12:00"}, 400, "invalid_field"),
     ({"cron": None, "at": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, 400, "invalid_field"),
     ({"cron": 5}, 400, "invalid_field"),
-    ({"time_zone": "Mars"}, 400, "invalid_field"),
+    ({"time_zone": "Mars"}, 400, "invalid_field", "'Mars'"),
     ({"time_zone": "localtime"}, 400, "invalid_field"),
     ({"missed": "all"}, 400, "invalid_field"),
     ({"busy": "wait"}, 400, "invalid_field"),
@@ -86,10 +98,11 @@ WRONG_SCHEDULES: list[tuple[Any, ...]] = [
 
 async def test_what_is_no_schedule_is_refused(desk: Desk) -> None:
     """With a code and what to send; nothing is made, and no clock."""
-    for changed, status, code in WRONG_SCHEDULES:
+    for changed, status, code, *said in WRONG_SCHEDULES:
         answer = await desk.http.post(PLACE, json={**DAILY, **changed})
 
-        assert (answer.status_code, answer.json()["code"]) == (status, code)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), changed
+        assert all(word in answer.json()["detail"] for word in said), changed
         assert (await desk.http.get(PLACE)).json() == {"schedules": []}
         assert desk.host.entities.clocks == {}
 
@@ -214,34 +227,3 @@ def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, 
 )
 def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, expected: str) -> None:
     assert read_times(None, time_zone, text) == Times(None, time_zone, at(expected))
-
-
-@pytest.mark.parametrize(
-    ("cron", "time_zone", "time", "said"),
-    [
-        (None, "UTC", None, "'cron' or 'at'"),
-        ("* * * * *", "UTC", "2026-12-24T18:00:00Z", "'cron' or 'at'"),
-        ("* * * *", "UTC", None, "five fields"),
-        ("* * * * * *", "UTC", None, "five fields"),
-        ("61 * * * *", "UTC", None, "Bad minute"),
-        ("@daily", "UTC", None, "five fields"),
-        ("L/2 * * * *", "UTC", None, "five fields"),
-        ("0 0 L/2 * L/2", "UTC", None, "five fields"),
-        ("٠ * * * *", "UTC", None, "five fields"),
-        ("0 0 30 2 *", "UTC", None, "'0 0 30 2 *'"),
-        ("* * */20 * 1L", "UTC", None, "which never comes"),
-        ("1," * 60 + "1 * * * *", "UTC", None, "the limit is 100"),
-        ("* * * * *", "Berlin", None, "'Berlin'"),
-        ("* * * * *", "../../etc/passwd", None, "tz database"),
-        ("* * * * *", "Europe", None, "tz database"),
-        (None, "UTC", "tomorrow", "'tomorrow'"),
-        (None, "UTC", "2026-13-01T00:00:00Z", "'2026-13-01T00:00:00Z'"),
-    ],
-)
-def test_what_is_no_time_is_refused_with_what_to_send(
-    cron: str | None, time_zone: str, time: str | None, said: str
-) -> None:
-    with pytest.raises(InvalidFieldError) as refused:
-        read_times(cron, time_zone, time)
-
-    assert said in refused.value.detail

@@ -238,11 +238,14 @@ async def test_the_next_run_begins_with_the_state_that_was_written(noting: Owned
 async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(noting: OwnedApp) -> None:
     version = (await state(noting))["version"]
 
+    noting.host.entities.refuse_signals = True
+    unsaid = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
+    noting.host.entities.refuse_signals = False
     first = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
     again = await patch(noting, {"notes": {"text": "a"}}, **{"if-match": f'"{version}"'})
     other = await patch(noting, {"notes": {"text": "b"}}, **{"if-match": f'"{version}"'})
 
-    assert [answer.status_code for answer in (first, again, other)] == [200, 200, 412]
+    assert [answer.status_code for answer in (unsaid, first, again, other)] == [503, 200, 200, 412]
     assert first.json() == again.json()
     assert other.json()["code"] == "state_changed"
     assert (await state(noting))["state"]["notes"]["text"] == "a"

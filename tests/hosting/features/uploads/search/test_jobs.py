@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -12,30 +13,65 @@ import pytest
 from agent_framework import Embedding, GeneratedEmbeddings
 
 from hosting.features.uploads.records import FileIndex, UploadedFile
+from hosting.features.uploads.search import jobs
 from hosting.features.uploads.search.index.contract import ChunkQuery, FoundChunk
 from hosting.features.uploads.search.job_steps import TIDY_SECONDS
-from hosting.features.uploads.search.jobs import BATCH, MOST_RESTARTS, MOST_TRIES
+from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
 from tests.support.hashed_words import HashedWords
 from tests.support.searched_files import OWNERS, KilledError, Process, SearchedFiles
 from tests.support.searcher import searcher
 
+BATCH = 3
 SPACES = ("file-search", "file-index")
-LONG = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(1800))
-"""Some batches of chunks of 100 tokens."""
+TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(100))
+"""Three batches of chunks of 100 tokens."""
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "BATCH", BATCH)
 
 
 class App(SearchedFiles):
     """The app with one agent that searches, and the client of its embeddings."""
 
-    def __init__(self) -> None:
+    def __init__(self, embeddings: HashedWords | None = None) -> None:
         super().__init__()
-        self.embeddings = HashedWords()
+        self.embeddings = embeddings or HashedWords()
 
-    def begun(self) -> Process:
-        search = FileSearch(embeddings=self.embeddings, chunk_tokens=100, overlap_tokens=0)
-        return self.process(searcher(search))
+    def begun(self, embeddings: HashedWords | None = None) -> Process:
+        """Return a process of this app, or of its next deployment with another client."""
+        client = embeddings or self.embeddings
+        return self.process(searcher(FileSearch(embeddings=client, chunk_tokens=100, overlap_tokens=0)))
+
+    def dies_at(self, number: int, last: Callable[[], Awaitable[object]] | None = None, *, dies: bool = True) -> None:
+        """End the process at that call of a store, counted from now, once the `last` that it sees is done."""
+        self.made = 0
+
+        async def call(name: str) -> None:
+            self.made += 1
+            if self.made == number:
+                self.calls.on_call = None
+                if last is not None:
+                    await last()
+                if dies:
+                    raise KilledError
+
+        self.calls.on_call = call
+
+    async def work(self, embeddings: HashedWords | None = None) -> Process:
+        """Take steps until no job is left, each step that died by another process."""
+        process = self.begun(embeddings)
+        while self.engine.waiting:
+            [instance] = self.engine.waiting
+            try:
+                await process.take(instance)
+            except KilledError:
+                process = self.begun(embeddings)
+        self.calls.on_call = None
+        return process
 
 
 async def index_of(process: Process, file: UploadedFile) -> FileIndex:
@@ -56,7 +92,7 @@ async def test_a_stored_file_becomes_ready_step_by_step() -> None:
     """Its record says how far it is; in the end the batches are gone and the index has its chunks."""
     app = App()
     process = app.begun()
-    file = await process.upload(LONG)
+    file = await process.upload(TEXT)
     [instance] = app.engine.waiting
 
     states = [(await index_of(process, file)).state]
@@ -69,48 +105,27 @@ async def test_a_stored_file_becomes_ready_step_by_step() -> None:
     assert index.chunks == index.embedded > 2 * BATCH
     assert [len(texts) for texts in app.embeddings.asked][:2] == [BATCH, BATCH]
     assert await app.left("file-search") == []
-    assert "subject1700." in (await found(process, "subject1700"))[0].chunk.text
+    assert "subject90." in (await found(process, "subject90"))[0].chunk.text
 
 
-async def killed_at(app: App, number: int) -> tuple[Process, UploadedFile, int]:
-    """Upload a file and make it ready, while the process ends at that call of a store; return how many there were."""
-    made = 0
-
-    async def count(name: str) -> None:
-        nonlocal made
-        made += 1
-        if made == number:
-            raise KilledError
-
-    process = app.begun()
-    file = await process.upload(LONG)
-    [instance] = app.engine.waiting
-    app.calls.on_call = count
-    while app.engine.waiting:
-        try:
-            await process.take(instance)
-        except KilledError:
-            process = app.begun()  # and the engine delivers the step again
-    app.calls.on_call = None
-    return process, file, made
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("file-search.once")
 async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_batch_never_again() -> None:
     plain = App()
-    process, _, calls = await killed_at(plain, 0)
-    expected = [hit.chunk for hit in await found(process, "subject1700")]
+    await plain.begun().upload(TEXT)
+    plain.dies_at(0)
+    expected = [hit.chunk for hit in await found(await plain.work(), "subject90")]
     batches = len(plain.embeddings.asked) - 1
     again: list[int] = []
 
-    for number in range(1, calls + 1):
+    for number in range(1, plain.made + 1):
         app = App()
-        process, file, _ = await killed_at(app, number)
+        file = await app.begun().upload(TEXT)
+        app.dies_at(number)
+        process = await app.work()
         times = Counter(map(tuple, app.embeddings.asked))
 
         assert (await index_of(process, file)).state == "ready", number
-        assert [hit.chunk for hit in await found(process, "subject1700")] == expected, number
+        assert [hit.chunk for hit in await found(process, "subject90")] == expected, number
         assert len(times) == batches, number
         again.append(times.total() - batches)
         assert await app.left("file-search") == [], number
@@ -122,37 +137,21 @@ async def test_a_job_that_is_killed_at_any_call_goes_on_and_embeds_a_recorded_ba
     assert again.count(1) == batches  # one for each batch: behind its embedding and before its record
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("file-search.erased")
-@pytest.mark.parametrize("comes_back", [False, True])
-async def test_a_file_that_is_deleted_at_any_call_of_its_job_leaves_nothing(comes_back: bool) -> None:
-    calls = (await killed_at(App(), 0))[2]
-
-    for number in range(1, calls + 1):
-        app, made = App(), 0
-        process = app.begun()
-        file = await process.upload(LONG)
-        [instance] = app.engine.waiting
-
-        async def delete(name: str, app: App = app, file: UploadedFile = file, number: int = number) -> None:
-            nonlocal made
-            made += 1
-            if made == number:
-                app.calls.on_call = None
-                await app.begun().uploads.delete(OWNERS, file.id)
-                if comes_back:
-                    raise KilledError
-
-        app.calls.on_call = delete
-        while app.engine.waiting:
-            try:
-                await process.take(instance)
-            except KilledError:
-                process = app.begun()
-        app.calls.on_call = None
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_file_that_is_deleted_at_any_call_of_its_job_leaves_nothing(dies: bool) -> None:
+    for number in count(1):
+        app = App()
+        file = await app.begun().upload(TEXT)
+        app.dies_at(number, partial(app.begun().uploads.delete, OWNERS, file.id), dies=dies)
+        process = await app.work()
+        if app.made < number:
+            break
 
         assert await app.left(*SPACES, "uploads") == [], number
-        assert await found(process, "subject1700") == [], number
+        assert await found(process, "subject90") == [], number
+
+    assert number > 2 * BATCH
 
 
 @pytest.mark.behaviour("file-search.retried")
@@ -194,8 +193,6 @@ async def test_a_file_without_text_has_failed_with_a_code_and_a_sentence() -> No
 
 
 Vectors = list[Any]
-TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in range(900))
-"""Some batches of chunks of 100 tokens."""
 
 
 class SpoiltWords(HashedWords):
@@ -209,16 +206,6 @@ class SpoiltWords(HashedWords):
         answered = await super().get_embeddings(values, options=options)
         vectors = self._spoilt([embedding.vector for embedding in answered])
         return GeneratedEmbeddings([Embedding(vector, model=self.answering) for vector in vectors])
-
-
-def begun(app: SearchedFiles, embeddings: Any, chunk_tokens: int = 100, **options: Any) -> Process:
-    """Return a process whose only agent searches by that client."""
-    search = FileSearch(embeddings=embeddings, chunk_tokens=chunk_tokens, overlap_tokens=0, **options)
-    return app.process(searcher(search))
-
-
-async def indexes(process: Process, file_id: str) -> list[FileIndex]:
-    return [*(await process.uploads.read(OWNERS, file_id)).indexes.values()]
 
 
 async def ended(process: Process, most: int = 1000) -> int:
@@ -248,13 +235,13 @@ async def test_a_client_that_answers_what_is_no_vector_is_one_that_failed(
     spoilt: Callable[[Vectors], Vectors],
 ) -> None:
     """The batch is tried again after growing pauses, and in the end the file has failed; nothing is in the index."""
-    app = SearchedFiles()
-    process = begun(app, SpoiltWords(spoilt))
+    app = App(SpoiltWords(spoilt))
+    process = app.begun()
     file = await process.upload(TEXT)
 
     steps = await ended(process)
 
-    [index] = await indexes(process, file.id)
+    index = await index_of(process, file)
     assert (index.state, index.code) == ("failed", "embeddings_unavailable")
     assert steps == MOST_TRIES + 2  # one that read, and the first try
     assert await app.left("file-search", "file-index") == []
@@ -269,47 +256,43 @@ async def test_a_client_that_answers_by_two_models_in_turn_is_asked_a_bounded_nu
             self.answering = f"hashed-words-{len(self.asked) % 2}"
             return await super().get_embeddings(values, options=options)
 
-    app = SearchedFiles()
-    embeddings = TwoWords()
-    process = begun(app, embeddings)
+    app = App(TwoWords())
+    process = app.begun()
     file = await process.upload(TEXT)
     began = app.now
 
     await ended(process)
 
-    [index] = await indexes(process, file.id)
+    index = await index_of(process, file)
     assert (index.state, index.code) == ("failed", "embeddings_unavailable")
     assert index.error.startswith("The embedding client answers by one model and then by another.")
-    assert len(embeddings.asked) == 2 * (MOST_RESTARTS + 1)
+    assert len(app.embeddings.asked) == 2 * (MOST_RESTARTS + 1)
     assert 900 < app.now - began < 1000
     assert await app.left("file-search", "file-index") == []
 
 
-class ChangingApp(SearchedFiles):
+class ChangingApp(App):
     """The app of an agent whose model of embeddings changes."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.older, self.newer = HashedWords("older"), HashedWords("newer", size=64)
-
-    def before(self) -> Process:
-        return self.process(searcher(FileSearch(embeddings=self.older, chunk_tokens=100, overlap_tokens=0)))
+        super().__init__(HashedWords("older"))
+        self.newer = HashedWords("newer", size=64)
 
     def after(self) -> Process:
-        return self.process(searcher(FileSearch(embeddings=self.newer, chunk_tokens=100, overlap_tokens=0)))
+        return self.begun(self.newer)
 
 
 async def vectors_of(process: Process, file: UploadedFile, recipe: str, model: str, size: int) -> int:
     """Return how many chunks the index has that a recipe made."""
     space = space_of(OWNERS, recipe, model, size)
-    query = ChunkQuery([1.0] * size, "subject1700", 5000, frozenset({file.id}))
+    query = ChunkQuery([1.0] * size, "subject90", 5000, frozenset({file.id}))
     return len(await process.part.index.search([space], query))
 
 
 async def changed(app: ChangingApp) -> tuple[UploadedFile, str]:
     """Return a file that the older app has made ready and the newer one begins, and the older recipe."""
-    process = app.before()
-    file = await process.upload(LONG)
+    process = app.begun()
+    file = await process.upload(TEXT)
     await process.work()
     [older] = (await process.uploads.read(OWNERS, file.id)).indexes
     process = app.after()
@@ -331,9 +314,9 @@ async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_the
     waits = 0.0
     while not waits:
         waits = await process.take(instance)
-    process_before = app.before()
+    process_before = app.begun()
     there = await vectors_of(process_before, file, older, "older", 256)
-    asked = len(app.older.asked)
+    asked = len(app.embeddings.asked)
     await process_before.part.stored(OWNERS, await process_before.uploads.read(OWNERS, file.id), process.client)
     while app.engine.waiting:
         await process.take(instance)
@@ -343,56 +326,41 @@ async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_the
     assert (waits, there, recipe != older) == (TIDY_SECONDS, chunks, True)
     assert await vectors_of(process, file, older, "older", 256) == 0
     assert await vectors_of(process, file, recipe, "newer", 64) == chunks
-    assert len(app.older.asked) == asked
+    assert len(app.embeddings.asked) == asked
     assert await app.left("file-search") == []
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("file-search.replaced")
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_a_process_that_dies_at_any_call_leaves_the_newer_vectors_alone(deleted: bool) -> None:
     """And nothing of the older ones; of a file that is deleted meanwhile nothing at all."""
-    for dies_at in count(1):
-        app, made = ChangingApp(), 0
+    for number in count(1):
+        app = ChangingApp()
         file, older = await changed(app)
         [instance] = app.engine.waiting
-
-        async def call(name: str, app: ChangingApp = app, file: UploadedFile = file, dies_at: int = dies_at) -> None:
-            nonlocal made
-            made += 1
-            if made == dies_at:
-                app.calls.on_call = None
-                if deleted:
-                    await app.after().uploads.delete(OWNERS, file.id)
-                raise KilledError
-
         while app.engine.waiting[instance].get("do") != "tidy":
             await app.after().take(instance)
-        app.calls.on_call = call
-        while app.engine.waiting:
-            try:
-                await app.after().take(instance)
-            except KilledError:
-                continue
-        is_over, app.calls.on_call = made < dies_at, None
-        process = app.after()
-        assert await vectors_of(process, file, older, "older", 256) == 0, dies_at
+        app.dies_at(number, partial(app.after().uploads.delete, OWNERS, file.id) if deleted else None)
+        process = await app.work(app.newer)
+        is_over = app.made < number
+
+        assert await vectors_of(process, file, older, "older", 256) == 0, number
         if deleted and not is_over:
-            assert await app.left("file-search", "file-index", "uploads") == [], dies_at
+            assert await app.left(*SPACES, "uploads") == [], number
         else:
-            assert older not in await recipes_of(process, file), dies_at
-            assert await app.left("file-search") == [], dies_at
+            assert older not in await recipes_of(process, file), number
+            assert await app.left("file-search") == [], number
         if is_over:
             break
 
-    assert dies_at > 3
+    assert number > 3
 
 
 @pytest.mark.behaviour("file-search.replaced")
 async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() -> None:
     app = ChangingApp()
-    process = app.before()
-    file = await process.upload(LONG)
+    process = app.begun()
+    file = await process.upload(TEXT)
     [job] = app.engine.waiting
     while app.engine.waiting[job].get("do") != "index":
         await process.take(job)
@@ -407,7 +375,7 @@ async def test_a_job_of_the_older_recipe_that_is_still_at_work_leaves_nothing() 
         await app.after().work()
 
     app.calls.on_call = replaced  # in the middle of the older job's last step
-    assert await app.before().part.step(json.dumps(late)) == ""
+    assert await app.begun().part.step(json.dumps(late)) == ""
     process = app.after()
 
     assert await recipes_of(process, file) == [newer]

@@ -362,18 +362,3 @@ def test_nearly_all_that_an_exact_search_finds_is_found(
     queries = centres[:20] + dice.standard_normal((20, numbers), dtype=np.float32)
 
     assert recall(rows, queries) >= least
-
-
-def test_a_row_that_may_not_be_found_is_not_found() -> None:
-    dice = np.random.default_rng(7)
-    segment = decode_vectors(encode_vectors(stored_numbers(dice.standard_normal((5, 70)).tolist())), 70)
-    direction = direction_of(segment.numbers[2].tolist())
-    counts = segment.differing(signs_of(direction))
-
-    [first, *_] = nearest([segment], [counts], direction, 5)
-    counts[[0, 2]] = 65535
-    allowed = {row for _, row, _ in nearest([segment], [counts], direction, 5)}
-
-    assert first[:2] == (0, 2)
-    assert first[2] == pytest.approx(1.0, abs=1e-4)
-    assert allowed == {1, 3, 4}
