@@ -11,8 +11,7 @@ from agent_framework import Agent
 from agent_framework.openai import OpenAIChatClient
 
 from tests.support.made_app import app_of, served
-from tests.support.openai_wires import Wires, completed, responded
-from tests.support.strictly import response
+from tests.support.openai_wires import Wires
 
 DECLARED: Mapping[str, Any] = {
     "temperature": (0, 1),
@@ -23,14 +22,6 @@ DECLARED: Mapping[str, Any] = {
     "tool_choice": ["required", "none"],
     "instructions": 20,
 }
-OBEYED = {
-    "temperature": 0.0,
-    "top_p": 0.5,
-    "max_tokens": 5,
-    "reasoning_effort": "low",
-    "verbosity": "low",
-    "tool_choice": "required",
-}
 
 
 @pytest.fixture
@@ -39,69 +30,6 @@ async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
     made = Wires(getattr(request, "param", DECLARED))
     async with made.http:
         yield made
-
-
-nothing_declared = pytest.mark.parametrize("wires", [None], indirect=True)
-
-
-@pytest.mark.behaviour("options.obeyed")
-async def test_the_official_clients_options_are_the_models(wires: Wires) -> None:
-    made = await wires.openai.responses.create(
-        model="Joker",
-        input="hello",
-        temperature=0,
-        top_p=0.5,
-        max_output_tokens=5,
-        reasoning={"effort": "low"},
-        text={"verbosity": "low"},
-        tool_choice="required",
-        instructions="Be brief.",
-    )
-    completion = await wires.chat.chat.completions.create(
-        model="Joker",
-        messages=[{"role": "user", "content": "hello"}],
-        temperature=0,
-        top_p=0.5,
-        max_completion_tokens=5,
-        reasoning_effort="low",
-        verbosity="low",
-        tool_choice="required",
-    )
-    read = await wires.openai.responses.retrieve(made.id)
-
-    assert json.loads(made.output_text) == {**OBEYED, "instructions": "Be brief."}
-    assert json.loads(completion.choices[0].message.content or "") == OBEYED
-    for shown in (made, read):
-        assert (shown.temperature, shown.top_p, shown.max_output_tokens) == (0, 0.5, 5)
-        assert (shown.instructions, shown.tool_choice, shown.metadata) == ("Be brief.", "required", {})
-
-
-@pytest.mark.behaviour("options.obeyed")
-async def test_the_official_clients_older_word_for_tokens_is_the_models(wires: Wires) -> None:
-    completion = await wires.chat.chat.completions.create(
-        model="Joker", messages=[{"role": "user", "content": "hello"}], max_tokens=5
-    )
-
-    assert json.loads(completion.choices[0].message.content or "") == {"max_tokens": 5}
-
-
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_a_response_names_what_it_ignores(wires: Wires, stream: bool) -> None:
-    """In a header and in its metadata, beside the caller's own, and when it is read again."""
-    fields = {"instructions": "Lie.", "temperature": 1, "max_tool_calls": 2, "text": {"verbosity": "low"}}
-    reasoning = {"effort": "high", "summary": "auto"}
-    answer = await wires.respond(**fields, reasoning=reasoning, metadata={"mine": "x"}, stream=stream)
-    plain = await wires.respond(stream=stream)
-    named = "instructions, max_tool_calls, reasoning.effort, reasoning.summary, temperature, text.verbosity"
-
-    assert answer.headers["x-ms-ignored"] == named
-    assert "x-ms-ignored" not in plain.headers
-    if not stream:
-        read = await wires.http.get(f"openai/v1/responses/{answer.json()['id']}")
-        assert [shown.json()["metadata"] for shown in (answer, read)] == [{"ignored": named, "mine": "x"}] * 2
-        assert (responded(answer), plain.json()["metadata"]) == ({}, {})
 
 
 @pytest.mark.behaviour("options.checked")
@@ -129,29 +57,6 @@ async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wire
         "The field 'max_tokens' has another value than the other field for it. Send one.",
         "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
     ]
-
-
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-async def test_a_tool_that_must_be_called_is_refused_where_the_agent_chooses(wires: Wires) -> None:
-    """An answer without the call would be another one. None is for each agent."""
-    refused = [await wires.respond(tool_choice="required"), await wires.complete(tool_choice="required")]
-    none = [await wires.respond(tool_choice="none"), await wires.complete(tool_choice="none")]
-
-    assert [answer.json()["error"]["param"] for answer in refused] == ["tool_choice"] * 2
-    assert [responded(none[0]), completed(none[1])] == [{"tool_choice": "none"}] * 2
-    assert none[0].json()["tool_choice"] == "none"
-
-
-@pytest.mark.behaviour("options.kept")
-async def test_a_response_that_goes_on_after_an_approval_has_the_options_of_the_one_before(wires: Wires) -> None:
-    """The options of the request with the answer count for nothing: the run goes on as it began."""
-    waits = response((await wires.respond(input="call leave", temperature=1)).json())
-    asked = next(item for item in waits.output if item.type == "mcp_approval_request")
-    answer = {"type": "mcp_approval_response", "approval_request_id": asked.id, "approve": True}
-    made = await wires.respond(input=[answer], previous_response_id=waits.id, temperature=0)
-
-    assert responded(made) == {"temperature": 1.0}
 
 
 @pytest.mark.behaviour("options.obeyed")
