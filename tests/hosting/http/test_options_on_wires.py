@@ -22,6 +22,14 @@ DECLARED: Mapping[str, Any] = {
     "tool_choice": ["required", "none"],
     "instructions": 20,
 }
+OBEYED = {
+    "temperature": 0.0,
+    "top_p": 0.5,
+    "max_tokens": 5,
+    "reasoning_effort": "low",
+    "verbosity": "low",
+    "tool_choice": "required",
+}
 
 
 @pytest.fixture
@@ -30,6 +38,47 @@ async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
     made = Wires(getattr(request, "param", DECLARED))
     async with made.http:
         yield made
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_official_clients_options_are_the_models(wires: Wires) -> None:
+    made = await wires.openai.responses.create(
+        model="Joker",
+        input="hello",
+        temperature=0,
+        top_p=0.5,
+        max_output_tokens=5,
+        reasoning={"effort": "low"},
+        text={"verbosity": "low"},
+        tool_choice="required",
+        instructions="Be brief.",
+    )
+    completion = await wires.chat.chat.completions.create(
+        model="Joker",
+        messages=[{"role": "user", "content": "hello"}],
+        temperature=0,
+        top_p=0.5,
+        max_completion_tokens=5,
+        reasoning_effort="low",
+        verbosity="low",
+        tool_choice="required",
+    )
+    read = await wires.openai.responses.retrieve(made.id)
+
+    assert json.loads(made.output_text) == {**OBEYED, "instructions": "Be brief."}
+    assert json.loads(completion.choices[0].message.content or "") == OBEYED
+    for shown in (made, read):
+        assert (shown.temperature, shown.top_p, shown.max_output_tokens) == (0, 0.5, 5)
+        assert (shown.instructions, shown.tool_choice, shown.metadata) == ("Be brief.", "required", {})
+
+
+@pytest.mark.behaviour("options.obeyed")
+async def test_the_official_clients_older_word_for_tokens_is_the_models(wires: Wires) -> None:
+    completion = await wires.chat.chat.completions.create(
+        model="Joker", messages=[{"role": "user", "content": "hello"}], max_tokens=5
+    )
+
+    assert json.loads(completion.choices[0].message.content or "") == {"max_tokens": 5}
 
 
 @pytest.mark.behaviour("options.checked")

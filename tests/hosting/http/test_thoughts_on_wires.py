@@ -11,10 +11,11 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI
 
-from tests.support.ag_ui import wanted
+from tests.support.ag_ui import events_of, wanted
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
+from tests.support.strictly import response
 from tests.support.thinker import SEALED, thinker
 
 ORIGIN = "http://app.example/api"
@@ -41,6 +42,29 @@ async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
     made = Wires(getattr(request, "param", "show"))
     async with made.http:
         yield made
+
+
+def summaries(output: list[Any]) -> list[tuple[str, str]]:
+    """Return the types of a response's items, with the thoughts' texts."""
+    return [(item.type, item.summary[0].text if item.type == "reasoning" else "") for item in output]
+
+
+OUTPUT = [("reasoning", THOUGHTS[0]), ("mcp_call", ""), ("reasoning", THOUGHTS[1]), ("message", "")]
+
+
+@pytest.mark.behaviour("reasoning.shown")
+async def test_a_response_has_reasoning_items(wires: Wires) -> None:
+    """Streamed and not, to the official client, and as they are read afterwards; without what a provider sealed."""
+    whole = await wires.http.post("openai/v1/responses", json={"model": "Joker", "input": "look"})
+    read = await wires.http.get(f"openai/v1/responses/{whole.json()['id']}")
+    async with wires.openai.responses.stream(model="Joker", input="look") as stream:
+        deltas = [event.delta async for event in stream if event.type == "response.reasoning_summary_text.delta"]
+        final = await stream.get_final_response()
+
+    assert summaries(response(whole.json()).output) == summaries(final.output) == OUTPUT
+    assert read.json() == whole.json()
+    assert "".join(deltas) == "".join(THOUGHTS)
+    assert SEALED not in whole.text
 
 
 @pytest.mark.behaviour("reasoning.shown")
@@ -71,6 +95,30 @@ async def test_chat_completions_have_reasoning_content(wires: Wires) -> None:
     assert (whole["content"], whole["reasoning_content"]) == ("A door.", "\n\n".join(THOUGHTS))
     assert "".join(thoughts) == "\n\n".join(THOUGHTS)
     assert not any(delta.get("reasoning_content") for delta in deltas[first_text:])
+
+
+@pytest.mark.behaviour("reasoning.shown")
+async def test_ag_ui_has_reasoning_events(wires: Wires) -> None:
+    """Each thought is one message, and stands before the call or the text that follows it."""
+    core: Any = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
+    events = events_of((await wires.http.post("ag-ui/Joker", json=wanted("look"))).text)
+    for each in events:
+        if each["type"].startswith("REASONING"):
+            getattr(core, f"{each['type'].title().replace('_', '')}Event").model_validate(each)
+
+    kinds = [each["type"] for each in events]
+    thought = ["REASONING_START", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT"]
+    thought += ["REASONING_MESSAGE_END", "REASONING_END"]
+    ordered = [kind for number, kind in enumerate(kinds) if kind != kinds[number - 1]]
+    assert ordered == [
+        *("RUN_STARTED", *thought, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"),
+        *(*thought, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"),
+    ]
+    texts: dict[str, str] = {}
+    for each in events:
+        if each["type"] == "REASONING_MESSAGE_CONTENT":
+            texts[each["messageId"]] = texts.get(each["messageId"], "") + each["delta"]
+    assert list(texts.values()) == THOUGHTS
 
 
 @pytest.mark.behaviour("reasoning.shown")

@@ -41,6 +41,23 @@ def some(mode: str, *names: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.behaviour("options.own-tools")
+async def test_a_named_function_of_the_caller_is_called(wires: Wires) -> None:
+    """Over both protocols, by the official client; the response says the choice again."""
+    flat, nested = named("when")
+    made = await wires.openai.responses.create(model="Joker", input='{"n": "1"}', tools=FLAT, tool_choice=flat)
+    completion = await wires.chat.chat.completions.create(
+        model="Joker", messages=[{"role": "user", "content": '{"n": "2"}'}], tools=NESTED, tool_choice=nested
+    )
+    call: Any = made.output[0]
+    (nested_call,) = completion.choices[0].message.tool_calls or ()
+
+    assert (call.name, json.loads(call.arguments)) == ("when", {"n": "1"})
+    assert made.tool_choice.model_dump() == flat  # type: ignore[union-attr]
+    assert nested_call.type == "function"
+    assert (nested_call.function.name, json.loads(nested_call.function.arguments)) == ("when", {"n": "2"})
+
+
+@pytest.mark.behaviour("options.own-tools")
 async def test_the_official_client_leaves_some_functions_and_one_call_at_a_time(wires: Wires) -> None:
     flat, nested = some("required", "when")
     made = await wires.openai.responses.create(
