@@ -92,15 +92,6 @@ async def test_a_webhook_that_answers_without_a_status_or_without_end_is_let_go_
 
 
 @pytest.mark.behaviour("webhooks.bounded")
-@pytest.mark.parametrize("answer", BODIES)
-async def test_the_body_of_a_webhooks_answer_is_not_read(answer: str) -> None:
-    async with server(BODIES[answer], is_held=True) as url:
-        posted = await asyncio.wait_for(post(url, {}, b"{}", ("127.0.0.1",)), GUARD_SECONDS)
-
-    assert posted == Posted(status=200)
-
-
-@pytest.mark.behaviour("webhooks.bounded")
 @pytest.mark.parametrize("answer", [*HEADS, *BODIES])
 async def test_what_is_fetched_has_a_bound(answer: str) -> None:
     async with server((HEADS | BODIES)[answer]) as url:
@@ -114,22 +105,6 @@ async def test_a_receiver_that_sends_now_and_then_has_its_time() -> None:
         posted = await asyncio.wait_for(post(url, {}, b"{}", ("127.0.0.1",), 0.05), GUARD_SECONDS)
 
     assert posted == Posted(problem="timeout")
-
-
-@pytest.mark.parametrize(
-    ("parts", "answer"),
-    [
-        ([b"HTTP/1.1 102 Processing\r\n\r\n", OK, b"content-length: 2\r\n\r\nhi"], FinalAnswer(200, b"hi")),
-        ([CHUNKED, b"2;x=y\r\nhi\r\n1\r\n!\r\n0\r\n\r\n"], FinalAnswer(200, b"hi!")),
-        ([b"HTTP/1.0 200\r\n\r\nto the end"], FinalAnswer(200, b"to the end")),
-        ([b"HTTP/1.1 302 Found\r\nlocation: http://elsewhere/\r\ncontent-length: 0\r\n\r\n"], FinalAnswer(302)),
-        ([b"HTTP/1.1 101 Switching Protocols\r\n\r\n"], FinalAnswer(101)),
-    ],
-)
-async def test_an_answer_is_read_as_it_is_sent(parts: list[bytes], answer: FinalAnswer) -> None:
-    """Behind informational ones, in chunks or not; a redirect is one."""
-    async with server(parts) as url:
-        assert await fetched(url) == answer
 
 
 async def test_a_header_that_ends_a_line_is_not_sent() -> None:

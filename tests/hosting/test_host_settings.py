@@ -82,12 +82,6 @@ def test_the_platform_s_limit_is_the_override_else_host_json_else_the_flex_plan_
     assert function_timeout_seconds(folder_with(tmp_path, **host), environ) == seconds
 
 
-@pytest.mark.parametrize("timeout", ["5 minutes", 300, "00:05:00\n"])
-def test_a_function_timeout_that_the_platform_would_not_take_is_refused(tmp_path: Path, timeout: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"^functionTimeout is .*: it must be"):
-        function_timeout_seconds(folder_with(tmp_path, functionTimeout=timeout), {})
-
-
 @pytest.mark.behaviour("hosting.moves-over")
 def test_the_route_prefix_is_that_of_the_script_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the worker was started elsewhere; the folder at work comes first if it has a host.json itself."""

@@ -7,64 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hosting.errors import InvalidThreadIdError
 from hosting.names import (
-    APP,
-    MAX_ENTITY_ID_LENGTH,
     Address,
-    check_thread_id,
-    entity_name,
-    id_pattern,
-    is_id,
     key_prefix,
     keyed_thread_id,
-    max_thread_id_length,
-    new_id,
 )
-from hosting.principal import Principal
-
-
-@pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", pytest.param(new_id(), id="a new one")])
-def test_the_alphabet_of_ids(value: str) -> None:
-    assert is_id(value)
-
-
-@pytest.mark.parametrize("value", ["", ".", "..", "a.", "a/b", "a b", "a\n", "ä", "a@b", "0" * 65, "%2e", "a\u0000"])
-def test_what_is_no_id(value: str) -> None:
-    """Nothing that a URL, a blob's name or the engine would read as something else."""
-    assert not is_id(value)
-
-
-@pytest.mark.parametrize("agent", ["a", "a" * 28, "a" * 61])
-def test_the_longest_thread_id_fills_the_engines_limit_and_no_more(agent: str) -> None:
-    """64, or what the agent's name leaves of 100; a generated id always fits."""
-    longest = max_thread_id_length(agent)
-
-    assert len(f"@{entity_name(agent)}@{'t' * longest}") <= MAX_ENTITY_ID_LENGTH
-    assert check_thread_id("t" * longest, agent)
-    assert check_thread_id(new_id(), agent)
-    with pytest.raises(InvalidThreadIdError):
-        check_thread_id("t" * (longest + 1), agent)
-
-
-IDS = st.from_regex(id_pattern(), fullmatch=True)
-PEOPLE = st.builds(Principal, st.text('ab:/ "', min_size=1), st.text('ab:/ "', min_size=1))
-OWNERS = st.one_of(st.just(APP), PEOPLE.map(lambda person: person.owner))
-
-
-@pytest.mark.behaviour("owners.by-construction")
-@settings(max_examples=25)
-@given(st.lists(st.tuples(OWNERS, IDS), min_size=2, max_size=6, unique=True))
-def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, str]]) -> None:
-    """Neither the entity's key nor the key of log, archive and attachments; and each key leads back."""
-    addresses = [Address.of("Joker", thread_id, owner) for owner, thread_id in pairs]
-
-    assert len({one.entity[1] for one in addresses}) == len({one.key for one in addresses}) == len(pairs)
-    assert [Address.of_entity("joker", one.entity[1]) for one in addresses] == addresses
-
 
 FORKING = """
 import os

@@ -15,7 +15,7 @@ import pytest
 
 from hosting.azure_log import keep_lines_of_entities
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.invocation import TASK_MARK, begin_invocation
+from hosting.invocation import begin_invocation
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
@@ -93,11 +93,6 @@ def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
     assert list(by_invocation.values()) == [one_run, one_run]
 
 
-async def marks() -> tuple[object, object]:
-    """Return what a worker would find on the agents' loop and in a thread of its tools."""
-    return getattr(asyncio.current_task(), TASK_MARK, None), await asyncio.to_thread(stored)
-
-
 STORAGE = threading.local()
 
 
@@ -112,20 +107,6 @@ def loop() -> Iterator[AgentLoop]:
     loop = AgentLoop(1)
     yield loop
     loop.close()
-
-
-@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
-async def test_a_run_that_is_delivered_again_logs_for_the_second_delivery(loop: AgentLoop) -> None:
-    """Same loop, same thread of tools; and a thread keeps no id behind a run."""
-
-    async def deliver(invocation_id: str | None) -> tuple[object, object]:
-        if invocation_id:
-            begin_invocation(SimpleNamespace(invocation_id=invocation_id, thread_local_storage=STORAGE))
-        return await loop.run(marks())
-
-    found = [await asyncio.create_task(deliver(one)) for one in ("i-1", "i-2", None)]
-
-    assert found == [("i-1", "i-1"), ("i-2", "i-2"), (None, None)]
 
 
 @pytest.mark.slow

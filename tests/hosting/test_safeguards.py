@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import azure.functions as func
 import pytest
-from msgspec.structs import replace
 
 from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
 from hosting.errors import ConfigurationError
-from hosting.host_settings import WORKER_SETTINGS, report_missing
+from hosting.host_settings import WORKER_SETTINGS
 from hosting.offline.model import OfflineChatClient
-from hosting.options import AgentOptions, Retry
+from hosting.options import AgentOptions
 from hosting.settings import is_production, report_unknown
 from tests.support.app.scripted import scripted_agent
 from tests.support.running_host import RunningHost
@@ -25,10 +23,8 @@ from tests.support.running_host import RunningHost
 NAMED = "AZURE_FUNCTIONS_ENVIRONMENT"
 STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 PRODUCTION = {NAMED: "Production", **STORAGE}
-DEVELOPMENT = {NAMED: "Development", **STORAGE}
 OPEN_MCP = {"mcp": {"system": {"webhookAuthorizationLevel": "Anonymous"}}}
 REFUSES_OLDER = {"durableTask": {"storageProvider": {"useInstanceTableEtag": True}}}
-PROVIDER = "AzureFunctionsJobHost__extensions__durableTask__storageProvider"
 ANONYMOUS = (
     "is Anonymous: anyone who finds the app may use its agents and read their threads. Ask for keys, or set "
     "AGENT_ANONYMOUS to 'allow' if you want this."
@@ -120,72 +116,6 @@ def test_an_app_whose_engine_would_keep_an_older_document_is_refused_in_producti
     )
 
 
-@pytest.mark.behaviour("azure.refuses-older-documents")
-@pytest.mark.parametrize(
-    ("provider", "environ"),
-    [
-        ({"useInstanceTableEtag": True}, PRODUCTION),
-        ({}, {**PRODUCTION, f"{PROVIDER}__useInstanceTableEtag": "True"}),
-        ({}, {**PRODUCTION, f"{PROVIDER}__type": "azureManaged"}),
-        ({"type": "azureManaged"}, PRODUCTION),
-        ({}, DEVELOPMENT),
-        ({}, {}),
-    ],
-)
-def test_an_app_whose_engine_refuses_older_documents_starts(
-    provider: dict[str, object], environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the file, by a setting over it, with the scheduler, which knows no such line, and on a laptop."""
-    stand_in_app_of({"durableTask": {"storageProvider": provider}}, tmp_path, monkeypatch)
-
-    app = AgentFunctionApp(agents=[scripted_agent("one")], environ=environ)
-
-    assert list(app.agents) == ["one"]
-
-
-OWN: dict[str, Any] = {
-    "http": False,
-    "mcp": False,
-    "tool_name": "own",
-    "tool_description": "The agent's own.",
-    "run_timeout_seconds": 1.0,
-    "ttl_seconds": 0.0,
-    "retry": Retry(attempts=2),
-    "busy": "reject",
-    "budget": "its own",
-    "limit": "its own",
-    "webhook": "https://own.example",
-    "client_tools": False,
-    "reasoning": "drop",
-    "model_options": {},
-    "callback": "its own",
-    "within": "another",
-}
-APP = AgentOptions(
-    http=True,
-    mcp=True,
-    tool_name="app",
-    tool_description="The app's.",
-    run_timeout_seconds=60.0,
-    ttl_seconds=60.0,
-    retry=Retry(),
-    budget="the app's",
-    limit="the app's",
-    webhook="https://app.example",
-    client_tools=True,
-    reasoning="show",
-    model_options={"max_tokens": 5},
-    callback="the app's",
-)
-
-
-def test_an_agents_own_option_stands_before_the_apps() -> None:
-    """Also one that is as good as nothing; all others are the app's."""
-    assert OWN.keys() == set(AgentOptions.__struct_fields__)
-    for name, value in OWN.items():
-        assert AgentOptions(**{name: value}).over(APP) == replace(APP, **{name: value})
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -205,34 +135,7 @@ def test_options_that_no_agent_can_have_are_refused(options: dict[str, Any], sen
 HOSTED = {"WEBSITE_SITE_NAME": "agents"}
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
 GIVEN = {setting.name: setting.value for setting in WORKER_SETTINGS}
-NAMES = list(GIVEN)
 SOURCE = "from hosting.app import AgentFunctionApp\n\napp = AgentFunctionApp()\n"
-
-
-def warned(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return re.findall(r"^Set the app setting (\S+) to ", capsys.readouterr().err, re.MULTILINE)
-
-
-@pytest.mark.behaviour("azure.names-missing-worker-settings")
-@pytest.mark.parametrize(
-    ("environ", "python", "missing"),
-    [
-        (HOSTED, (3, 12), NAMES),
-        (HOSTED, (3, 13), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
-        ({**HOSTED, **GIVEN}, (3, 12), []),
-        ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "0"}, (3, 10), ["PYTHON_ENABLE_INIT_INDEXING"]),
-        ({**HOSTED, **GIVEN, "PYTHON_THREADPOOL_THREAD_COUNT": " "}, (3, 10), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
-        (ALONE, (3, 12), ["PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES"]),
-        ({}, (3, 12), []),
-    ],
-)
-def test_each_missing_setting_is_named(
-    environ: dict[str, str], python: tuple[int, int], missing: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The worker of Python 3.13 indexes early and isolates by itself; where no host is, nothing can be missing."""
-    report_missing(environ, python)
-
-    assert warned(capsys) == missing
 
 
 @pytest.mark.behaviour("azure.names-missing-worker-settings")

@@ -189,13 +189,6 @@ async def test_the_other_files_stand_beside_the_log_unless_they_are_named(
     assert all(path.exists() for path in paths)
 
 
-@pytest.mark.behaviour("hosting.settings-refused")
-@pytest.mark.parametrize("chosen", ["blob", "sqlite:", "redis://", "Tables"])
-def test_a_place_that_is_none_is_refused_with_those_that_are(chosen: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"Setting AGENT_LOG is .*'tables' \(the app's storage account"):
-        log({"AGENT_LOG": chosen}, tmp_path)
-
-
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 def test_on_a_developers_machine_a_server_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """By its address, without what is secret in it; in production it may come back, and the app waits for it."""

@@ -36,13 +36,6 @@ async def start(req: func.HttpRequest, client: df.DurableOrchestrationClient) ->
     return client.create_check_status_response(req, instance_id)
 
 
-@app.route(route="wait", methods=["POST"])
-@app.durable_client_input(client_name="client")
-async def wait(req: func.HttpRequest, client) -> func.HttpResponse:
-    instance_id = await client.start_new("short", client_input=req.get_json())
-    return await client.wait_for_completion_or_create_check_status_response(req, instance_id, 4000, 50)
-
-
 @app.route(route="look/{instance}", methods=["GET"])
 @app.durable_client_input(client_name="client")
 async def look(req: func.HttpRequest, client) -> func.HttpResponse:
@@ -107,12 +100,6 @@ def test_a_check_status_response_leads_to_the_orchestrations_end(client: httpx.C
     assert started.headers["content-type"].startswith("application/json")
     assert "retry-after" in started.headers
     assert (status["runtimeStatus"], status["output"]) == ("Completed", ["hello Ada", "well"])
-
-
-def test_an_orchestration_that_is_waited_for_answers_with_its_output(client: httpx.Client) -> None:
-    answer = client.post("/api/wait", json={"who": "Bob"})
-
-    assert (answer.status_code, answer.text) == (200, "hello Bob")
 
 
 def test_the_rest_of_the_classic_client_works_beside_the_agents(client: httpx.Client) -> None:

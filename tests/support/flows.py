@@ -161,16 +161,6 @@ def user(text: str) -> Message:
     return Message("user", [text])
 
 
-def wide_flow() -> Workflow:
-    """Return one executor that leads to nine, all of which lead to one, and that back to the first if it says so."""
-    first, last = Spread("the-first-one-of-all"), Reversed("last")
-    many = [Upper(f"number-{number}-of-them") for number in range(9)]
-    builder = WorkflowBuilder(name="Wide", start_executor=first).add_fan_out_edges(first, many)
-    for one in many:
-        builder = builder.add_edge(one, last)
-    return builder.add_edge(many[0], first, condition=lambda text: text == "again").build()
-
-
 class Secret:
     """A class that no executor declares."""
 

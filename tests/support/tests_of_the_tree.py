@@ -32,7 +32,6 @@ OF_THE_TREE: Sequence[OfTheTree] = (
     OfTheTree("tests/template/*", "They copy, start and deploy the clone; tests/packages has an app of the wheels."),
     OfTheTree("tests/samples/test_deploying_a_sample.py", "It deploys a clone with a sample for its app."),
     OfTheTree("tests/hosting/http/test_page.py::test_the_page_is_deployed_*", "As files of the app, in a clone."),
-    OfTheTree("tests/hosting/test_hostile_input.py::test_every_pattern_*", "It finds the patterns in the sources."),
     OfTheTree(
         "tests/hosting/test_worker_logs.py::test_the_worker_of_python_3_13_*",
         "It makes an environment of its own, which has the tree on Python's path and no wheels.",

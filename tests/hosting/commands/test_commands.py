@@ -190,14 +190,6 @@ def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
     assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
 
 
-@pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
-def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: Captured) -> None:
-    with pytest.raises(SystemExit):
-        operations([f"--watch={watched}"])
-
-    assert f"{watched!r} is not a number of seconds from 0 to 3,600" in capsys.readouterr().err
-
-
 def seen(**by_run: str) -> dict[str, Any]:
     """Return a page of runs that say nothing, with the last text seen of each."""
     told = {"agent": "Joker", "kind": "agent", "owner": "app", "thread_id": "t", "code": "silent", "since": "then"}

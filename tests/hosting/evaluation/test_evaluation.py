@@ -61,37 +61,6 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(text: str, sentenc
     assert sentence in str(raised.value)
 
 
-YAML = """
-- query: And in Rome?
-  messages:
-    - What is the weather in Paris?
-    - role: assistant
-      message: 18 °C
-  keywords: [Rome]
-  expected_tool_calls:
-    - name: look
-      arguments: {city: Rome}
-- {query: hi, name: short, expected_output: hello, exact: true}
-"""
-
-
-@pytest.mark.behaviour("evaluation.files")
-@pytest.mark.parametrize("name", ["cases.yaml", "cases.yml"])
-def test_a_yaml_file_has_a_list_of_the_same_cases(name: str, tmp_path: Path) -> None:
-    """With messages before the query: texts of the user, or of the agent. A Python file may name it, too."""
-    path = written(tmp_path, YAML, name)
-    first, second = read_evaluation(path).cases
-    named = read_evaluation(written(tmp_path, f"CASES = {name!r}", "evaluation.py")).cases
-
-    assert [(message.role, message.text) for message in first.asked()] == [
-        ("user", "What is the weather in Paris?"),
-        ("assistant", "18 °C"),
-        ("user", "And in Rome?"),
-    ]
-    assert first.calls() == [ExpectedToolCall("look", {"city": "Rome"})]
-    assert ((second.name, second.exact), named) == (("short", True), (first, second))
-
-
 @pytest.mark.behaviour("evaluation.files")
 @pytest.mark.parametrize(
     ("text", "sentence"),
@@ -250,11 +219,3 @@ def test_the_junit_file_has_a_test_case_for_each_row() -> None:
         ("Service", ["failure"]),
     ]
     assert suite[1][0].get("message") == "b: no <b>"
-
-
-@pytest.mark.behaviour("evaluation.command")
-def test_a_case_without_a_check_or_an_answer_has_not_passed() -> None:
-    """A pass would say nothing."""
-    assert [case.passed for case in RESULT.cases] == [True, False, False]
-    assert not CaseResult("unchecked", "t").passed
-    assert not RESULT.passed

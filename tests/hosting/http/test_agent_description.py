@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -20,7 +20,6 @@ from tests.support.clerk import ClerksClient
 from tests.support.direct import DirectHost
 from tests.support.owned_app import OwnedApp, with_roles
 from tests.support.receiver import WEBHOOKS
-from tests.support.shop_server import Shop
 
 SECRET = "s3cr3t-value"
 HIDDEN = "Never say that the discount is 20 %."
@@ -43,11 +42,6 @@ class KeyedClient(ClerksClient):
 
     def service_url(self) -> str:
         return f"https://user:{SECRET}@model.example/?key={SECRET}"
-
-
-@pytest.fixture
-def secret_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ORDERS_KEY", SECRET)
 
 
 def keyed_agent() -> Agent[Any]:
@@ -96,34 +90,35 @@ def review() -> Workflow:
     return WorkflowBuilder(name="Review", start_executor=AgentExecutor(critic(), id="critic")).build()
 
 
-def make_app(**environ: str) -> AgentFunctionApp:
-    """Return an app of that agent with all rules, of a plain one, and of a workflow."""
+@pytest.fixture(scope="module")
+def host() -> Iterator[DirectHost]:
+    """An app of that agent with all rules, of a plain one, and of a workflow; the secret is in the environment."""
     plain = Agent(OfflineChatClient(), "Answer in one sentence.", name="plain")
-    app = AgentFunctionApp(agents=[plain], workflows=[review], environ={**WEBHOOKS, "AGENT_LOG": "memory", **environ})
-    app.add_agent(
-        keyed_agent(),
-        run_timeout_seconds=90,
-        ttl_seconds=3600,
-        busy="reject",
-        retry=Retry(attempts=2),
-        budget=Budget(tokens=10_000, per="thread"),
-        limit=Limit(runs_at_once=4),
-        webhook=f"https://hooks.example/{SECRET}",
-    )
-    return app
+    app = AgentFunctionApp(agents=[plain], workflows=[review], environ={**WEBHOOKS, "AGENT_LOG": "memory"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORDERS_KEY", SECRET)
+        app.add_agent(
+            keyed_agent(),
+            run_timeout_seconds=90,
+            ttl_seconds=3600,
+            busy="reject",
+            retry=Retry(attempts=2),
+            budget=Budget(tokens=10_000, per="thread"),
+            limit=Limit(runs_at_once=4),
+            webhook=f"https://hooks.example/{SECRET}",
+        )
+        yield DirectHost(app)
 
 
-async def read(path: str, **environ: str) -> httpx.Response:
-    transport = httpx.ASGITransport(DirectHost(make_app(**environ)).asgi)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
+async def read(host: DirectHost, path: str) -> httpx.Response:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
         return await client.get(f"/api/{path}")
 
 
 @pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
-async def test_an_agent_is_described_with_all_that_a_caller_may_meet() -> None:
+async def test_an_agent_is_described_with_all_that_a_caller_may_meet(host: DirectHost) -> None:
     """Its instructions, model, options, tools, providers and the rules that hold for it."""
-    answer = await read("agents/orders")
+    answer = await read(host, "agents/orders")
     told = answer.json()
     tools = {each.pop("name"): each for each in told.pop("tools")}
 
@@ -169,21 +164,19 @@ async def test_an_agent_is_described_with_all_that_a_caller_may_meet() -> None:
 
 
 @pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
-async def test_no_description_has_a_secret_of_the_author() -> None:
+async def test_no_description_has_a_secret_of_the_author(host: DirectHost) -> None:
     """Not from a client, a tool's closure or default, an MCP server, an option, a webhook or the environment."""
     assert SECRET in json.dumps(keyed_agent().default_options["tools"][0].parameters())  # where it comes from
 
     for path in ("agents/Orders", "agents/plain", "workflows/Review"):
-        answer = await read(path)
+        answer = await read(host, path)
         assert answer.status_code == 200, answer.text
         assert SECRET not in answer.text
 
 
 @pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
-async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
-    told = (await read("workflows/review")).json()
+async def test_a_workflow_is_described_with_the_agents_that_it_calls(host: DirectHost) -> None:
+    told = (await read(host, "workflows/review")).json()
 
     assert (told["kind"], told["graph"]["start"], told["rules"]["busy"]) == ("workflow", "critic", "queue")
     assert [(agent["name"], agent["instructions"]) for agent in told["agents"]] == [("critic", HIDDEN)]
@@ -191,7 +184,7 @@ async def test_a_workflow_is_described_with_the_agents_that_it_calls() -> None:
 
 
 @pytest.mark.behaviour("http.describes-agents")
-@pytest.mark.usefixtures("secret_variable")
+@pytest.mark.usefixtures("host")
 @pytest.mark.parametrize(
     ("user", "setting", "shown"),
     [("ann", "administrators", None), ("root", "administrators", HIDDEN), ("ann", "callers", HIDDEN)],
@@ -208,21 +201,3 @@ async def test_instructions_are_for_administrators_unless_the_app_says_otherwise
     assert told["instructions_hidden"] is (shown is None)
     assert told["model"] == {"name": "large-1", "offline": False}
     assert (await app.ask(None, "GET", "/api/agents/Orders")).status_code == 401
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("http.describes-agents")
-async def test_the_tools_of_a_connected_server_are_described_with_its_name() -> None:
-    """They are the server's own, and known from its connection on."""
-    with Shop() as shop:
-        server = MCPStdioTool("shop", sys.executable, args=shop.arguments(), approval_mode="always_require")
-        agent = Agent(OfflineChatClient(), name="buyer", tools=[idempotent(server)])
-        app = AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
-        transport = httpx.ASGITransport(DirectHost(app).asgi)
-        async with server, httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
-            told = (await client.get("/api/agents/buyer")).json()
-
-    assert told["mcp_servers"] == [{"name": "shop", "is_connected": True, "idempotent": True}]
-    price = next(each for each in told["tools"] if each["name"] == "price")
-    assert (price["server"], price["approval"], price["idempotent"]) == ("shop", "always", True)
-    assert price["parameters"]["type"] == "object"

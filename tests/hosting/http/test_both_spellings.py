@@ -51,18 +51,7 @@ async def test_answers_runs_and_refusals_have_their_ids_and_codes_in_both(http: 
     assert spelled(refused) == {"code": "missing_message", "errorCode": "missing_message"}
 
 
-@pytest.mark.behaviour("http.both-spellings")
-async def test_a_stream_and_a_list_have_our_spelling_alone(http: httpx.AsyncClient) -> None:
-    stream = await ask(http, "hi", thread_id="t", stream=True)
-    listed = await http.get("/api/agents/Joker/threads/t/runs")
-
-    assert [text for text in (stream.text, listed.text) if "sessionId" in text or "correlationId" in text] == []
-    assert '"session_id": "t"' in stream.text
-
-
 THREADS = "/api/agents/Joker/threads"
-RUN = "/api/agents/Joker/run"
-TEXT = {"accept": "text/plain"}
 
 
 def named(thread_id: str) -> dict[str, str]:
@@ -92,20 +81,6 @@ async def test_an_answer_about_a_thread_names_it(direct: Api, method: str, path:
     assert answer.headers.items() >= named("named").items()
     if answer.headers["content-type"] == "application/problem+json":
         assert (answer.json()["thread_id"], answer.json()["session_id"]) == ("named", "named")
-
-
-@pytest.mark.behaviour("http.names-the-thread")
-@pytest.mark.parametrize("headers", [{}, TEXT], ids=["json", "text"])
-async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
-    direct: Api, headers: dict[str, str]
-) -> None:
-    keyed: dict[str, Any] = {"headers": {**headers, "idempotency-key": f"named-{id(headers)}"}}
-    await direct.http.post(RUN, json={"message": "hi", "thread_id": "named"}, **keyed)
-
-    refused = await direct.http.post(RUN, json={"message": "ho", "thread_id": "named"}, **keyed)
-
-    assert refused.status_code == 409
-    assert refused.headers.items() >= named("named").items()
 
 
 @pytest.mark.behaviour("http.names-the-thread")

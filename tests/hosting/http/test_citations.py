@@ -8,7 +8,7 @@ import pytest
 from agent_framework import Agent, Annotation, ContextProvider
 from openai.types.responses import Response
 
-from hosting.citations import Citation, CitedText, annotation_of, openai_annotations
+from hosting.citations import Citation, annotation_of
 from tests.support.event_stream import parse
 from tests.support.made_app import app_of, served
 from tests.support.searcher import SearchersClient
@@ -84,11 +84,3 @@ async def test_a_response_has_them_as_the_protocol_s_annotations(streams: bool) 
     added = [event for event in events if event.type == "response.output_text.annotation.added"]
     assert [event.annotation.model_dump() for event in added] == (annotations if streams else [])
     assert [event.annotation_index for event in added] == ([0, 1, 2] if streams else [])
-
-
-def test_a_citation_of_another_service_s_file_keeps_its_id() -> None:
-    region = {"type": "text_span", "start_index": 0, "end_index": 4}
-    file = {"type": "citation", "title": "a.pdf", "file_id": "assistant-1", "annotated_regions": [region]}
-
-    [annotation] = openai_annotations("Four crowns.", [CitedText("Four crowns.", [file])])
-    assert annotation == {"type": "file_citation", "file_id": "assistant-1", "filename": "a.pdf", "index": 4}

@@ -64,21 +64,6 @@ async def until_status(page: Page, beginning: str) -> str:
 
 
 @pytest.mark.behaviour("streams.browser")
-async def test_the_page_shows_an_answer_as_it_is_made(origin: str, folder: Path) -> None:
-    """From another origin, with a key in the query; deltas come before the end. A wrong key starts nothing."""
-    with RunningHost(folder, "--port", "0", "--auth") as host:
-        async with opened(f"{origin}/event-source.html") as page:
-            await ask(page, host, "speak 1 1", key="wrong")
-            await until_status(page, "refused: 401")
-            await ask(page, host, "speak 60 30")
-            shown = await until_words(page)
-            whole = await until_status(page, "completed")
-
-    assert whole.startswith(shown)
-    assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
-
-
-@pytest.mark.behaviour("streams.browser")
 async def test_the_page_goes_on_by_itself_after_the_host_was_killed(origin: str, folder: Path) -> None:
     """The browser comes back with the last id that it has seen, and ends with the whole answer."""
     with RunningHost(folder, "--port", "0", "--auth") as host:
@@ -129,17 +114,3 @@ async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_ag
     words = [["delta", "one "], ["delta", "two "], ["delta", "three"]]
     assert seen == [["accepted", ""], *words, ["completed", ""]]
     assert server.followed_behind == ["", "2", "2"]
-
-
-@pytest.mark.behaviour("streams.starting-again")
-async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500() -> None:
-    script = f"""new Promise(done => {{
-        follow({json.dumps(EVENTS + "?")}, 0, 60)
-        setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
-    }})""".replace("status.", "document.getElementById('status').")
-
-    with BrokenStream(DOCS) as server:
-        shown = await evaluated(server, script)
-
-    assert shown == "one two three"
-    assert server.followed_behind == ["0", "2", "2"]

@@ -12,18 +12,14 @@ import httpx
 import pytest
 from agent_framework import (
     Agent,
-    AgentSession,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
-    ContextProvider,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
-    SessionContext,
-    SupportsAgentRun,
     Workflow,
     WorkflowBuilder,
     tool,
@@ -180,24 +176,6 @@ async def test_a_call_after_an_approval_has_the_results_of_the_calls_that_were_d
     assert [step["sent"]["kept"] for step in steps] == ["whole", "unchecked"]
     assert told(steps[1]["sent"]["messages"]) == got(client.sent[2][-3:])
     assert [content["type"] for content in before["received"][0]["contents"]] == ["tool_call", "tool_call"]
-
-
-class Adds(ContextProvider):
-    async def before_run(
-        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
-    ) -> None:
-        context.extend_messages(self.source_id, [Message("user", ["The day is Monday."])])
-
-
-async def test_what_a_context_provider_added_is_said_to_be_missing() -> None:
-    client = scripted([call("look", n="1")], ["Done."])
-    agent = Agent(client, name="Reader", tools=[look], context_providers=[Adds("adds")])
-    async with served(agent) as app:
-        run_id = await app.say("Look.")
-        step = await app.step(run_id, "1")
-
-    assert len(client.sent[0]) == 2
-    assert (step["sent"]["kept"], told(step["sent"]["messages"])) == ("changed", [("user", ["Look."])])
 
 
 async def test_an_agent_that_is_a_tool_was_sent_the_argument_of_its_call() -> None:

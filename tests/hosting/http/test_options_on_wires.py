@@ -11,8 +11,7 @@ from agent_framework import Agent
 from agent_framework.openai import OpenAIChatClient
 
 from tests.support.made_app import app_of, served
-from tests.support.openai_wires import Wires, completed, responded
-from tests.support.strictly import response
+from tests.support.openai_wires import Wires
 
 DECLARED: Mapping[str, Any] = {
     "temperature": (0, 1),
@@ -39,9 +38,6 @@ async def wires(request: pytest.FixtureRequest) -> AsyncIterator[Wires]:
     made = Wires(getattr(request, "param", DECLARED))
     async with made.http:
         yield made
-
-
-nothing_declared = pytest.mark.parametrize("wires", [None], indirect=True)
 
 
 @pytest.mark.behaviour("options.obeyed")
@@ -85,25 +81,6 @@ async def test_the_official_clients_older_word_for_tokens_is_the_models(wires: W
     assert json.loads(completion.choices[0].message.content or "") == {"max_tokens": 5}
 
 
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_a_response_names_what_it_ignores(wires: Wires, stream: bool) -> None:
-    """In a header and in its metadata, beside the caller's own, and when it is read again."""
-    fields = {"instructions": "Lie.", "temperature": 1, "max_tool_calls": 2, "text": {"verbosity": "low"}}
-    reasoning = {"effort": "high", "summary": "auto"}
-    answer = await wires.respond(**fields, reasoning=reasoning, metadata={"mine": "x"}, stream=stream)
-    plain = await wires.respond(stream=stream)
-    named = "instructions, max_tool_calls, reasoning.effort, reasoning.summary, temperature, text.verbosity"
-
-    assert answer.headers["x-ms-ignored"] == named
-    assert "x-ms-ignored" not in plain.headers
-    if not stream:
-        read = await wires.http.get(f"openai/v1/responses/{answer.json()['id']}")
-        assert [shown.json()["metadata"] for shown in (answer, read)] == [{"ignored": named, "mine": "x"}] * 2
-        assert (responded(answer), plain.json()["metadata"]) == ({}, {})
-
-
 @pytest.mark.behaviour("options.checked")
 async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wires: Wires) -> None:
     answers = [
@@ -129,29 +106,6 @@ async def test_an_option_out_of_its_bounds_is_refused_by_the_protocols_name(wire
         "The field 'max_tokens' has another value than the other field for it. Send one.",
         "The model chooses its tools. Send 'auto' or 'none', or leave it out.",
     ]
-
-
-@nothing_declared
-@pytest.mark.behaviour("options.ignored")
-async def test_a_tool_that_must_be_called_is_refused_where_the_agent_chooses(wires: Wires) -> None:
-    """An answer without the call would be another one. None is for each agent."""
-    refused = [await wires.respond(tool_choice="required"), await wires.complete(tool_choice="required")]
-    none = [await wires.respond(tool_choice="none"), await wires.complete(tool_choice="none")]
-
-    assert [answer.json()["error"]["param"] for answer in refused] == ["tool_choice"] * 2
-    assert [responded(none[0]), completed(none[1])] == [{"tool_choice": "none"}] * 2
-    assert none[0].json()["tool_choice"] == "none"
-
-
-@pytest.mark.behaviour("options.kept")
-async def test_a_response_that_goes_on_after_an_approval_has_the_options_of_the_one_before(wires: Wires) -> None:
-    """The options of the request with the answer count for nothing: the run goes on as it began."""
-    waits = response((await wires.respond(input="call leave", temperature=1)).json())
-    asked = next(item for item in waits.output if item.type == "mcp_approval_request")
-    answer = {"type": "mcp_approval_response", "approval_request_id": asked.id, "approve": True}
-    made = await wires.respond(input=[answer], previous_response_id=waits.id, temperature=0)
-
-    assert responded(made) == {"temperature": 1.0}
 
 
 @pytest.mark.behaviour("options.obeyed")

@@ -16,7 +16,6 @@ from hosting.http.replies import Reply
 from tests.support.deployed_tree import ROOT, deployed, tracked_files
 from tests.support.direct import DirectHost
 from tests.support.page_files import FILES, FOLDERS, SCRIPTS
-from tests.support.running_host import RunningHost
 
 MOST_BYTES = 91_000
 """Of all that a browser asks for when the page is opened."""
@@ -30,10 +29,6 @@ ELSEWHERE = re.compile(r"(?<![\w/])(?:https?:)?//(?!www\.w3\.org/2000/svg)[a-z]"
 COUNT_BY_HAND = re.compile(
     r"\$\{[^{}]*(?:toLocaleString\(\)|[cC]ount|length|size)\} [a-z ]*s\b|toLocaleString\(\)[^`\n]{0,9}\" [a-z]+s\""
 )
-OF_NO_TEXT = re.compile(
-    r"\\`|\"(?:[^\"\\\n]|\\.)*\"|(?:(?<=[(\[])|(?<=[(\[=,] ))/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\[\n])+/"
-)
-"""Of a line of a script: what is in quotes, and patterns."""
 PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
@@ -59,11 +54,6 @@ def later() -> list[str]:
     return sorted({f"{version}/{path.name}" for path in SCRIPTS} - set(linked()))
 
 
-def imported_by_calls() -> set[str]:
-    """Return the modules that are imported when a view needs them."""
-    return {name for path in SCRIPTS for name in re.findall(r'import\("\./([^"]+)"\)', path.read_text("utf-8"))}
-
-
 @pytest.mark.behaviour("page.files")
 def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind_any_prefix() -> None:
     reply = Page(FOLDERS).reply("/some/where/api/UI", "", {})
@@ -82,24 +72,6 @@ def test_what_the_first_file_names_is_there_and_kept_for_good() -> None:
 
 
 @pytest.mark.behaviour("page.files")
-def test_the_first_file_names_what_the_page_begins_with_and_not_what_a_view_needs_later() -> None:
-    """What it names is asked for at once; each other module is imported by a call, or by one that is."""
-    names = {Path(url).name for url in later()}
-    by_call = imported_by_calls()
-    of_these = {
-        name
-        for path in SCRIPTS
-        if path.name in names
-        for name in re.findall(r'from "\./([^"]+)"', path.read_text("utf-8"))
-    }
-
-    assert by_call <= names
-    assert of_these <= {path.name for path in SCRIPTS}
-    assert names <= by_call | of_these
-    assert {"files.js", "operations.js"} <= names
-
-
-@pytest.mark.behaviour("page.files")
 async def test_an_app_serves_the_files_of_all_its_features() -> None:
     """As one flat list, in which each has a name of its own."""
     app = AgentFunctionApp(environ={"AGENT_LOG": "memory"})
@@ -114,39 +86,11 @@ async def test_an_app_serves_the_files_of_all_its_features() -> None:
 
 
 @pytest.mark.behaviour("page.files")
-@pytest.mark.slow
-def test_a_head_request_is_answered_as_a_get_is_without_the_file(host: RunningHost) -> None:
-    """For each file, and for what is no file: the host routes HEAD to no function that does not list it."""
-    with httpx.Client(base_url=f"{host.origin}/api") as client:
-        urls = re.findall(r'(?:href|src)="([^"#]+)"', client.get("/ui/").text)
-        for path in ["/ui", "/ui/", "/ui/none", *(f"/ui/{url}" for url in dict.fromkeys(urls))]:
-            head, file = client.head(path), client.get(path)
-            assert (path, head.status_code, head.content) == (path, file.status_code, b"")
-            assert fields_of(head) == fields_of(file)
-
-
-def fields_of(response: httpx.Response) -> dict[str, str]:
-    """Return the headers of a response, without those of its moment."""
-    return {name: value for name, value in response.headers.items() if name != "date"}
-
-
-@pytest.mark.behaviour("page.files")
 def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
     first = get("")
     again = get("", if_none_match=first.headers["etag"])
 
     assert (first.headers["cache-control"], again.status, again.body) == ("no-cache", 304, "")
-
-
-@pytest.mark.behaviour("page.files")
-def test_another_version_changes_the_names_of_all_files(tmp_path: Path) -> None:
-    for path in FILES:
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "times.js").write_text("// another")
-
-    old, new = text(get("")), text(Page([tmp_path]).reply("/ui/", "", {}))
-
-    assert set(re.findall(r'src="([^"/]+)/', old)) & set(re.findall(r'src="([^"/]+)/', new)) == set()
 
 
 @pytest.mark.behaviour("page.files")
@@ -209,30 +153,6 @@ def test_all_of_it_is_small_and_sent_compressed(wanted: Callable[[], list[str]],
     assert [gzip.decompress(bytes(body, "ascii") if isinstance(body, str) else body) for body in packed] == [
         get(url).body for url in urls
     ]
-
-
-@pytest.mark.behaviour("page.small")
-def test_a_script_is_sent_without_the_lines_of_its_comments_and_with_each_other_line_in_its_place() -> None:
-    """So an error names the line of the file."""
-    urls = {url.rpartition("/")[2]: url for url in [*linked(), *later()]}
-    for path in SCRIPTS:
-        body = get(urls[path.name]).body
-        sent = (body if isinstance(body, str) else bytes(body).decode()).split("\n")
-        written = path.read_text(encoding="utf-8").split("\n")
-        assert len(sent) == len(written)
-        assert not any(line.startswith((" ", "//", "/*")) for line in sent)
-        left_out = [line.lstrip() for line, other in zip(written, sent, strict=True) if line.lstrip() != other]
-        assert left_out
-        assert all(line.startswith(("//", "/*", "*")) for line in left_out)
-
-
-@pytest.mark.behaviour("page.small")
-def test_no_text_of_a_script_goes_over_two_lines() -> None:
-    """The blanks with which a line begins are not sent. In a pattern or in quotes a backtick begins no text."""
-    for path in SCRIPTS:
-        lines = (OF_NO_TEXT.sub("", line) for line in path.read_text(encoding="utf-8").split("\n"))
-        code = [line for line in lines if not line.lstrip().startswith(("//", "*", "/*"))]
-        assert (path.name, [line for line in code if line.count("`") % 2]) == (path.name, [])
 
 
 @pytest.mark.behaviour("page.files")

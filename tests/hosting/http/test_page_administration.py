@@ -5,23 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Route, expect
+from playwright.async_api import expect
 
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.names import Address
 from hosting.principal import Principal
 from tests.hosting.http.browsed_page import (
-    HOSTILE,
     IN_A_BROWSER,
     REFUSED,
     browsed,
     ended,
-    for_everybody,
 )
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
 from tests.support.receiver import Receiver, receiving
@@ -92,33 +89,6 @@ async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_se
     assert "secret" not in text
 
 
-def hostile(state: str, **last: Any) -> dict[str, Any]:
-    """Return a delivery whose every text is hostile, or long."""
-    then, long = "2026-01-01T00:00:00.000000+00:00", f"{HOSTILE}{'x' * 200}"
-    ids = {"thread_id": long, "session_id": long, "run_id": long, "correlation_id": long}
-    shown = {"host": long, "event": long, "owner": state, "receiver": f"push-{state}", "state": state}
-    return {**ids, **shown, "next_try_at": then, "tries": [{"at": then, "status": None, "problem": None, **last}]}
-
-
-@pytest.mark.behaviour("page.webhooks")
-async def test_deliveries_are_for_everybody_and_run_nothing(host: RunningHost) -> None:
-    page_of_all = {
-        "deliveries": [hostile("waiting", problem=HOSTILE), hostile("dead", status=410), hostile("delivered")],
-        "next_cursor": "more",
-    }
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await page.get_by_text("Ask writer").wait_for()
-        await page.route("**/webhooks?*", lambda route: route.fulfill(json=page_of_all))
-        await page.route("**/webhooks/*?*", lambda route: route.fulfill(status=202, json={}))
-        await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
-        await page.get_by_text("There are more.").wait_for()
-        await expect(page.locator(".cards > li")).to_have_count(3)
-        await page.get_by_role("button", name="Send now").click()
-        await expect(page.get_by_role("status").filter(has_text="It is being sent.")).to_have_count(1)
-        await for_everybody(page)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An app that knows its callers, of whom `root` administers it."""
@@ -181,57 +151,3 @@ async def test_who_is_no_administrator_has_no_view_of_operations(operated: Runni
         await page.get_by_text("Ask Joker").wait_for()
         await expect(page.get_by_role("link", name="Approvals")).to_be_visible()
         await expect(page.get_by_role("link", name="Operations")).to_be_hidden()
-
-
-def silent(seen: str) -> dict[str, Any]:
-    """Return what the app tells of a run that says nothing, with the last text seen of it, and of much besides."""
-    then = "2026-01-01T00:00:00Z"
-    run = {"agent": "Joker", "kind": "agent", "owner": "<i>o", "thread_id": f"{HOSTILE}{'x' * 100}", "run_id": "r" * 32}
-    usage = {"input_token_count": 10**7, "output_token_count": 10**6, "total_token_count": 11 * 10**6}
-    ends = {"failures": {"run_failed": 12, "run_timed_out": 3}, "cancelled": 1234}
-    today = {"runs": 12345, **ends, "usage": usage, "cost": "123.4567"}
-    calls = {"read": 10**6, "append": 10**6, "failed": 1}
-    counts = {"queued": 3, "oldest_queued_at": then, "running": 2, "attempts": 3, "taken_over": 1, "today": today}
-    counts["store_calls_here"] = calls
-    return {
-        "as_of": then,
-        "looked_at": 500,
-        "complete": False,
-        "store_calls_here": calls,
-        "agents": [{"agent": name, "kind": "agent", **counts} for name in ("Joker", "x" * 64)],
-        "stuck": [{**run, "code": "silent", "since": then, "seen": seen, "reason": "A process took it."}],
-    }
-
-
-@pytest.mark.behaviour("page.operations")
-async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
-    operated: RunningHost,
-) -> None:
-    looks, asked = [silent("a"), silent("b"), silent("b")], list[str]()
-
-    async def tell(route: Route) -> None:
-        asked.append(route.request.url.rpartition("?")[2])
-        await route.fulfill(json=looks[min(len(asked), len(looks)) - 1])
-
-    async with browsed(operated.origin) as browser:
-        await browser.context.set_extra_http_headers({"x-user": "root"})
-        page = await browser.open("#/Joker")
-        await page.get_by_text("Ask Joker").wait_for()
-        await page.route("**/operations?*", tell)
-        await page.clock.install()
-        await page.goto(f"{operated.origin}/api/ui/#/?operations")
-        again = page.get_by_role("button", name="Retry")
-        calls = page.locator(".operations tbody tr").first.locator('[data-name="Store calls"]')
-        await expect(calls).to_have_text("2,000,001")
-        await page.get_by_text("Waiting half a minute").wait_for()
-        await page.get_by_text("There are more").wait_for()
-        async with page.expect_response("**/operations?*"):
-            await page.clock.fast_forward(30_000)
-        await expect(again).to_have_count(0)
-        await page.clock.fast_forward(30_000)
-        await expect(again).to_be_visible()
-        await for_everybody(page)
-        async with page.expect_response("**/operations?*"):
-            await page.get_by_label("Threads changed in the last").select_option("30 days")
-
-    assert asked == ["hours=1"] * 3 + ["hours=720"]

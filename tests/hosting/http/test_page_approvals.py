@@ -16,36 +16,12 @@ from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = IN_A_BROWSER
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
-FIRST = "Answer the approval above first."
 SHOWN = r"ada\u202e\u2066\u200b\u001b\u009b\u2028\udb40\udc41\ufeffeve"
 APP = ROOT / "tests" / "hosting" / "unseen_app"
 UNSEEN = "\u202e\u2066\u200b\x1b\x9b\u2028\U000e0041\ufeff"
 CONFIRMS = """field => field.dispatchEvent(new KeyboardEvent("keydown",
     { key: "Enter", keyCode: 229, which: 229, isComposing: false, bubbles: true, cancelable: true }))"""
 """The key that confirms a word of an input method, as Safari sends it: the word has ended before."""
-
-
-@pytest.mark.behaviour("page.approvals")
-async def test_the_box_waits_for_an_approval_and_opens_when_it_is_answered(host: RunningHost) -> None:
-    """It says why, also after a reload."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/clerk")
-        box = page.get_by_label("Message", exact=True)
-        await ask(page, REFUND)
-        for _ in range(2):
-            await page.get_by_text("May the agent call refund?").wait_for()
-            await expect(box).to_be_disabled()
-            await expect(page.get_by_role("button", name="Send")).to_be_disabled()
-            await expect(page.locator("#hint")).to_have_text(FIRST)
-            await page.reload()
-        await page.get_by_text("May the agent call refund?").wait_for()
-        await for_everybody(page)
-        await page.get_by_role("button", name="Approve").click()
-        await expect(box).to_be_enabled()
-        await expect(page.locator("#hint")).not_to_have_text(FIRST)
-        await ended(page, number=2)
-        await ask(page, "thank you")
-        await ended(page, number=3)
 
 
 @pytest.mark.behaviour("page.approvals")

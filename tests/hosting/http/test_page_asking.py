@@ -16,7 +16,6 @@ from tests.support.delegating import start, wait
 from tests.support.running_host import RunningHost
 from tests.support.signer import LINK
 
-UNSEEN = f"{HOSTILE} \u202eno"
 ADA = "Ada <b>"
 
 pytestmark = IN_A_BROWSER
@@ -42,33 +41,6 @@ async def standing(host: RunningHost, thread: str) -> list[dict[str, Any]]:
                 return list(told["standing_approvals"])
             await asyncio.sleep(0.05)  # it stands when its run has ended
     raise AssertionError("Nothing is approved for good.")
-
-
-@pytest.mark.behaviour("asks.checked")
-async def test_what_a_tool_asks_is_answered_by_a_form_that_shows_a_wrong_answer_at_its_place(
-    asking: RunningHost,
-) -> None:
-    """The tool goes on with the answer that fits, and the timeline has its step under the call."""
-    async with browsed(asking.origin, REFUSED) as browser:
-        page = await browser.open("#/Clerk/asked")
-        await ask(page, "call ship 5")
-        card = page.locator(".card.ask")
-        await expect(card.locator(".question")).to_have_text("Where does 5 go?")
-        street, number = [card.get_by_label(name, exact=True) for name in ("Street", "Number")]
-        await street.fill("Elm")
-        await number.fill("0")
-        await card.get_by_role("button", name="Answer", exact=True).click()
-        wrong = card.locator(".row-of-field:has(.refusal:not(:empty))")
-        await expect(wrong).to_contain_text("Number")
-        await expect(number).to_be_focused()
-        await expect(street).to_have_value("Elm")
-        await number.fill("3")
-        await number.press("Enter")
-        await expect(page.locator(".turn").last).to_contain_text("told: 5 from shelf 5 to Elm 3")
-        await expect(card).to_have_count(0)
-        await page.locator(".turn").first.get_by_role("button", name="Timeline").click()
-        steps = page.locator(".timeline").first.locator(":is(.tool_call, .tool_step) .what")
-        await expect(steps).to_have_text(["ship asks a person", "Step reserve"])
 
 
 @pytest.mark.behaviour("page.answers")
@@ -103,46 +75,16 @@ async def test_a_question_of_a_workflow_stands_with_its_answer_and_who_gave_it(a
 
 
 @pytest.mark.behaviour("page.inbox")
-async def test_what_a_workflow_asks_is_answered_in_the_inbox(asking: RunningHost) -> None:
-    """By JSON too; what does not fit its schema is refused there, and the question stands."""
-    async with client_of(asking) as http, browsed(asking.origin, REFUSED) as browser:
-        await http.post("workflows/Asking/run", json={"message": "tea", "thread_id": "boxed"})
-        page = await browser.open("#/?approvals")
-        item = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="boxed"))
-        await item.get_by_role("button", name="Write as JSON").click()
-        for answer, says in (("nonsense", "not JSON"), ("{}", "is not what "), ('{"approved": true}', "Answered.")):
-            await item.locator("textarea.json").fill(answer)
-            await item.get_by_role("button", name="Answer", exact=True).click()
-            await item.get_by_text(says).wait_for()
-        await expect(item.get_by_text("Answered.")).to_be_focused()
-        newest = (await http.get("workflows/Asking/threads/boxed/runs")).json()["runs"][0]
-        told = (await http.get(f"workflows/Asking/threads/boxed/runs/{newest['run_id']}/events")).text
-
-    assert "tea: True" in told
-
-
-@pytest.mark.behaviour("page.inbox")
 async def test_the_words_before_a_question_stand_with_it(asking: RunningHost) -> None:
-    """What was asked and what was said, as text; the end of a long answer, and the start of a long message."""
-    long = f"{'a' * 1990} middle {'z' * 1990}"
-    messages = {"of-words": f"Pay it. {UNSEEN}", "silent": "silent", "long": long}
-    for thread, message in messages.items():
-        await run(asking, "payer", thread, message)
+    """What was asked and what was said, as text that hides nothing."""
+    await run(asking, "payer", "of-words", f"Pay it. {HOSTILE} \u202eno")
     async with browsed(asking.origin) as browser:
         page = await browser.open("#/?approvals")
-        items = {
-            name: page.get_by_role("listitem").filter(has=page.get_by_role("link", name=name)) for name in messages
-        }
-        await expect(items["long"].locator(".card.ask")).to_be_visible()
-        shown = {name: await item.locator(".words dd").all_text_contents() for name, item in items.items()}
-        names = await items["long"].locator(".words dt").all_text_contents()
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="of-words"))
+        written = rf"Pay it. {HOSTILE} \u202eno"
+        await expect(item.locator(".words dt")).to_have_text(["Asked", "payer said"])
+        await expect(item.locator(".words dd")).to_have_text([written, f"I looked: {written}"])
         await for_everybody(page)
-
-    written = r"<img src=x onerror=hacked()> \u202eno"
-    assert shown["of-words"] == [f"Pay it. {written}", f"I looked: Pay it. {written}"]
-    assert shown["silent"] == ["silent"]
-    assert [len(text) for text in shown["long"]] == [2000, 2000]
-    assert (shown["long"][0][:2], shown["long"][1][-2:], names) == ("aa", "zz", ["Asked", "payer said"])
 
 
 @pytest.mark.behaviour("page.inbox")

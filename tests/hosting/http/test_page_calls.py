@@ -25,8 +25,6 @@ from tests.hosting.http.browsed_page import (
     for_everybody,
 )
 from tests.support.app_folder import make_app
-from tests.support.node_packages import node
-from tests.support.npm_client import with_packages
 from tests.support.orchestrations_app import HOST
 from tests.support.running_host import RunningHost
 
@@ -53,7 +51,6 @@ app = AgentFunctionApp(
 )
 """
 WIRES = "['responses', 'chat-completions', 'a2a', 'mcp']"
-AI_SDK = Path(__file__).parents[1] / "features" / "ai_sdk" / "client.mjs"
 KEYS = {"master": "m", "host": "host-key", "functions": {}, "system": {"mcp_extension": "t"}}
 SHOWN = ["Run", "Stream", "OpenAI client", "Chat Completions", "MCP client", "MCP endpoint", "A2A"]
 
@@ -163,19 +160,6 @@ async def test_an_agent_is_called_by_each_command_and_program_as_it_stands(tmp_p
     assert len(threads) == 2 * (len(SHOWN) - 1)  # a completion leaves no thread
 
 
-@needs_curl
-async def test_a_workflow_of_an_open_app_is_called_with_an_input_of_its_type(tmp_path: Path) -> None:
-    """Where the protocol takes a text alone, as JSON."""
-    with RunningHost(app_in(tmp_path)) as host:
-        async with opened(host.origin, "#/Orders") as page:
-            calls = await calls_of(page)
-        printed_by = {way: await printed("bash", "-c", curl) for way, (curl, _) in calls.items()}
-
-    assert {way: text_of(way, text) for way, text in printed_by.items()} == dict.fromkeys(
-        SHOWN, '{"item": "...", "total": 3}'
-    )
-
-
 async def test_only_protocols_that_the_app_serves_are_shown(tmp_path: Path) -> None:
     """The list of agents has their addresses; the last message comes first once there is one."""
     with RunningHost(app_in(tmp_path, wires="['a2a']", is_tool=False)) as host:
@@ -192,27 +176,3 @@ async def test_only_protocols_that_the_app_serves_are_shown(tmp_path: Path) -> N
     assert [*before] == ["Run", "Stream", "A2A"]
     assert [*after] == ["Your last message or schedule", *before]
     assert "hello" in after["Your last message or schedule"][0]
-
-
-@needs_curl
-@pytest.mark.parametrize(
-    ("place", "token", "answer"),
-    [
-        ("#/Guide", "of-ada", ANSWER),
-        ("#/Orders", "", '{"item": "...", "total": 3}'),
-    ],
-)
-async def test_the_chat_of_the_ai_sdk_runs_as_it_stands(
-    tmp_path: Path, pytestconfig: pytest.Config, place: str, token: str, answer: str
-) -> None:
-    packages = with_packages(AI_SDK, Path(pytestconfig.cache.mkdir("ai-sdk-node"))).parent
-    folder = app_in(tmp_path, wires="['ai-sdk']", is_tool=False, principal="signed_in" if token else "None")
-    with RunningHost(folder) as host:
-        async with opened(host.origin, place, **({"token": token} if token else {})) as page:
-            curl, program = (await calls_of(page))["AI SDK"]
-        script = packages / f"{tmp_path.name}.mjs"
-        script.write_text(program, encoding="utf-8")
-        by_curl = text_of("AI SDK", await printed("bash", "-c", curl, TOKEN=token))
-        by_client = await printed(node(), str(script), TOKEN=token)
-
-    assert (by_curl, by_client.strip()) == (answer, answer)

@@ -233,28 +233,6 @@ async def test_a_run_is_seen_from_a_second_tab_after_a_reload_and_from_another_p
 
 
 @pytest.mark.behaviour("page.live")
-async def test_a_turn_whose_answer_comes_late_is_there_once(host: RunningHost) -> None:
-    """The page sees its own run in the lists before it knows that the run is its own."""
-
-    async def late(route: Route) -> None:
-        answer = await route.fetch()
-        await page.wait_for_event("response", lambda response: "/messages?" in response.url)
-        await route.fulfill(response=answer)
-
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "first")
-        await ended(page)
-        await page.route("**/writer/run", late)
-        await ask(page, "second")
-        await ended(page, number=2)
-        await page.wait_for_event("response", lambda response: "/runs?" in response.url)
-        asked = await page.locator(".request").all_text_contents()
-
-    assert asked == ["first", "second"]
-
-
-@pytest.mark.behaviour("page.live")
 @pytest.mark.behaviour("page.timeline")
 async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Path) -> None:
     """It says that the connection was lost and when the run goes on, and ends with every word once.

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, ask, browsed, ended, for_everybody
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended, for_everybody
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -43,7 +39,6 @@ app.add_agent(hasty, run_timeout_seconds=3)
 LONG, SHORT = {"TOOL_SECONDS": "600"}, {"TOOL_SECONDS": "0.1"}
 BUY, FIND = (f'Call {name} with {{"number": "A-17"}}' for name in ("buy", "find"))
 MAY_BE_DONE = "while the tool was running. It may have done its work."
-LEASE_GUARD_MS = 60_000.0
 
 pytestmark = IN_A_BROWSER
 
@@ -64,14 +59,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 def calls(page: Page) -> Locator:
     """Return what the conversation says of its tool calls."""
     return page.locator(".steps .outcome")
-
-
-async def listed(page: Page) -> list[str]:
-    """Open the newest timeline, and return its attempts and tool calls in their order."""
-    await page.get_by_role("button", name="Timeline").last.click()
-    rows = page.locator(".timeline").last.locator(":is(.attempt, .tool_call) .what")
-    await rows.first.wait_for()
-    return [re.sub(r" \d+ tokens", "", text) for text in await rows.all_text_contents()]
 
 
 @pytest.mark.behaviour("page.cut-off")
@@ -109,54 +96,3 @@ async def test_a_tool_at_work_when_its_run_ends_was_cut_off(
 
     assert MAY_BE_DONE in error
     assert ("Stopped" in said, "Stopped" in stored, bad) == ((end == "cancelled",) * 2 + (int(end == "failed"),))
-
-
-@pytest.mark.behaviour("page.cut-off")
-@pytest.mark.parametrize(
-    ("message", "how", "steps"),
-    [
-        (FIND, "completed", ["Attempt 1 its process was lost", "find cut off", "Attempt 2", "find"]),
-        (
-            BUY,
-            "failed",
-            ["Attempt 1 its process was lost", "buy cut off", "Attempt 2 run_interrupted"],
-        ),
-    ],
-    ids=["idempotent", "fail"],
-)
-async def test_each_attempt_of_a_run_that_was_taken_over_shows_its_own_tool_call(
-    tmp_path: Path, message: str, how: str, steps: list[str]
-) -> None:
-    """The process is killed with the tool at work; its call was cut off, and the one that is made again is another."""
-    folder, now = copied(tmp_path), "done" if message == FIND else "cut off"
-    with RunningHost(folder, environ=LONG) as host:
-        async with browsed(host.origin, LOST, REFUSED) as browser:
-            page = await browser.open("#/clerk/taken")
-            await ask(page, message)
-            await expect(calls(page)).to_have_text("running")
-            host.process.kill()
-            await asyncio.to_thread(host.process.wait)  # its port is free then
-            with RunningHost(folder, "--port", host.origin.rpartition(":")[2], environ=SHORT) as other:
-                await page.locator(f".turn[data-end={how}]").wait_for(timeout=LEASE_GUARD_MS)
-                await expect(calls(page)).to_have_text(now)
-                live = await listed(page)
-                await page.reload()
-                await ended(page, how)
-                await expect(calls(page)).to_have_text(now)
-                again = await listed(page)
-                recorded = await begun_and_ended(other)
-
-    assert live == again == steps
-    assert recorded == [step.partition(" ")[2] or "done" for step in steps if not step.startswith("Attempt")]
-
-
-async def begun_and_ended(host: RunningHost) -> list[str]:
-    """Return how each tool call of the thread's run ended, each of which ended in the attempt that it began in."""
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/taken") as client:
-        (run,) = (await client.get("/runs")).json()["runs"]
-        steps = (await client.get(f"/runs/{run['run_id']}/timeline")).json()["steps"]
-    attempts = [step for step in steps if step["kind"] == "attempt"]
-    found = [step for step in steps if step["kind"] == "tool_call"]
-    for attempt, call in zip(attempts, found, strict=False):
-        assert attempt["at"] <= call["at"] <= call["ended_at"] <= attempt["ended_at"], json.dumps(steps)
-    return ["cut off" if call.get("code") == "cut_off" else "done" for call in found]

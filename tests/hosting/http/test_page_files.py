@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +28,6 @@ from tests.hosting.http.browsed_page import (
 from tests.support.app_folder import make_app
 from tests.support.browsing import GUARD_MS
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.office_files import pdf
 from tests.support.running_host import RunningHost
 
 SOURCE = """
@@ -65,14 +63,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """An app of an agent that searches files, which knows no users."""
     folder = make_app(tmp_path_factory.mktemp("library"), SOURCE.replace("PRINCIPAL", "None"))
     with RunningHost(folder, environ=LIMITS) as host:
-        yield host
-
-
-@pytest.fixture(scope="module")
-def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """The same with users, of whom `root` administers it."""
-    folder = make_app(tmp_path_factory.mktemp("owned"), SOURCE.replace("PRINCIPAL", "signed_in"))
-    with RunningHost(folder, environ={**LIMITS, "AGENT_ADMIN_ROLE": "operators"}) as host:
         yield host
 
 
@@ -146,28 +136,6 @@ async def test_a_file_is_added_read_cited_and_deleted(library: RunningHost) -> N
         await expect(place(page).get_by_role("button", name="Add files")).to_be_focused()
 
     assert await stored(library, "whole") == []
-
-
-@pytest.mark.behaviour("page.files-view")
-async def test_a_pdf_is_opened_at_the_page_that_is_cited(library: RunningHost) -> None:
-    """In a tab of its own, where it is a PDF and nothing else. This browser has no viewer, and saves it."""
-    content = pdf([f"{drink} costs five crowns. " * 3 for drink in (*["Rooibos"] * 8, "Matcha")])
-    async with browsed(library.origin, REFUSED) as browser:
-        page = await browser.open("#/Librarian/paged?files")
-        await add(page, {"name": "menu.pdf", "mimeType": "application/pdf", "buffer": content})
-        await expect(row(page, "menu.pdf")).to_contain_text("Ready")
-        await page.get_by_role("button", name="Files", exact=True).click()
-        await ask(page, "search matcha")
-        await ended(page)
-        source = page.get_by_role("button", name=re.compile("menu.pdf, page [2-9]")).first
-        number = (await source.text_content() or "")[-1]
-        await source.click()
-        async with browser.context.expect_event("download") as saved:
-            await page.get_by_role("button", name=f"Open page {number}").click()
-        download = await saved.value
-        assert download.url.startswith("blob:")
-        assert download.url.endswith(f"#page={number}")
-        assert (await download.path()).read_bytes() == content
 
 
 @pytest.mark.behaviour("page.files-view")
@@ -330,26 +298,6 @@ async def test_two_tabs_show_the_same_files(library: RunningHost) -> None:
         await expect(row(other, "b.txt")).to_have_count(0)
         await one.clock.fast_forward(10_000)
         await expect(row(one, "b.txt")).to_have_count(0)
-
-
-@pytest.mark.behaviour("page.files-view")
-async def test_files_are_for_those_whose_they_are(owned: RunningHost) -> None:
-    """An owner's are the owner's; an agent's are read by everybody, and changed by administrators."""
-    async with browsed(owned.origin, REFUSED) as adas, browsed(owned.origin) as roots:
-        await adas.context.set_extra_http_headers({"x-user": "ada"})
-        await roots.context.set_extra_http_headers({"x-user": "root"})
-        page, other = await adas.open("#/Librarian?files"), await roots.open("#/Librarian?files")
-        await add(other, text_file("rules.txt"), title="Files of Librarian")
-        await add(page, text_file("diary.txt"), title="Your files")
-        await expect(row(page, "diary.txt")).to_contain_text("Ready")
-        await page.reload()
-        await expect(row(page, "rules.txt")).to_contain_text("Ready")
-        of_agent = place(page, "Files of Librarian")
-        await expect(of_agent).to_contain_text("Administrators change them.")
-        await expect(of_agent.get_by_role("button")).to_have_text(["Download"])
-        await other.reload()
-        await expect(place(other, "Your files")).to_contain_text("No files yet.")
-        await expect(row(other, "rules.txt").get_by_role("button")).to_have_text(["Download", "Delete"])
 
 
 @pytest.mark.behaviour("page.small")

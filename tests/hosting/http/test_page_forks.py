@@ -14,7 +14,6 @@ from playwright.async_api import FilePayload, Locator, Page, Route, expect
 from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, ask, browsed, ended
 from tests.support.running_host import RunningHost
 
-REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
 )
@@ -96,35 +95,6 @@ async def test_a_fork_goes_on_from_an_answer_and_leads_back_to_its_origin(host: 
 
     assert (of_first, of_origin, of_second) == (["one", "another"], ["one", "two", "three"], ["one", "two"])
     assert [one["thread_id"] for one in asked] == [first, second]
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_a_message_is_edited_in_a_fork_that_ends_before_it(host: RunningHost) -> None:
-    """It is in the box, where the focus is. Back leads to the origin, which stays as it was."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        for number, message in enumerate(("one", "two", "three"), start=1):
-            await ask(page, message)
-            await ended(page, number=number)
-        origin = page.url.rpartition("/")[2]
-        await forks(page, "Edit").nth(1).press("Enter")
-        await at_a_fork(page, origin)
-        await ended(page)
-        await expect(box(page)).to_be_focused()
-        await expect(box(page)).to_have_value("two")
-        await page.keyboard.type(", and a half")
-        await page.keyboard.press("Enter")
-        await ended(page, number=2)
-        of_fork = await said(page)
-        await page.go_back()
-        await ended(page, number=3)
-        of_origin = await said(page)
-        await forks(page, "Edit").first.click()
-        await at_a_fork(page, origin)
-        await page.get_by_text("No messages yet").wait_for()
-        await expect(box(page)).to_have_value("one")
-
-    assert (of_fork, of_origin) == (["one", "two, and a half"], ["one", "two", "three"])
 
 
 @pytest.mark.behaviour("page.forks")
@@ -211,33 +181,6 @@ async def test_a_fork_that_is_refused_says_so_by_its_problem(host: RunningHost) 
             assert len(asked) == number
 
     assert page.url.endswith("/writer/emptied")
-
-
-@pytest.mark.behaviour("page.forks")
-async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_approval(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "slowly " * 40)
-        await page.locator(".markdown", has_text="slowly slowly").wait_for()
-        while_it_runs = await offered(page)
-        await ended(page)
-        after = await offered(page)
-        await ask(page, "fail")
-        await ended(page, "failed")
-        failed = await offered(page)
-        page = await browser.open("#/clerk")
-        await ask(page, REFUND)
-        await page.get_by_text("May the agent call refund?").wait_for()
-        waits = [await offered(page)]
-        await page.reload()
-        await page.get_by_role("button", name="Approve").wait_for()
-        waits.append(await offered(page))
-        await page.get_by_role("button", name="Approve").click()
-        await ended(page, number=2)
-        decided = await offered(page)
-
-    none = (0, 0)
-    assert (while_it_runs, after, failed, waits, decided) == (none, (1, 1), (1, 1), [none, none], (1, 0))
 
 
 @pytest.mark.behaviour("page.forks")

@@ -16,11 +16,9 @@ from tests.hosting.http.browsed_page import (
     HOSTILE,
     IN_A_BROWSER,
     UNWANTED,
-    WIDER,
     ask,
     browsed,
     ended,
-    faults_of,
     for_everybody,
 )
 from tests.support.running_host import RunningHost
@@ -134,22 +132,6 @@ async def test_the_list_has_every_key_and_turns_them_off(host: RunningHost) -> N
 
     assert dict(zip(keys, says, strict=True)) == LISTED
     assert (off, on) == (-1, 1)
-
-
-@pytest.mark.behaviour("page.shortcuts")
-async def test_a_narrow_screen_opens_its_side_to_find_a_thread(host: RunningHost) -> None:
-    """For a phone with a keyboard. The button that opens it leads to the agent, and back."""
-    async with browsed(host.origin, is_phone=True) as browser:
-        page = await browser.open("#/writer")
-        await page.get_by_text("Ask writer").wait_for()
-        await page.evaluate("document.activeElement.blur()")
-        await page.keyboard.press("/")
-        await expect(page.locator("#search")).to_be_focused()
-        await page.keyboard.press("Escape")
-        await expect(page.get_by_role("button", name="Agents and threads")).to_be_focused()
-        await page.keyboard.press("Enter")
-        await expect(page.get_by_role("link", name="writer")).to_be_focused()
-        assert (await faults_of(page), await page.evaluate(WIDER) <= 0) == ([], True)
 
 
 @pytest.mark.behaviour("page.code")

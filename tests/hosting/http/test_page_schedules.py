@@ -12,22 +12,6 @@ from playwright.async_api import Route, expect
 from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, browsed, ended, for_everybody
 from tests.support.running_host import RunningHost
 
-WORDS = {
-    "0 9 * * 1-5": "At 09:00, Monday to Friday",
-    "5 7 * * *": "At 07:05, every day",
-    "30 18 * * fri,SUN": "At 18:30, Friday, Sunday",
-    "0 0 * * 7": "At 00:00, Sunday",
-    "0 12 1 * *": "At 12:00, on day 1 of each month",
-    "*/15 * * * *": "Every 15 minutes",
-    "7 * * * *": "Every hour, at minute 7",
-    "* * * * *": "Every minute",
-}
-WITHOUT_WORDS = (
-    *("0 0 L * *", "0 9 * * MON#1", "0 9 1 * 1", "*/7 * * * *", "*/0 * * * *", "0 9 * 2 *", "0 9 * * 1-3,5"),
-    *("", "0 9", "0 9 * * * *", "61 9 * * *", "0 25 * * *", "0 9 32 * *", "0 9 * * 8", "0 9 * * 1-9", "0 9 * * 1-1"),
-    "1,2 9 * * *",
-)
-
 pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.schedules")]
 
 
@@ -127,20 +111,6 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
     ]
 
 
-async def test_an_expression_has_words_where_they_are_certain(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer?schedules")
-        await page.get_by_role("button", name="New schedule").click()
-        cron, hint = page.get_by_label("Cron expression"), page.locator("#plan-cron-hint")
-        general = await hint.text_content() or ""
-        said = dict[str, str]()
-        for expression in (*WORDS, *WITHOUT_WORDS):
-            await cron.fill(expression)
-            said[expression] = (await hint.text_content() or "").replace(general, "")
-
-    assert said == {**WORDS, **dict.fromkeys(WITHOUT_WORDS, "")}
-
-
 async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_again(host: RunningHost) -> None:
     """What was typed stays until it is known to be taken."""
     tries = list[str]()
@@ -167,19 +137,3 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
             await expect(page.locator(".cards > li")).to_have_count(number)
 
     assert [tries.index(key) for key in tries] == [0, 0, 2]
-
-
-async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(asking: RunningHost) -> None:
-    async with browsed(asking.origin, REFUSED) as browser:
-        page = await browser.open("#/Orders?schedules")
-        await page.get_by_role("button", name="New schedule").click()
-        await page.get_by_label("Cron expression").fill("0 9 * * *")
-        given = page.get_by_label("Input, as JSON")
-        for text, refusal in (("tea", "is not JSON"), ('{"item": 1}', "input")):
-            await given.fill(text)
-            await page.get_by_role("button", name="Create").click()
-            await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
-            await expect(given).to_be_focused()
-        await given.fill('{"item": "tea", "count": 2}')
-        await page.get_by_role("button", name="Create").click()
-        await expect(page.locator(".cards > li h2")).to_have_text('{"item": "tea", "count": 2}')

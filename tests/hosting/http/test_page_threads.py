@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.hosting.http.browsed_page import (
-    HOSTILE,
     IN_A_BROWSER,
-    LOST,
     REFUSED,
-    UNWANTED,
     ask,
     browsed,
     ended,
@@ -133,29 +129,6 @@ async def test_a_thread_is_shared_by_a_link_which_its_owner_takes_back(asking: R
     assert link.startswith(f"{asking.origin}/api/ui/#/?shared=")
 
 
-@pytest.mark.behaviour("page.hostile")
-async def test_no_name_of_a_thread_or_person_becomes_more_than_text(asking: RunningHost) -> None:
-    """In the list, above the conversation, in the origin of a fork, and in the dialogs."""
-    await begin(asking, "hostile", "hello", "Joker")
-    async with httpx.AsyncClient(base_url=f"{asking.origin}/api/agents/Joker/threads/hostile") as client:
-        (await client.post("/describe", json={"title": HOSTILE, "pinned": True})).raise_for_status()
-        (await client.post("/fork", json={"thread_id": "hostile-fork"})).raise_for_status()
-        grant = {"issuer": HOSTILE, "id": HOSTILE, "access": "read"}
-        (await client.post("/grants", json=grant)).raise_for_status()
-    async with browsed(asking.origin, REFUSED) as browser:
-        page = await browser.open("#/Joker/hostile")
-        await page.get_by_role("link", name=f"Fork of {HOSTILE}").wait_for()
-        await expect(page.locator("#title")).to_have_text(HOSTILE)
-        await for_everybody(page)
-        await page.get_by_role("button", name="Share the thread").click()
-        await page.get_by_role("dialog").get_by_text(HOSTILE).wait_for()
-        assert await page.locator("dialog").evaluate("dialog => dialog.querySelectorAll('img, script').length") == 0
-        await page.keyboard.press("Escape")
-        await page.goto(f"{asking.origin}/api/ui/#/?shared={quote(HOSTILE, safe='')}")
-        await expect(page.locator("#notice")).to_contain_text("Nothing is shared with you")
-        assert await page.evaluate(UNWANTED) == []
-
-
 async def saved(page: Page, kind: str, folder: Path) -> tuple[str, str]:
     """Download the thread that is open, and return the file's name and text."""
     await page.get_by_role("button", name="Download").click()
@@ -201,23 +174,6 @@ async def test_a_thread_is_saved_as_json_with_all_that_the_app_keeps(host: Runni
 
     assert name == "writer-kept.json"
     assert {**json.loads(text), "exported_at": ""} == {**exported, "exported_at": ""}
-
-
-@pytest.mark.behaviour("page.downloads")
-async def test_a_download_that_cannot_be_read_says_so_and_saves_nothing(host: RunningHost) -> None:
-    away = {"code": "log_unavailable", "detail": "The thread's log cannot be reached. Try again."}
-    async with browsed(host.origin, REFUSED, LOST) as browser:
-        page = await browser.open("#/writer/unread")
-        await ask(page, "one")
-        await ended(page)
-        page.on("download", lambda download: browser.complaints.append(download.suggested_filename))
-        await page.route("**/export", lambda route: route.fulfill(status=503, json=away))
-        await page.route("**/messages?*", lambda route: route.fulfill(status=503, json=away))
-        for kind in ("JSON", "Markdown"):
-            await page.get_by_role("button", name="Download").click()
-            await page.get_by_role("button", name=kind, exact=True).click()
-            await page.get_by_role("alert").get_by_text(away["detail"]).wait_for()
-            await page.get_by_role("button", name="Close", exact=True).click()
 
 
 @pytest.mark.behaviour("page.downloads")

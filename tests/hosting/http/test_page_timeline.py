@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 
 import httpx
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.hosting.http.browsed_page import HOSTILE, IN_A_BROWSER, REFUSED, UNWANTED, ask, browsed, ended, for_everybody
+from tests.hosting.http.browsed_page import IN_A_BROWSER, REFUSED, ask, browsed, ended, for_everybody
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.running_host import RunningHost
 
@@ -124,36 +123,6 @@ async def test_what_is_open_stays_open_while_the_run_goes_on(host: RunningHost) 
         assert await page.locator(".timeline .tool_call").count() == 1
 
 
-@pytest.mark.behaviour("page.hostile")
-async def test_no_text_of_a_model_call_becomes_more_than_text(host: RunningHost) -> None:
-    """Neither what was sent nor what came back, wherever it stands, nor what the agent is now."""
-    kinds = ("text", "reasoning", "tool_call", "tool_result", "data", "uri", "other")
-    fields = {"text": HOSTILE, "name": HOSTILE, "call_id": HOSTILE, "media_type": HOSTILE, "bytes": 1}
-    messages = [{"role": HOSTILE, "contents": [{"type": kind, **fields} for kind in kinds]}]
-    call = {"id": "1", "sent": {"kept": HOSTILE, "messages": messages, "earlier_url": None}, "received": messages}
-
-    async def forge(route: Route) -> None:
-        answer = await route.fetch()
-        text = await answer.text()
-        for word in ("Write.", "owner_memory"):
-            text = text.replace(f'"{word}"', json.dumps(HOSTILE))
-        await route.fulfill(response=answer, body=text)
-
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/hostile-call")
-        await page.route("**/agents/writer", forge)
-        await page.route("**/step?*", lambda route: route.fulfill(json=call))
-        await ask(page, HOSTILE)
-        await ended(page)
-        shown = await opened(page)
-        await expect(values(shown)).to_have_count(14)
-        await expect(values(shown).first).to_have_text(f"Tool{HOSTILE}")
-        await shown.locator(".more > summary").press("Enter")
-        await expect(shown.locator(".about pre").first).to_have_text(HOSTILE)
-
-        assert await page.evaluate(UNWANTED) == []
-
-
 @pytest.mark.behaviour("page.long")
 async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(host: RunningHost) -> None:
     async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer", timeout=20) as client:
@@ -182,19 +151,3 @@ async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(host:
             await page.evaluate("scrollTo(0, 0)")
 
     assert 1 < in_sight < MANY_RUNS
-
-
-@pytest.mark.behaviour("page.times")
-async def test_a_call_of_a_tool_says_how_long_it_took(host: RunningHost) -> None:
-    """At once, and after a reload when it is opened: then its timeline is read."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/support/lasting")
-        took = page.locator(".steps .took")
-        await ask(page, "Where is my order A-17?")
-        await ended(page)
-        await expect(took).to_have_text(re.compile(r"^[1-9][.]\d s$"))
-        await page.reload()
-        await ended(page)
-        await expect(took).to_be_empty()
-        await page.locator(".steps summary").press("Enter")
-        await expect(took).to_have_text(re.compile(r"^[1-9][.]\d s$"))

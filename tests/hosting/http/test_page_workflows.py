@@ -10,15 +10,12 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.hosting.http.browsed_page import (
-    HOSTILE,
     IN_A_BROWSER,
     REFUSED,
     ask,
     browsed,
     ended,
-    for_everybody,
 )
-from tests.hosting.http.schemas_with_values import LEFT_OUT, TABLE
 from tests.support.running_host import RunningHost
 
 pytestmark = IN_A_BROWSER
@@ -43,6 +40,44 @@ READ_BACK = """async ([pairs, isTouched]) => {
     }))
 }"""
 """Each value as its form reads it: as fields, as JSON, and as the fields that are drawn of that."""
+TREE = {
+    "type": "object",
+    "properties": {"label": {"type": "string"}, "left": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+}
+PETS = {
+    "oneOf": [
+        {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer", "default": 9}}},
+        {"type": "object", "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}}, "required": ["name"]},
+    ]
+}
+OPTIONAL = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer"},
+        "b": {"type": "boolean"},
+        "c": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["a"],
+}
+AS_GIVEN: list[tuple[dict[str, Any], Any]] = [
+    ({"type": "string"}, "two\nlines"),
+    ({"type": "number"}, 1.25),
+    ({"type": "boolean"}, False),
+    ({"enum": [1, 2, "three", None]}, "three"),
+    ({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}, "3"),
+    ({"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}}, [[True], [], [False, True]]),
+    ({"type": "object", "additionalProperties": {"type": "number"}}, {"__proto__": 1, "b": 2.5}),
+    ({"prefixItems": [{"type": "integer"}, {"type": "string"}], "type": "array"}, [2, "b"]),
+    (PETS, {"kind": "dog", "name": "null"}),
+    (TREE, {"label": "root", "left": {"label": "twig", "left": None}}),
+    (OPTIONAL, {"a": 1, "b": False, "c": None}),
+    (OPTIONAL, {"a": 1, "c": "null"}),
+    ({"type": "object", "properties": {"a": {"type": "string"}}}, {"a": "b", "more": 1}),
+    ({"$ref": "https://elsewhere.example/schema"}, {"any": [1, "two", None]}),
+    ({"type": "integer"}, "not one"),
+]
+LEFT_OUT = (OPTIONAL, {"a": 1})
+"""A value without what is optional, which a form shows and sends if somebody changes it."""
 BOOKED = {
     "name": "Ada\nByron",
     "day": "2026-12-24",
@@ -51,37 +86,6 @@ BOOKED = {
     "discount": 0.25,
     "guide": None,
 }
-MARKUP = f"{HOSTILE}\u202e"
-SCHEMA = {
-    "type": "object",
-    "description": MARKUP,
-    "properties": {
-        "text": {"type": "string", "title": MARKUP, "description": MARKUP, "pattern": MARKUP},
-        MARKUP: {"type": "integer", "minimum": MARKUP, "default": MARKUP},
-        "many": {"type": "array", "title": MARKUP, "items": {"type": "string"}},
-        "choice": {"enum": [MARKUP, "other"], "title": MARKUP},
-        "either": {"anyOf": [{"type": "integer", "title": MARKUP}, {"type": "string", "const": MARKUP}]},
-        "object": {"title": MARKUP, "type": "object", "properties": {"a": {"const": MARKUP}}},
-        "loose": {"title": MARKUP},
-    },
-}
-DRAWN = """async ([schema, value, refusal]) => {
-    const script = document.querySelector("link[rel=modulepreload][href$='/forms.js']")
-    const { Form } = await import(script.href)
-    for (const given of [value, undefined]) {
-        const form = new Form(schema, "Answer", () => {}, given)
-        const place = document.createElement("div")
-        place.className = "view"
-        place.append(form.element)
-        document.querySelector("#conversation").append(place)
-        form.refuse(refusal)
-        for (const select of form.element.querySelectorAll("select")) {
-            select.selectedIndex = select.options.length - 1
-            select.dispatchEvent(new Event("input", { bubbles: true }))
-        }
-        for (const box of form.element.querySelectorAll("[type=checkbox]")) box.click()
-    }
-}"""
 
 
 def drawn(page: Page, executor: str) -> Locator:
@@ -159,20 +163,6 @@ async def test_executors_that_ended_and_that_failed_are_told_apart(asking: Runni
         await expect(page.locator(".step-row.executor.bad .what")).to_contain_text("upper superstep 1, failed")
 
 
-@pytest.mark.behaviour("page.graph")
-async def test_a_row_of_many_executors_is_broken_on_a_phone(asking: RunningHost) -> None:
-    async with browsed(asking.origin, REFUSED, is_phone=True) as browser:
-        page = await browser.open("#/Wide")
-        await page.locator(".graph svg").wait_for()
-        boxes = [await node.bounding_box() for node in await page.locator(".graph rect").all()]
-        await for_everybody(page)
-        await ask(page, "fail")
-        await ended(page, "failed")
-        await for_everybody(page)
-
-    assert len({box["y"] for box in boxes if box is not None}) == 5
-
-
 async def read_back(asking: RunningHost, pairs: list[tuple[dict[str, Any], Any]], *, is_touched: bool) -> list[Any]:
     """Return what forms of these schemas make of these values, and the complaints."""
     async with browsed(asking.origin) as browser:
@@ -191,7 +181,7 @@ def as_json(value: Any) -> str:
 @pytest.mark.parametrize("is_touched", [False, True], ids=["left alone", "each control used"])
 async def test_a_form_gives_back_the_value_that_it_was_given(asking: RunningHost, *, is_touched: bool) -> None:
     """Numbers stay numbers, what is left out stays so, and null stays null; as fields, as JSON, and as fields again."""
-    pairs = TABLE if is_touched else [*TABLE, LEFT_OUT]
+    pairs = AS_GIVEN if is_touched else [*AS_GIVEN, LEFT_OUT]
     read = await read_back(asking, pairs, is_touched=is_touched)
 
     wrong = [
@@ -319,23 +309,3 @@ async def test_a_workflow_that_takes_a_value_is_given_it_by_a_form(asking: Runni
         await expect(item).to_have_count(0)
 
     assert '"total": 6' in answer
-
-
-@pytest.mark.behaviour("page.forms")
-@pytest.mark.behaviour("page.hostile")
-async def test_a_form_stands_in_nobodys_way_and_runs_nothing(asking: RunningHost) -> None:
-    async with browsed(asking.origin, REFUSED) as browser:
-        page = await browser.open("#/Desk/seen")
-        await ask(page, HOSTILE)
-        await fill(page)
-        await page.get_by_label("Row", exact=True).fill("many")
-        await page.get_by_label("Row", exact=True).press("Enter")
-        await expect(page.locator(".card .refusal", has_text="Write a number.")).to_be_visible()
-        await for_everybody(page)
-        await page.goto(f"{asking.origin}/api/ui/#/Orders")
-        await page.get_by_label("Count", exact=True).fill("x")
-        await page.get_by_label("Count", exact=True).press("Enter")
-        await for_everybody(page)
-        drawn = [SCHEMA, {"text": MARKUP, "many": [MARKUP], "choice": MARKUP, "loose": [MARKUP]}]
-        await page.evaluate(DRAWN, [*drawn, f"at $.many[0] the rule '{MARKUP}' is broken; {MARKUP}"])
-        await for_everybody(page)

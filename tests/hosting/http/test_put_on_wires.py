@@ -97,26 +97,6 @@ async def test_a_chat_of_the_ai_sdk_has_them_in_their_place(wires: Wires) -> Non
     assert len({message["id"] for message in messages}) == len(messages)
 
 
-async def test_a_page_over_ag_ui_gets_them_in_their_place(wires: Wires) -> None:
-    """A page that lacks them, whether it has nothing or what came before them, gets all; then both agree."""
-    await wires.put(TALK)
-    first = await wires.page("r-1", "zero")
-    second = await wires.page("r-2", *first, {"id": "u-2", "role": "user", "content": "one"})
-    is_restated = [wires.is_restated]
-    await wires.put(NOTE)
-    third = await wires.page("r-3", *second, {"id": "u-3", "role": "user", "content": "two"})
-    is_restated.append(wires.is_restated)
-    fourth = await wires.page("r-4", *third, {"id": "u-4", "role": "user", "content": "three"})
-    is_restated.append(wires.is_restated)
-
-    zero = [*SAID[:2], "zero", "echo: zero"]
-    assert [message["content"] for message in first] == zero
-    assert [message["content"] for message in second] == [*zero, *SAID[2:4]]
-    assert [message["content"] for message in third] == [*zero, *SAID[2:]]
-    assert [message["content"] for message in fourth] == [*zero, *SAID[2:], "three", "echo: three"]
-    assert is_restated == [False, True, False]
-
-
 async def test_a_task_of_a2a_has_those_right_before_it_in_its_history(wires: Wires) -> None:
     """As it is sent, read and listed; they are of no task, and a context's first messages are no second task's."""
     ids = [await wires.put(TALK)]

@@ -10,9 +10,7 @@ from hosting.core.thread.events import (
     Accepted,
     Claimed,
     Completed,
-    Delta,
     Event,
-    Failed,
     ModelResult,
     Released,
     ToolResult,
@@ -103,61 +101,6 @@ def test_model_calls_and_tools_have_their_times_and_tokens() -> None:
     ]
 
 
-@pytest.mark.behaviour("http.timeline")
-def test_a_step_of_a_tool_that_failed_or_was_cut_off_says_so() -> None:
-    """A step of a workflow's function, which has no call, is none of these."""
-
-    def step(at: float, key: str, name: str) -> ToolStarted:
-        return ToolStarted(at=at, run_id="r", key=f"step/{key}", name=name, digest="")
-
-    shown = steps(
-        accepted(),
-        claimed(2.0),
-        model_result(3.0),
-        ToolStarted(at=3.0, run_id="r", key="1.a", name="find", digest=""),
-        step(4.0, "1.a/first", "first"),
-        ToolResult(at=5.0, run_id="r", key="step/1.a/first", error="no", raised="ValueError"),
-        step(5.0, "1.a/a/b", "a/b"),
-        step(5.0, "7", "draft"),
-        claimed(6.0, 2, "lost"),
-    )
-
-    assert [step for step in shown if step["kind"] == "tool_step"] == [
-        {"kind": "tool_step", "at": 4.0, "ended_at": 5.0, "call": "1.a", "name": "first", "error": "The tool failed."},
-        {
-            "kind": "tool_step",
-            "at": 5.0,
-            "ended_at": 6.0,
-            "call": "1.a",
-            "name": "a/b",
-            "code": "cut_off",
-            "error": "The attempt ended while the tool was running. It may have done its work.",
-        },
-    ]
-
-
-@pytest.mark.behaviour("http.timeline")
-def test_words_that_a_later_attempt_does_not_keep_are_a_step() -> None:
-    """Those before the last recorded model call stay; the attempt whose process died is lost, a failed one has a code,
-    one that was handed on is released."""
-    told = steps(
-        accepted(),
-        claimed(2.0),
-        Delta(at=3.0, run_id="r", offset=0, text="Let me look. "),
-        model_result(4.0),
-        Delta(at=5.0, run_id="r", offset=13, text="It was Mon"),
-        claimed(6.0, 2),
-        Released(at=7.0, run_id="r", signalled=True),
-        claimed(8.0, 3),
-        claimed(9.0, 4, failed="run_failed"),
-        completed(10.0),
-    )
-
-    assert [step["text"] for step in told if step["kind"] == "voided"] == ["It was Mon"]
-    attempts = [(step["at"], step["ended_at"], step.get("code")) for step in told if step["kind"] == "attempt"]
-    assert attempts == [(2.0, 6.0, "lost"), (6.0, 7.0, "released"), (8.0, 9.0, "run_failed"), (9.0, 10.0, None)]
-
-
 CUT_OFF = "cut_off: The attempt ended while the tool was running. It may have done its work."
 
 
@@ -185,14 +128,3 @@ def test_a_call_that_a_later_attempt_makes_again_is_a_step_of_each() -> None:
     assert calls_of(
         begins(4.0), claimed(44.0, 2), begins(45.0), Released(at=45.5, run_id="r", signalled=True), claimed(46.0, 3)
     ) == [(4.0, 44.0, CUT_OFF), (45.0, 45.5, CUT_OFF)]
-
-
-@pytest.mark.behaviour("http.timeline")
-def test_a_call_that_is_not_made_again_ended_with_its_attempt() -> None:
-    """Whatever the later attempt said of it, and also where the run just ended."""
-    unknown = ToolResult(at=45.0, run_id="r", key="1.a", text="unknown", interrupted=True)
-    failed = Failed(at=44.0, run_id="r", entry={}, code="run_crashed", detail="It crashed.")
-
-    (told,) = calls_of(begins(4.0), claimed(44.0, 2), unknown, completed(48.0))
-    assert told == (4.0, 44.0, "cut_off: The process ended while the tool was running. It may have done its work.")
-    assert calls_of(begins(4.0), failed) == [(4.0, 44.0, CUT_OFF)]

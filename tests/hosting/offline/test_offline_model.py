@@ -42,18 +42,6 @@ def print_journal() -> str:
     return "an empty one"
 
 
-@tool
-def close_shop() -> str:
-    """Close the shop."""
-    raise ValueError("it is night")
-
-
-@tool(approval_mode="always_require")
-def delete_order(number: str) -> str:
-    """Delete an order."""
-    return f"{number} is gone"
-
-
 @pytest.mark.behaviour("template.offline-calls-by-rules")
 @pytest.mark.parametrize(
     ("question", "name", "result"),
@@ -117,23 +105,6 @@ async def test_words_that_fit_no_tool_call_none(question: str) -> None:
 
     assert "Call print_journal with {}" in answer.splitlines()
     assert "an empty one" not in answer
-
-
-@pytest.mark.behaviour("template.offline-calls-by-rules")
-async def test_a_tool_that_fails_and_one_that_waits_for_a_person_are_chosen_by_rules_too() -> None:
-    """The answer says so of a failure; a call that needs approval waits, and acts when it is approved."""
-    async with served(app_of(joker(close_shop, delete_order))) as (_, http):
-        failed = (await ask(http, "Close the shop")).json()["response"]
-        waiting = (await ask(http, "Delete order A-17")).json()
-        (call,) = waiting["pending_approvals"]
-        address = f"/api/agents/Joker/threads/{waiting['thread_id']}/approvals/{call['id']}"
-        answered = await http.post(address, json={"approved": True})
-
-    assert failed.startswith("I answer by rules, and your words fit the tool close_shop. The tool failed: ")
-    assert call["arguments"] == {"number": "A-17"}
-    assert answered.json()["response"] == (
-        "I answer by rules, and your words fit the tool delete_order. It says: A-17 is gone"
-    )
 
 
 @pytest.mark.behaviour("template.offline-streams-words")

@@ -34,11 +34,11 @@ from agent_framework import (
 from pydantic import BaseModel, Field, field_validator
 
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
-from hosting.tools import current, idempotent
+from hosting.tools import current
 from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
 from tests.support.delegating import planner
-from tests.support.flows import asking_flow, fan_flow, order_flow, text_flow, wide_flow
+from tests.support.flows import asking_flow, fan_flow, order_flow, text_flow
 from tests.support.signer import signer
 from tests.support.steered import FileGate, Working
 from tests.support.thinker import thinker
@@ -48,22 +48,6 @@ def signed_in(request: PrincipalRequest) -> Principal:
     """Return whom the header names, or Ada."""
     user = request.headers.get("x-user", "ada")
     return Principal("https://login.example", user, name="Ada <b>" if user == "ada" else None)
-
-
-class Address(BaseModel):
-    """What a tool asks for."""
-
-    street: str = Field(min_length=2)
-    number: int = Field(ge=1)
-
-
-@idempotent
-@tool
-async def ship(n: str) -> str:
-    """Ship it to where a person says."""
-    shelf = await current().step("reserve", lambda: f"shelf {n}")
-    address = await current().ask(f"Where does {n} go?", schema=Address)
-    return f"{n} from {shelf} to {address.street} {address.number}"
 
 
 @tool
@@ -83,7 +67,7 @@ def pay(order: str) -> str:
 
 
 class PayerModel(BaseChatClient[Any]):
-    """Says what it is asked, and then asks for a payment; of `silent` it says nothing before."""
+    """Says what it is asked, and then asks for a payment."""
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -93,8 +77,7 @@ class PayerModel(BaseChatClient[Any]):
 
     async def _told(self, last: Message) -> AsyncIterator[ChatResponseUpdate]:
         call = Content.from_function_call(f"call-{len(last.text)}", "pay", arguments={"order": "A-17"})
-        said = [] if last.text == "silent" else [Content.from_text(f"I looked: {last.text}")]
-        yield ChatResponseUpdate(role="assistant", contents=[*said, call])
+        yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(f"I looked: {last.text}"), call])
 
 
 class PayerClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], PayerModel):
@@ -148,7 +131,7 @@ def desk_flow() -> Workflow:
 
 
 clerks = clerk(lambda _: None, ToolApprovalMiddleware())
-clerks.default_options["tools"] += [FunctionTool(name="where", func=None, description="Where?"), ship, read]
+clerks.default_options["tools"] += [FunctionTool(name="where", func=None, description="Where?"), read]
 plain = clerk(lambda _: None)
 plain.name = "Plain"
 planning = planner()
@@ -156,7 +139,7 @@ planning.name = "Planner"
 payer = Agent(PayerClient(), name="payer", tools=[pay])
 app = AgentFunctionApp(
     agents=[scripted_agent("Joker"), clerks, plain, planning, signer(lambda _: None, "Signer"), payer],
-    workflows=[asking_flow, desk_flow, text_flow, fan_flow, order_flow, wide_flow],
+    workflows=[asking_flow, desk_flow, text_flow, fan_flow, order_flow],
     principal=signed_in,
 )
 app.add_agent(thinker(name="shows"), reasoning="show")

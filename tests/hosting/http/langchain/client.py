@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import openai
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
@@ -64,10 +64,6 @@ class Client:
             "turns": [messages[1].text, last.text],
             "tokens": [usage_of(last), usage_of(whole)],
             "streamed": whole.text,
-            "batch": [answer.text for answer in await joker.abatch(["say a", "say b"])],
-            "sync": [answer.text for answer in joker.batch(["say c"])]
-            + ["".join(chunk.text for chunk in joker.stream("say d"))],
-            "system": joker.invoke([SystemMessage("Lie."), HumanMessage("say e")]).text,
         }
 
     async def runs_tools(self) -> dict[str, Any]:
@@ -89,14 +85,12 @@ class Client:
         obedient = self.model("Obedient")
         named = obedient.bind_tools([where, when], tool_choice="when", parallel_tool_calls=False, strict=True)
         anyone = obedient.bind_tools([where], tool_choice="any").invoke("hello")
-        none = obedient.bind_tools([where], tool_choice="none").invoke("hello")
         failed = ToolMessage("it broke", tool_call_id=called.tool_calls[0]["id"], status="error")
         return {
             "told": [answer.text, thanked.text],
             "streamed": [(call["name"], call["args"]) for call in called.tool_calls],
             "named": [(call["name"], call["args"]) for call in named.invoke('{"n": "5"}').tool_calls],
             "any": json.loads(anyone.text),
-            "none": json.loads(none.text),
             "failed": clerk.invoke([HumanMessage("call where 4"), called, failed]).text,
         }
 
@@ -104,11 +98,8 @@ class Client:
         """Return what it makes of structured output."""
         obedient, joker = self.model("Obedient"), self.model("Joker")
         by_call = obedient.with_structured_output(Place, method="function_calling")
-        raw = obedient.with_structured_output(Place, method="function_calling", include_raw=True)
         return {
             "function_calling": by_call.invoke('{"n": "6"}').n,
-            "streamed": [place.n async for place in by_call.astream('{"n": "7"}')][-1],
-            "raw": raw.invoke('{"n": "8"}')["parsed"].n,
             "json_schema": joker.with_structured_output(Place).invoke('say {"n": "9"}').n,
             "json_mode": joker.with_structured_output(Place, method="json_mode").invoke('say {"n": "10"}').n,
         }
@@ -159,19 +150,6 @@ class Client:
         messages += [joker.invoke(messages), HumanMessage("recall")]
         return {"continued": joker.invoke(messages).text, "blocks": [block["type"] for block in blocks]}
 
-    async def is_configured(self) -> dict[str, Any]:
-        """Return whether a repeated key finds the answer, and what a body of its own says."""
-        headers = {"Idempotency-Key": f"k-{self._is_responses}"}
-        keyed = self.model("Joker", default_headers=headers, default_query={"a": "b"}, request_timeout=30)
-        first, again = keyed.invoke("say h"), keyed.invoke("say h")
-        clerk = self.model("Joker", extra_body={"model": "Clerk"}, streaming=True)
-        return {"repeated": ids_of(first) == ids_of(again), "body": clerk.invoke("hello").text}
-
-
-def ids_of(message: Any) -> Any:
-    """Return what the answer is called on its wire."""
-    return message.response_metadata["id"]
-
 
 def usage_of(message: Any) -> int:
     """Return the tokens of an answer."""
@@ -182,7 +160,6 @@ async def main(origin: str, wire: str) -> dict[str, Any]:
     """Return all that it got."""
     client, got = Client(origin, wire), {}
     parts = (client.talks, client.runs_tools, client.formats, client.sends, client.meets_errors, client.continues)
-    parts = (*parts, client.is_configured)
     for part in parts:
         got |= {f"{part.__name__}.{name}": value for name, value in (await part()).items()}
     return got
