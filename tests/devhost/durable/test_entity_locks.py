@@ -14,7 +14,7 @@ from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.task import OrchestrationContext, when_all
 
 from devhost.durable.inspection import describe
-from devhost.durable.records import EntityId, Outgoing, Release, Step, entity_target
+from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.store.sqlite import SqliteStore
@@ -165,22 +165,6 @@ async def test_others_wait_until_the_holder_is_done() -> None:
     assert asked.get_output() == 3
     assert holder is not None
     assert holder.get_output() == "done"
-
-
-async def test_a_release_of_an_earlier_section_frees_nothing() -> None:
-    """It may come a second time, when another section has the lock."""
-    async with served(functions()) as host:
-        await host.client.schedule_new_orchestration("holds", instance_id="holder")
-        await until_held(host)
-        late = Outgoing(entity_target(ACCOUNT), Release("an earlier section"))
-        await host.store.commit(Step(produced=(late,)))
-        await host.client.schedule_new_orchestration("asks", instance_id="asker")
-        await host.client.wait_for_orchestration_start("asker", timeout=10)
-        await host.client.raise_orchestration_event("holder", "end", data="done")
-        asked = await host.client.wait_for_orchestration_completion("asker", timeout=10)
-
-    assert asked is not None
-    assert asked.get_output() == 7
 
 
 async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() -> None:
