@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from devhost.durable.answers import (
-    CreateTimer,
     OperationResult,
     UnreadableAnswerError,
     parse_orchestrator_answer,
 )
-from devhost.durable.episode import open_episode
 from devhost.durable.texts import parse_utc
-from devhost.durable.wire import orchestrator_payload, response_text
-from tests.devhost.durable.episodes import Episodes
-from tests.support.engine_clocks import START
+from devhost.durable.wire import response_text
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=UTC)
@@ -42,20 +36,6 @@ def test_every_form_of_a_time_names_its_moment_and_what_is_none_is_refused(text:
             parse_utc(text)
     else:
         assert parse_utc(text) == moment
-
-
-def test_what_the_past_has_received_is_marked_as_played_and_the_extra_end_of_a_continued_execution() -> None:
-    """The event that continue-as-new left between the start and the first requests, and no other end."""
-    episodes = Episodes()
-    episodes.orchestration = replace(episodes.orchestration, is_continued=True)
-    episodes.start(CreateTimer(START, False))
-    episode = open_episode(episodes.orchestration, episodes.history, [], START)
-    received = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))["history"]
-    assert [(event["EventType"], event["IsPlayed"]) for event in received if event["EventType"] in (0, 13)] == [
-        (0, True),
-        (13, True),
-        (13, False),
-    ]
 
 
 def test_a_response_names_an_exception_only_when_there_is_one() -> None:
