@@ -14,7 +14,7 @@ from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.task import OrchestrationContext, when_all
 
 from devhost.durable.inspection import describe
-from devhost.durable.records import EntityId
+from devhost.durable.records import EntityId, Outgoing, Release, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.store.sqlite import SqliteStore
@@ -151,6 +151,8 @@ async def test_others_wait_until_the_holder_is_done() -> None:
         await until_held(host)
         held = await host.client.get_entity(A, include_state=False)
         lines = await describe(host.engine.hub.store, None, START)
+        late = Outgoing(entity_target(ACCOUNT), Release("an earlier section"))  # it frees nothing
+        await host.store.commit(Step(produced=(late,)))
         for number in (1, 2, 3):
             await host.client.signal_entity(A, "set", number)
         await host.client.schedule_new_orchestration("asks", instance_id="asker")
@@ -158,7 +160,10 @@ async def test_others_wait_until_the_holder_is_done() -> None:
         await host.client.raise_orchestration_event("holder", "end", data="done")
         asked = await host.client.wait_for_orchestration_completion("asker", timeout=10)
         holder = await host.client.wait_for_orchestration_completion("holder", timeout=10)
+        kept = await host.client.get_entity(A)
 
+    assert kept is not None
+    assert kept.get_state() == "3"
     assert held is None  # it has no state yet
     assert [line for line in lines if "locked by holder" in line]
     assert asked is not None
