@@ -17,7 +17,7 @@ from tests.fidelity.chat_completions import ChatCompletions
 from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CLIENTS, CUT, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
-from tests.fidelity.script import Answer, Call
+from tests.fidelity.script import Answer, Call, Finish
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
 
@@ -56,7 +56,7 @@ class _Steered(Responses):
 )
 @pytest.mark.behaviour("http.incomplete")
 async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(
-    client: str, wire: Any, finish: str, reason: str
+    client: str, wire: Any, finish: Finish, reason: str
 ) -> None:
     """In JSON, in headers, at the run's own address, and as the last event of a stream."""
     answer, app = Answer(HALF, finish=finish), Finishing(client)

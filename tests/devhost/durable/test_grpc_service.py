@@ -23,7 +23,7 @@ from tests.devhost.durable.protobuf_functions import (
     entity_counter,
     served,
 )
-from tests.support.engine_clocks import START, ManualClock
+from tests.support.engine_clocks import START, FastClock, ManualClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import GUARD_SECONDS
 
@@ -208,12 +208,9 @@ async def test_an_orchestration_starts_at_its_time(dies_at: int | None) -> None:
         await asyncio.wait_for(calls if dies_at is None else host.store.died.wait(), GUARD_SECONDS)
         calls.cancel()
         early = await host.client.get_orchestration_state("i")
-    clock = ManualClock()
-    async with served(functions(), inner=inner, clock=clock) as host:
+    async with served(functions(), inner=inner, clock=FastClock(factor=3600)) as host:
         if dies_at == 1:  # the start was kept, and its client heard of nothing
             await host.client.raise_orchestration_event("i", "go", data="early")
-        await clock.next_alarm()
-        clock.advance(1800)
         ended = await host.client.wait_for_orchestration_completion("i", timeout=10)
         history = await host.client.get_orchestration_history("i")
 
@@ -274,19 +271,17 @@ async def test_an_orchestration_sends_events_to_others() -> None:
 @pytest.mark.parametrize("dies_at", [None, 1, 2])
 async def test_an_entity_starts_an_orchestration_and_signals_later(dies_at: int | None) -> None:
     """Also where the host is killed when the operation was sent, or was run: the batch is one step."""
-    inner, clock = MemoryStore(), ManualClock()
+    inner = MemoryStore()
     if dies_at is not None:
         async with served(functions(), inner=inner, dies_at=dies_at) as host:
             sent = asyncio.create_task(host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7))
             await asyncio.wait_for(host.store.died.wait(), GUARD_SECONDS)
             sent.cancel()
-    async with served(functions(), inner=inner, clock=clock) as host:
+    async with served(functions(), inner=inner, clock=FastClock(factor=100)) as host:
         if dies_at is None:
             await host.client.signal_entity(EntityInstanceId("entity_starter", "k"), "go", 7)
         await host.store.until_ended("begun")
         early = await host.client.get_entity(COUNTER)
-        await clock.next_alarm()
-        clock.advance(60)
         await host.store.until(lambda: _is_state(host.client, COUNTER, "3"))
         ended = await host.client.get_orchestration_state("begun")
 
