@@ -15,9 +15,7 @@ import pytest
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError, ServiceResponseError
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError
-from azure.data.tables.aio import TableClient as AsyncTableClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
-from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
 from redis import ConnectionError as BrokenError
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -319,29 +317,6 @@ def test_a_batch_above_the_limits_of_azure_is_refused_and_one_within_them_is_tak
     table.create_entity(row("large", **dict(list(PARTS.items())[:17])))
     table.submit_transaction([("create", row(f"{n:03}", text=b"x" * 28_000)) for n in range(100)])
     assert len(rows_of(table)) == 101
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.proxy-passes")
-async def test_async_clients_and_large_bodies_pass(
-    azurite: Azurite, proxy: FaultProxy, container: ContainerClient, table: TableClient
-) -> None:
-    async with (
-        AsyncBlobServiceClient.from_connection_string(proxy.connection_string) as service,
-        AsyncTableClient.from_connection_string(proxy.connection_string, table.table_name) as rows,
-    ):
-        blobs = service.get_container_client(container.container_name)
-        await asyncio.gather(*(blobs.upload_blob(f"blob-{n}", LARGE) for n in range(4)))
-        await asyncio.gather(*(rows.create_entity(row(f"{n:02}", part=LARGE[:60_000])) for n in range(20)))
-        read = await asyncio.gather(*(_content(blobs.get_blob_client(f"blob-{n}")) for n in range(4)))
-        found = [(str(found["RowKey"]), found["part"]) async for found in rows.list_entities(results_per_page=3)]
-
-    assert read == [LARGE] * 4
-    assert found == [(f"{n:02}", LARGE[:60_000]) for n in range(20)]
-
-
-async def _content(blob: Any) -> bytes:
-    return bytes(await (await blob.download_blob()).readall())
 
 
 def client(url: str, protocol: int = 2) -> Redis:

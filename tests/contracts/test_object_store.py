@@ -41,15 +41,6 @@ async def moments(store: ObjectStore) -> list[float]:
     return [moment for moment, _ in await store.put_between("joker", LONG_AGO, LATER)]
 
 
-@pytest.mark.behaviour("erasure.attachments")
-async def test_what_was_put_is_read_by_any_process(open_store: OpenObjects) -> None:
-    await open_store().put(PLACE, BOTH)
-
-    assert await open_store().read(PLACE, [*ONE, "absent"]) == ONE
-    assert sorted(await open_store().names(PLACE)) == [*BOTH]
-    assert await open_store().read(PLACE, []) == {}
-
-
 @pytest.mark.behaviour("archive.put-again")
 async def test_names_come_in_the_order_of_their_last_put(open_store: OpenObjects) -> None:
     """With its time; some stores tell moments in whole seconds."""
@@ -73,21 +64,6 @@ async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) ->
     found = {prefix: sorted(await open_store().names(PLACE, prefix)) for prefix in ("1-000001-", "1", "a", "", "2")}
 
     assert found == {"1-000001-": names[:2], "1": names[:4], "a": ["a-1"], "": names, "2": []}
-
-
-@pytest.mark.behaviour("erasure.attachments")
-async def test_a_thread_is_erased_and_others_stay(open_store: OpenObjects) -> None:
-    store = open_store()
-    await store.put(PLACE, BOTH)
-    await store.put(ELSEWHERE, ONE)
-
-    for _ in range(2):
-        await open_store().erase(PLACE)
-
-    assert await store.names(PLACE) == {}
-    assert await store.read(ELSEWHERE, [*ONE]) == ONE
-    await store.put(PLACE, TWO)
-    assert [*await open_store().names(PLACE)] == [*TWO]
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")

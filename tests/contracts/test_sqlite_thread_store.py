@@ -1,6 +1,5 @@
 """What the SQLite store of threads' logs promises beyond the contract: its file, its bytes, and what is in its way."""
 
-import asyncio
 import contextlib
 import logging
 import random
@@ -17,7 +16,7 @@ from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
+from tests.contracts.thread_appends import ADDRESS, behind, texts, write
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = b"canary-9f27 "
@@ -110,7 +109,6 @@ async def test_a_file_that_was_removed_while_it_was_open_takes_nothing_more(
 
 
 @pytest.mark.behaviour("log.erase")
-@pytest.mark.parametrize("seed", range(2))
 async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path, seed: int) -> None:
     """One thread after another, among others with payloads of any size, which SQLite moves from page to page."""
     seeded = random.Random(seed)
@@ -155,21 +153,6 @@ async def test_each_way_to_remove_empties_the_write_ahead_log(store: SqliteThrea
     await (store.forget(ADDRESS, head) if act == "forget" else store.trim(ADDRESS, 1, 1))
 
     assert CANARY not in bytes_of(path)
-
-
-async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
-    """Once the file has grown by what that is worth: what is there stays, also for who has the file open."""
-    store, other = (SqliteThreadStore(path, "hub", reclaimed_bytes=100_000) for _ in range(2))
-    kept = await write(other, None, b"kept", rows=(Row("run-1", 1, b"r"),), address=ELSEWHERE)
-    head = None
-    for number in range(1, 201):
-        head = await write(store, head, bytes([number % 256]) * 3000)
-        await store.trim(ADDRESS, number - 3, 0)
-
-    assert await texts(store) == [(number, bytes([number % 256]) * 3000) for number in (198, 199, 200)]
-    assert await whole(other, ["run-1"], ELSEWHERE) == (kept, [(1, b"kept")], [Row("run-1", 1, b"r")])
-    await asyncio.gather(store.close(), other.close())
-    assert path.stat().st_size < 200 * 3000 / 1.5
 
 
 @pytest.mark.behaviour("log.erase")

@@ -124,21 +124,6 @@ async def test_an_append_at_the_limits_is_written_whole(threads: Threads, name: 
 
 
 @pytest.mark.behaviour("log.repeated-append")
-async def test_an_append_that_is_repeated_after_its_answer_was_lost_counts_once(threads: Threads) -> None:
-    """It is told as done, by any view, with the head that the next append needs."""
-    first = await write(threads.open(), None, b"one")
-    append = behind(first, b"two", b"three", rows=(Row("run-1", 2, b"r"),))
-    done = await threads.open().append(ADDRESS, first, append)
-
-    again = await threads.open().append(ADDRESS, first, append)
-
-    assert again == done
-    assert isinstance(again, Appended)
-    fourth = await write(threads.open(), again.head, b"four")
-    assert await whole(threads.open()) == (fourth, [(1, b"one"), (2, b"two"), (3, b"three"), (4, b"four")], [])
-
-
-@pytest.mark.behaviour("log.repeated-append")
 async def test_an_append_that_is_given_twice_at_once_counts_once(threads: Threads) -> None:
     append = behind(None, b"one", rows=(Row("run-1", 1, b"r"),))
 
@@ -188,21 +173,6 @@ async def test_a_stale_append_is_refused_whatever_went(threads: Threads) -> None
     alive = await write(store, tombstone, b"new life", payload=b"epoch 2")
     assert await refused([*known, third, tombstone]) == [Conflict(alive)] * 5
     assert await whole(store, ["run-9"]) == (alive, [(5, b"new life")], [None])
-
-
-@pytest.mark.behaviour("log.stale-never-writes")
-async def test_a_writer_that_is_ahead_of_the_thread_is_refused(threads: Threads) -> None:
-    """Of a thread that was forgotten and began again: its append would stand behind a gap."""
-    store = threads.open()
-    head = await write(store, None, b"one", b"two", b"three")
-    await store.erase(ADDRESS, head.position)
-    assert await store.forget(ADDRESS, head)
-    assert await store.append(ADDRESS, head, row_and_event(head)) == Conflict(None)
-
-    again = await write(store, None, b"first of another")
-
-    assert await store.append(ADDRESS, head, row_and_event(head)) == Conflict(again)
-    assert await whole(store, ["run-9"]) == (again, [(1, b"first of another")], [None])
 
 
 @pytest.mark.behaviour("log.rows")
@@ -262,19 +232,6 @@ async def test_of_an_erased_thread_its_head_and_the_names_of_its_rows_stay(threa
 
         rows = [Row("key-1", 1, b""), Row("run-1", 1, b""), Row("key-2", 2, b"")]
         assert await whole(store, ["key-1", "run-1", "key-2"]) == (tombstone, [], rows)
-
-
-@pytest.mark.behaviour("log.erase")
-async def test_an_erasure_that_comes_late_takes_nothing_of_a_later_life(threads: Threads) -> None:
-    store = threads.open()
-    head = await write(store, None, b"one", rows=(Row("key-1", 1, b"r"),))
-    tombstone = await write(store, head, b"deleted")
-    alive = await write(store, tombstone, b"new life", rows=(Row("key-2", 3, b"r"),))
-
-    await threads.open().erase(ADDRESS, tombstone.position)
-
-    rows = [Row("key-1", 1, b""), Row("key-2", 3, b"r")]
-    assert await whole(store, ["key-1", "key-2"]) == (alive, [(3, b"new life")], rows)
 
 
 @pytest.mark.behaviour("log.broken-off")

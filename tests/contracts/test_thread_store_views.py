@@ -197,23 +197,6 @@ async def test_the_agents_of_which_anything_is_stored_are_named(threads: Threads
 
 
 @pytest.mark.behaviour("owners.lists")
-async def test_a_thread_is_listed_as_it_stands_until_it_is_forgotten(threads: Threads) -> None:
-    """Once, however often it was appended to, and again where it begins anew."""
-    store, owner = threads.open(), "abcdefghij234567"
-    address = Address("joker", "t", owner)
-    head = await write(store, await write(store, None, b"one", address=address), b"two", address=address)
-    before = await store.heads("joker", owner, "", 100)
-    await store.erase(address, 2)
-    await store.forget(address, head)
-    forgotten = await store.heads("joker", owner, "", 100)
-    again = await write(store, None, b"one", address=address)
-
-    assert (before, forgotten) == ([("t", head)], [])
-    assert await store.heads("joker", owner, "", 100) == [("t", again)]
-    assert await whole(store, address=address) == (again, [(1, b"one")], [])
-
-
-@pytest.mark.behaviour("owners.lists")
 @pytest.mark.behaviour("log.compare-and-append")
 async def test_a_head_alone_is_changed_listed_and_forgotten(threads: Threads) -> None:
     """Without an event ever: of two that begin it one does, each append knows the head before, and then it is gone."""

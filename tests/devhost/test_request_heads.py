@@ -86,12 +86,12 @@ async def test_a_head_is_taken_or_refused_as_recorded(sent: bytes, status: str) 
     ("sent", "status"),
     [
         (b"GET /" + b"x" * 8_300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"),
-        (b"GET /" + b"x" * 20_000_000, "414"),
-        (HEAD + b"Origin: http://" + b"x" * 20_000_000, "431"),
-        (HEAD + b"X" * 20_000_000, "431"),
-        (HEAD + b"X-Many: x\r\n" * 2_000_000, "431"),
+        (b"GET /" + b"x" * 2_000_000, "414"),
+        (HEAD + b"Origin: http://" + b"x" * 2_000_000, "431"),
+        (HEAD + b"X" * 2_000_000, "431"),
+        (HEAD + b"X-Many: x\r\n" * 200_000, "431"),
         (HEAD + b"X-Many: x\r\n" * 3_000 + b"\r\n", "431"),
-        (b"\r\n" * 5_000_000, "431"),
+        (b"\r\n" * 500_000, "431"),
     ],
     ids=["long line", "line", "value", "name", "headers", "headers to their end", "no head"],
 )

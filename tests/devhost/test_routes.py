@@ -88,6 +88,7 @@ MATCHES = [
     ("c7/{a:alpha}", "c7/é", None),
     ("c8/{d:datetime}", "c8/x", None),
     ("c11/{n:range(1,9)}", "c11/0", None),
+    ("c11/{n:range(1,9)}", "c11/10", None),
     ("c14/{n:int}", "c14/" + "9" * 5000, None),
     ("lit", "lit/x", None),
 ]

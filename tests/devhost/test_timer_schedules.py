@@ -50,6 +50,7 @@ def test_a_schedule_names_its_next_moment(schedule: str, due: str) -> None:
         ("60 * * * * *", "field second has '60'; give values from 0 to 59"),
         ("* * * 0 * *", "field day has '0'; give values from 1 to 31"),
         ("* * * * Foo *", "field month has 'Foo'"),
+        ("٣ * * * * *", "field second has '٣'"),
         ("*/0 * * * * *", "field second has '*/0'"),
         ("9-5 * * * * *", "field second has '9-5'"),
     ],

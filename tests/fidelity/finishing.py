@@ -20,13 +20,6 @@ CLIENTS = DIMENSIONS["client"]
 HALF = "half a senten"
 RUN = "/api/agents/a/run"
 THREAD = "/api/agents/a/threads/t"
-ENDS = {
-    "stop": (Answer(HALF), "stop", False),
-    "length": (Answer(HALF, finish="length"), "length", True),
-    "content_filter": (Answer(HALF, finish="content_filter"), "content_filter", True),
-}
-"""How an answer ends: what the model is to do, the reason that callers get, and whether it is incomplete."""
-
 CUT = Answer(HALF, is_cut=True)
 
 

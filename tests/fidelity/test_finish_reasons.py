@@ -15,9 +15,9 @@ from hosting.core.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
 from tests.fidelity.chat_completions import ChatCompletions
 from tests.fidelity.features import agent_of
-from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, Refusing, last_event
+from tests.fidelity.finishing import CLIENTS, CUT, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
-from tests.fidelity.script import Answer, Call
+from tests.fidelity.script import Answer, Call, Finish
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of
 
@@ -29,20 +29,44 @@ def said(body: dict[str, Any]) -> tuple[Any, ...]:
     return body["response"], body["finish_reason"], body["incomplete"]
 
 
+class _Paused(AnthropicMessages):
+    """Pauses each turn, as Anthropic does while its own tools are at work."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        return {**super().reply(answer, number), "stop_reason": "pause_turn"}
+
+
+class _Steered(Responses):
+    """Ends each answer for a reason for which the framework has no word."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        return {**super().reply(answer, number), "status": "incomplete", "incomplete_details": {"reason": "steered"}}
+
+
 @pytest.mark.parametrize(
-    ("client", "end"),
-    [*((client, "length") for client in CLIENTS), *((CLIENTS[0], end) for end in ENDS if end != "length")],
+    ("client", "wire", "finish", "reason"),
+    [
+        *((client, None, "length", "length") for client in CLIENTS),
+        ("chat completions", None, "stop", "stop"),
+        ("chat completions", None, "content_filter", "content_filter"),
+        ("chat completions", Refusing(), "stop", "refusal"),
+        ("anthropic", _Paused(), "stop", "pause_turn"),
+        ("responses", _Steered(), "stop", "steered"),
+    ],
 )
 @pytest.mark.behaviour("http.incomplete")
-async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(client: str, end: str) -> None:
+async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(
+    client: str, wire: Any, finish: Finish, reason: str
+) -> None:
     """In JSON, in headers, at the run's own address, and as the last event of a stream."""
-    answer, reason, is_incomplete = ENDS[end]
-    app = Finishing(client)
+    answer, app = Answer(HALF, finish=finish), Finishing(client)
+    app.model.wire = wire or app.model.wire
 
     waited = await app.ask(answer)
     read = await app.send("GET", f"{THREAD}/runs/{waited.json()['run_id']}")
     streamed = await app.ask(answer, accept="text/event-stream")
 
+    is_incomplete = reason != "stop"
     expected = (HALF, reason, is_incomplete)
     assert said(waited.json()) == said(read.json()) == said(last_event(streamed.text)) == expected
     assert waited.headers["x-ms-finish-reason"] == reason
@@ -88,41 +112,12 @@ async def test_a_run_that_reached_the_limit_of_its_tool_calls_says_so() -> None:
     assert (answer["finish_reason"], answer["incomplete"]) == ("tool_limit", True)
 
 
-class _Paused(AnthropicMessages):
-    """Pauses each turn, as Anthropic does while its own tools are at work."""
-
-    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        return {**super().reply(answer, number), "stop_reason": "pause_turn"}
-
-
 class _Failing(Responses):
     """Fails in the middle of each answer."""
 
     def reply(self, answer: Answer, number: int) -> dict[str, Any]:
         error = {"code": "server_error", "message": "a secret"}
         return {**super().reply(answer, number), "status": "failed", "error": error}
-
-
-class _Steered(Responses):
-    """Ends each answer for a reason for which the framework has no word."""
-
-    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        return {**super().reply(answer, number), "status": "incomplete", "incomplete_details": {"reason": "steered"}}
-
-
-@pytest.mark.parametrize(
-    ("client", "wire", "reason"), [("anthropic", _Paused(), "pause_turn"), ("responses", _Steered(), "steered")]
-)
-@pytest.mark.behaviour("http.incomplete")
-async def test_what_the_frameworks_clients_do_not_pass_on_is_said_too(client: str, wire: Any, reason: str) -> None:
-    """A turn that its provider paused, and a reason that is none of the framework's."""
-    app = Finishing(client)
-    app.model.wire = wire
-
-    waited = (await app.ask(Answer(HALF))).json()
-    streamed = last_event((await app.ask(Answer(HALF), accept="text/event-stream")).text)
-
-    assert said(waited) == said(streamed) == (HALF, reason, True)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
@@ -138,15 +133,12 @@ async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> 
 
 
 @pytest.mark.behaviour("http.incomplete")
-async def test_a_refusal_is_no_answer() -> None:
+async def test_a_refusal_is_no_answer_in_the_form_that_was_asked_for() -> None:
     app = Finishing()
     app.model.wire = Refusing()
 
-    waited = (await app.ask(Answer("I will not."))).json()
-    streamed = last_event((await app.ask(Answer("I will not."), accept="text/event-stream")).text)
     refused = (await app.ask(Answer("I will not."), response_format={"type": "object"})).json()
 
-    assert said(waited) == said(streamed) == ("I will not.", "refusal", True)
     assert refused["detail"].startswith("The answer is incomplete (finish_reason 'refusal'). ")
 
 

@@ -18,24 +18,6 @@ def history(*events: str) -> str:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("at 2026-11-21T10:23:20.4040648Z", "at 2027-01-02T03:04:05Z"),
-        ("http://127.0.0.1:7071/api", "http://127.0.0.1:40123/api"),
-        ("84e8088f-19db-4b75-95ba-9a586e49a824", "52f45b31-6066-4673-8f60-19825c67b200"),
-        ('{"a": 1}', '{"a":1}'),
-        ('{"headers": {"A": "1", "b": "2"}}', '{"headers": {"B": "2", "a": "1"}}'),
-        ("/instances/i?taskHub=h&code=<key>", "/instances/i?taskHub=h"),
-        (json.dumps({"input": '{"a": [1]}'}), json.dumps({"input": '{"a":[1]}'})),
-        (history("TaskCompleted 1", "TaskCompleted 0"), history("TaskCompleted 0", "TaskCompleted 1")),
-    ],
-)
-def test_what_two_runs_cannot_share_is_the_same(one: str, other: str) -> None:
-    """Times, ports, ids, keys, how JSON is spaced, and which activity of several ended first."""
-    assert comparable(one) == comparable(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
         ("at 2026-11-21T10:23:20Z", "at 2026-11-21T10:23:20"),
         ("0001-01-01T00:00:00", "2026-11-21T10:23:20"),
         ("84e8088f-19db-4b75-95ba-9a586e49a824", "84e8088f19db4b7595ba9a586e49a824"),

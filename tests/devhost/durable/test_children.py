@@ -30,12 +30,6 @@ def _functions() -> SdkFunctions:
         except Exception as error:
             return str(error).partition(" \n ")[0]
 
-    @app.orchestration_trigger(context_name="c")
-    def hasty(c: df.DurableOrchestrationContext) -> Steps:
-        started = c.call_sub_orchestrator("child", None, "kid")
-        yield c.task_any([started, c.wait_for_external_event("leave")])
-        raise ValueError("left")
-
     return SdkFunctions(app)
 
 
@@ -65,3 +59,14 @@ async def test_children_of_a_terminated_parent_run_on() -> None:
         assert (await engine.store.until_ended("p")).status.value == "Terminated"
         await engine.hub.raise_event("kid", "go", "5")
         assert (await engine.store.until_ended("kid")).output == "5"
+
+
+async def test_an_id_that_is_taken_is_refused_by_name() -> None:
+    """At its parent, which the real host would leave waiting."""
+    async with running(_functions()) as engine:
+        await engine.hub.start("child", "kid", None)
+        await _runs(engine, "kid")
+        await engine.hub.start("parent", "p", None)
+        assert json.loads((await engine.store.until_ended("p")).output or "") == (
+            "An Orchestration instance with the ID kid and the status Running already exists."
+        )

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.behaviour("engine.call-http")
 
 
 class _Echo(BaseHTTPRequestHandler):
-    """Answers what it was asked; `/202` and `/404` with those statuses, `/moved` with another place."""
+    """Answers what it was asked: `/202` and `/404` with those statuses, `/moved` elsewhere, `/cut` without an end."""
 
     protocol_version = "HTTP/1.1"
 
@@ -28,6 +28,9 @@ class _Echo(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(text.encode())))
         self.end_headers()
+        if self.path == "/cut":
+            self.close_connection = True
+            return
         self.wfile.write(text.encode())
 
     do_GET = do_POST
@@ -86,9 +89,10 @@ MULTIPART = {"Content-Type": "multipart/form-data"}
         ({"method": "POST", "uri": "http://h/", "headers": MULTIPART}, "Multipart content"),
         ({"method": "GET", "uri": "http://h/", "tokenSource": {"resource": "r"}}, "has no managed identity"),
         ({"method": "GET", "uri": "http://127.0.0.1:1/"}, r"\(127.0.0.1:1\)"),
+        ({"method": "GET", "uri": "{origin}/cut"}, "An error occurred while sending the request: "),
     ],
 )
-async def test_a_request_that_gets_no_answer_fails_by_name(wanted: dict[str, Any], message: str) -> None:
+async def test_a_request_that_gets_no_answer_fails_by_name(origin: str, wanted: dict[str, Any], message: str) -> None:
     """The orchestrator can catch it; a file is not read."""
     with pytest.raises(HttpFailedError, match=message):
-        await call_http(json.dumps(wanted))
+        await call_http(json.dumps({**wanted, "uri": wanted["uri"].format(origin=origin)}))

@@ -258,15 +258,6 @@ async def test_a_start_that_waits_answers_the_output_or_else_the_addresses(engin
     assert (late.status_code, late.json()["id"]) == (202, "w")
 
 
-async def test_a_signal_is_202_and_text_reaches_python_as_json(engine: RunningEngine) -> None:
-    """Text is wrapped once more, so that the entity's double decoding finds 5; JSON travels as it is."""
-    reply = await add(engine, "k", "5")
-    assert (reply.status_code, reply.content) == (202, b"")
-    await engine.client.post("/entities/counter/k?op=add", content=b'"7"', headers=JSON)
-    await engine.state_is(EntityId("counter", "k"), "12")
-    assert (await engine.client.get("/entities/counter/k")).text == "12"
-
-
 @pytest.mark.behaviour("engine.unheard-failures")
 @pytest.mark.parametrize("body", [b"5", b'"x"'])
 async def test_json_that_python_cannot_decode_twice_fails_its_operation_and_the_log_says_so(

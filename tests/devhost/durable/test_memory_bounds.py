@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from devhost.durable.events import ExecutionStarted, TaskCompleted
 from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger
-from devhost.durable.records import EntityId, History, Status, Step, entity_target
+from devhost.durable.records import History, Status, Step
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.worker import Timers
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.sdk_functions import SdkFunctions
@@ -39,27 +37,6 @@ async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
     held = [name for name in "abc" if ledger._histories.get(name) is not None]
     assert held == ["b", "c"]
     assert [stored.history for name in "abc" if (stored := await read(name))] == [(result,)] * 3
-
-
-COUNTERS = [entity_target(EntityId("counter", key)) for key in "abcd"]
-
-
-def test_a_target_has_one_time_the_earliest_that_was_added_or_the_last_that_was_set() -> None:
-    """However many messages wait for it; a time that was taken back wakes nobody."""
-    clock, woken = ManualClock(), []
-    timers = Timers(clock, lambda target: woken.append((target.id[-1], clock.now() - START)))
-    first, second, *_ = COUNTERS
-    for seconds in range(1000, 0, -1):
-        timers.add(first, START + timedelta(seconds=seconds))
-    timers.add(first, START + timedelta(seconds=500))
-    timers.set(second, START + timedelta(seconds=5))
-    timers.set(second, START + timedelta(seconds=7))
-    assert (len(timers), len(timers._queue) < 200) == (2, True)
-    clock.advance(4)
-    timers.add(first, START + timedelta(seconds=9))
-    timers.set(first, None)
-    clock.advance(2000)
-    assert woken == [("a", timedelta(seconds=1)), ("b", timedelta(seconds=7))]
 
 
 async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:

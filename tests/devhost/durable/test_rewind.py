@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devhost.durable import events
-from devhost.durable.events import read_event, show_event, write_event
 from devhost.durable.records import (
     EventMessage,
     Orchestration,
@@ -71,18 +70,6 @@ class Weather:
             yield c.call_activity("pack", "all")
             named = c.call_sub_orchestrator("leg", "a", "leg-a")
             return (yield c.task_all([named, c.call_sub_orchestrator_with_retry("leg", df.RetryOptions(20, 2), "b")]))
-
-        @orchestrator
-        def many(c: df.DurableOrchestrationContext) -> Steps:
-            """`a` runs out first: the timer behind it comes between the attempts of `b`."""
-            yield c.call_activity("pack", "many")
-            flights = [
-                c.call_activity_with_retry("fly", df.RetryOptions(20, 1), "a"),
-                c.call_activity_with_retry("fly", df.RetryOptions(20, 4), "b"),
-                c.call_activity_with_retry("fly", df.RetryOptions(50, 2), "c"),
-                c.call_activity("pack", "d"),
-            ]
-            return [(yield c.task_all(flights)), (yield c.call_activity("pack", "end"))]
 
         @orchestrator
         def aside(c: df.DurableOrchestrationContext) -> Steps:
@@ -169,20 +156,6 @@ async def test_what_comes_behind_a_rewind_is_taken_by_what_was_rewound() -> None
 
 
 @pytest.mark.behaviour("engine.rewind-retries")
-@pytest.mark.parametrize("good_from", [{"a": 2}, {"a": 2, "b": 5, "c": 3}, {"a": 2, "b": 4}])
-async def test_calls_that_run_out_side_by_side_are_rewound_together(good_from: dict[str, int]) -> None:
-    """`a` fails for good while `b` and `c` are still trying: what they ask for after it moves up by an id."""
-    weather = Weather(**good_from)
-    async with running(weather.functions) as engine:
-        await engine.hub.start("many", "i", None)
-        await ends(engine, "i", Status.FAILED)
-        await engine.hub.rewind("i", None)
-        flights, end = await ends(engine, "i", Status.COMPLETED)
-    assert (flights, end) == (["a is there", "b is there", "c is there", "d"], "end")
-    assert (weather.flights, set(weather.packed.values())) == ({"a": 1, "b": 1, "c": 1} | good_from, {1})
-
-
-@pytest.mark.behaviour("engine.rewind-retries")
 async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_ids() -> None:
     """The entity's reply is found under the id that was sent; a failed child is asked for anew under its new id."""
     weather = Weather(a=2, b=3)
@@ -194,14 +167,6 @@ async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_
         await engine.hub.rewind("i", None)
         assert await ends(engine, "i", Status.COMPLETED) == [1, "b is there", "a is there"]
     assert (weather.flights, weather.packed) == ({"a": 2, "b": 3}, {"aside": 1, "b": 2})
-
-
-@pytest.mark.behaviour("engine.rewind-retries")
-def test_the_app_is_not_shown_which_attempts_belong_together() -> None:
-    event = events.TimerCreated(timestamp=START, event_id=3, fire_at=START, retry_of=0)
-    assert read_event(write_event(event)) == event
-    assert write_event(event) == {**show_event(event), "RetryOf": 0}
-    assert "RetryOf" not in show_event(event)
 
 
 Stage = dict[str, list[Any]]

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from devhost.durable.answers import (
-    CreateTimer,
     OperationResult,
     UnreadableAnswerError,
-    parse_entity_answer,
     parse_orchestrator_answer,
-    timeout_text,
 )
-from devhost.durable.episode import open_episode
-from devhost.durable.records import Entity, EntityId
-from devhost.durable.texts import format_seconds, format_utc, parse_utc
-from devhost.durable.wire import entity_payload, orchestrator_payload, response_text
-from tests.devhost.durable.episodes import Episodes
-from tests.support.engine_clocks import START
+from devhost.durable.texts import parse_utc
+from devhost.durable.wire import response_text
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=UTC)
@@ -47,34 +38,6 @@ def test_every_form_of_a_time_names_its_moment_and_what_is_none_is_refused(text:
         assert parse_utc(text) == moment
 
 
-def test_trailing_zeros_of_a_time_are_cut() -> None:
-    """As the real host writes them; status answers show whole seconds."""
-    assert format_utc(NINE.replace(microsecond=670160)) == "2026-11-21T09:48:20.67016Z"
-    assert format_utc(NINE.replace(microsecond=0)) == format_seconds(NINE) == "2026-11-21T09:48:20Z"
-
-
-def test_what_the_past_has_received_is_marked_as_played_and_the_extra_end_of_a_continued_execution() -> None:
-    """The event that continue-as-new left between the start and the first requests, and no other end."""
-    episodes = Episodes()
-    episodes.orchestration = replace(episodes.orchestration, is_continued=True)
-    episodes.start(CreateTimer(START, False))
-    episode = open_episode(episodes.orchestration, episodes.history, [], START)
-    received = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))["history"]
-    assert [(event["EventType"], event["IsPlayed"]) for event in received if event["EventType"] in (0, 13)] == [
-        (0, True),
-        (13, True),
-        (13, False),
-    ]
-
-
-@pytest.mark.parametrize(("state", "exists"), [('{"n":  1.0, "é": "\\u00e9"}', True), ("null", False)])
-def test_a_state_travels_as_the_text_it_is(state: str, exists: bool) -> None:
-    """The engine reads no state: spaces, letters and numbers come back as they were written."""
-    entity = Entity(EntityId("counter", "k"), exists, state, START)
-    payload = json.loads(entity_payload(entity.id, entity, []))
-    assert (payload["exists"], payload["state"]) == (exists, state)
-
-
 def test_a_response_names_an_exception_only_when_there_is_one() -> None:
     """The SDK takes the key's mere presence for an error."""
     head = '{"$type":"Microsoft.Azure.WebJobs.Extensions.DurableTask.ResponseMessage, '
@@ -88,22 +51,3 @@ def test_a_response_names_an_exception_only_when_there_is_one() -> None:
 def test_what_is_no_orchestrator_answer_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableAnswerError):
         parse_orchestrator_answer(text)
-
-
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded", "Timeout value of 00:00:05 was exceeded"),
-        ("ValueError: the Timeout value of x", None),
-    ],
-)
-def test_a_timeout_is_known_by_the_hosts_own_words(message: str, text: str | None) -> None:
-    assert timeout_text(message) == text
-
-
-def test_an_entity_answers_one_result_per_operation() -> None:
-    results = [{"isError": True, "result": '"no"'}]
-    text = json.dumps({"entityExists": True, "entityState": "{ }", "results": results, "signals": []})
-    assert parse_entity_answer(text, 1).state == "{ }"
-    with pytest.raises(UnreadableAnswerError, match="1 results to 2 operations"):
-        parse_entity_answer(text, 2)

@@ -18,7 +18,7 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
-from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
@@ -142,31 +142,6 @@ async def have_run(journal: Journal, count: int) -> bool:
     return len(journal.batches) >= count
 
 
-@pytest.mark.parametrize("has_entity", [True, False])
-async def test_a_signal_that_an_instance_without_the_entity_takes_is_gone(
-    has_entity: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is taken by an older instance of a deployment, or this one is: the operation behind it is done or held."""
-    clock, journal = ManualClock(), Journal()
-    unkind = armed(Fault.LOST_OPERATION, "@counter@*")
-    functions = ScriptedEntities(journal.answer, "counter" if has_entity else "other")
-    async with running(functions, clock=clock, unkind=unkind) as engine:
-        await engine.hub.signal(KEY, "lost", None)
-        await engine.store.until(lambda: is_empty(engine))
-        entity = await engine.store.entity(KEY)
-        await engine.hub.signal(KEY, "next", None)
-        if has_entity:
-            await engine.state_is(KEY, '["next"]')
-    assert entity is not None
-    assert (entity.exists, entity.state) == (False, None)
-    assert "The entity function 'counter' is disabled or does not exist. Failing 1 operation(s)." in caplog.messages
-
-
-async def is_empty(engine: RunningEngine) -> bool:
-    """Return whether no message is under way and something was written."""
-    return engine.store.commits > 1 and not await engine.store.messages(None, 1)
-
-
 async def test_a_call_that_an_instance_without_the_entity_takes_fails_its_caller() -> None:
     """The orchestration sees the real host's sentence."""
     calls: list[tuple[str, float]] = []
@@ -255,36 +230,39 @@ async def test_what_a_dead_process_had_taken_is_hidden_from_the_next(tmp_path: P
     assert journal.batches == [["a"], ["a"]]
 
 
-def test_the_variable_arms_faults_for_targets() -> None:
+def test_the_variable_arms_faults_for_targets_or_gives_a_seed_and_shorter_times() -> None:
     """A pattern, the passing, or each of them; several parted by semicolons."""
     unkind = read_unkind("lost-operation @dafx-new@* 2; sent-not-committed; died-after-activity * each")
-    assert [unkind.strikes(Fault.LOST_OPERATION, key) for key in ("@dafx-new@a", "@dafx-old@a", "@dafx-new@b")] == [
-        False,
-        False,
-        True,
-    ]
+    lost = [unkind.strikes(Fault.LOST_OPERATION, key) for key in ("@dafx-new@a", "@dafx-old@a", "@dafx-new@b")]
+    assert lost == [False, False, True]
     assert [unkind.strikes(Fault.SENT_NOT_COMMITTED, "a") for _ in range(2)] == [True, False]
     assert [unkind.strikes(Fault.DIED_AFTER_ACTIVITY, "a") for _ in range(2)] == [True, True]
 
-
-async def test_the_variable_may_give_a_seed_and_shorter_times() -> None:
-    unkind = read_unkind("7; faster 60; lost-operation @a@b")
-    assert isinstance(unkind, Seeded)
-    assert unkind.lasts(300) == 5.0
-    assert [unkind.strikes(Fault.LOST_OPERATION, key) for key in ("@a@c", "@a@b")] == [False, True]
+    seeded = read_unkind("7; faster 60; lost-operation @a@b")
+    assert isinstance(seeded, Seeded)
+    assert seeded.lasts(300) == 5.0
+    assert [seeded.strikes(Fault.LOST_OPERATION, key) for key in ("@a@c", "@a@b")] == [False, True]
 
 
-@pytest.mark.parametrize("text", ["purge", "lost-operation * x", "lost-operation a 1 more"])
-def test_a_fault_that_is_none_is_refused(text: str) -> None:
-    """A misspelt one would make a test that shows nothing."""
-    with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND has '.*'; give FAULT, FAULT TARGET or FAULT TARGET N"):
-        read_unkind(text)
+NO_FAULT = "has '.*'; give FAULT, FAULT TARGET or FAULT TARGET N"
+NO_PACE = "is '.*'; give at most one seed and one 'faster N', N fr"
 
 
-@pytest.mark.parametrize("text", ["7; 8", "faster", "faster 0", "faster x", "7; faster 2; faster 3"])
-def test_two_seeds_or_a_pace_that_is_none_are_refused(text: str) -> None:
-    """So is what nobody could repeat."""
-    with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND is '.*'; give at most one seed and one 'faster N', N fr"):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("purge", NO_FAULT),
+        ("lost-operation * x", NO_FAULT),
+        ("lost-operation a 1 more", NO_FAULT),
+        ("7; 8", NO_PACE),
+        ("faster 0", NO_PACE),
+        ("faster x", NO_PACE),
+        ("7; faster 2; faster 3", NO_PACE),
+    ],
+)
+def test_a_variable_that_nobody_can_repeat_is_refused(text: str, reason: str) -> None:
+    """A misspelt fault would make a test that shows nothing."""
+    with pytest.raises(SettingsError, match=f"DEVHOST_UNKIND {reason}"):
         read_unkind(text)
 
 

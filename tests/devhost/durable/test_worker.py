@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId, Operation, Outgoing, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.isolation import run_apart
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
@@ -79,24 +81,6 @@ async def _has_nothing_pending(store: Any) -> bool:
     return not await store.messages(None, 1)
 
 
-async def test_a_signal_that_an_entity_emits_reaches_its_target() -> None:
-    """Input is passed on as it is; a target that the app does not have is dropped by name."""
-    received: list[object] = []
-
-    async def relay(payload: dict[str, Any]) -> str:
-        if payload["self"]["key"] == "target":
-            received.append(payload["batch"][0])
-            return entity_answer("reached")
-        target = {"name": "Counter", "key": "target"}
-        missing = {"target": {"name": "nobody", "key": "k"}, "name": "x", "input": None}
-        return entity_answer(1, signals=[missing, {"target": target, "name": "add", "input": '"5"'}])
-
-    async with running(ScriptedEntities(relay)) as engine:
-        await engine.hub.signal(KEY, "go", None)
-        await engine.state_is(EntityId("counter", "target"), '"reached"')
-    assert received[0] == {"name": "add", "input": '"5"', "isSignal": True, "id": received[0]["id"]}  # type: ignore[index]
-
-
 async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back() -> None:
     """A renamed function loses no signal: the next start with it runs them, in the order of sending."""
     inner, journal = MemoryStore(), Journal()
@@ -139,6 +123,31 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     async with running(ScriptedEntities(journal.answer), inner=inner) as second:
         await second.state_is(KEY, '["cut off"]')
     assert journal.batches == [["cut off"], ["cut off"]]
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("engine.drains")
+async def test_code_that_ignores_its_cancellation_is_left_to_the_next_start() -> None:
+    """It does not stall the stop; the store is closed, and another worker may begin."""
+    inner, started, may_end = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    async def go_on() -> None:
+        started.set()
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+
+    async def run_by_the_host(_payload: dict[str, Any]) -> str:
+        await run_apart(go_on)
+        return entity_answer("never")
+
+    engine = DurableTask(ScriptedEntities(run_by_the_host), inner, DurableSettings())
+    await engine.start()
+    await engine.hub.signal(KEY, "endless", None)
+    await started.wait()
+    await asyncio.wait_for(engine.stop(0), 10)
+    may_end.set()
+    assert [message.body.name for message in await inner.messages(None, 9)] == ["endless"]  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("engine.terminated")
