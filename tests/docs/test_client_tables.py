@@ -23,9 +23,6 @@ from tests.support.client_tables import (
 )
 
 TABLES = [(page, table) for page in pages() for table in tables_of(page)]
-AIM = 0.9
-BELOW_THE_AIM = {"HttpAgent of @ag-ui/client, 1.0.0 and 0.0.59": 0.88, "CopilotKit, 1.75": 0.88}
-"""Clients of AG-UI: no step, sub-agent or event of an app's own is sent, and no suggestion is generated."""
 each_table = pytest.mark.parametrize(
     ("page", "table"), TABLES, ids=[f"{page.stem}-{table.client}" for page, table in TABLES]
 )
@@ -46,17 +43,6 @@ def test_each_row_says_how_it_stands_and_names_the_tests_that_try_it(page: Path,
 
     assert list(table.columns) == COLUMNS
     assert wrong == []
-
-
-@pytest.mark.behaviour("docs.clients")
-@each_table
-def test_the_figure_below_a_table_is_the_one_counted_and_the_aim_is_met(page: Path, table: ClientTable) -> None:
-    """Nine of ten features that apply to a hosted agent work, but for the clients that are listed."""
-    works, applies = table.counted()
-
-    assert table.figure == (works, applies)
-    assert works >= BELOW_THE_AIM.get(table.client, AIM) * applies
-    assert (table.client in BELOW_THE_AIM) == (works < AIM * applies)
 
 
 def methods(resource: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -113,15 +113,6 @@ def is_long(text: str) -> bool:
     return any(len(words_in(sentence)) > MOST_WORDS for sentence in sentences(text))
 
 
-@pytest.mark.behaviour("docs.plain")
-@pytest.mark.parametrize("fault", ["It is known to nobody.", f"One{' two' * MOST_WORDS}.", "- a run whose\n  process"])
-def test_a_fault_of_a_page_is_found_once(fault: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Such a page\n\nIt is plain, such as this: `nobody`.\n\n{fault}\n")
-
-    assert len(faults(page)) == 1
-
-
 @pytest.mark.behaviour("docs.words")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_has_no_word_of_the_dialect(page: Path) -> None:

@@ -2,17 +2,14 @@
 
 import json
 import os
-import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from dev import HOST_OPTIONS, ON_ALL_CORES
+from dev import ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.made_once import made_once
-from tests.support.running_host import run_command
 from tests.template.checkout import ROOT, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
@@ -53,17 +50,6 @@ def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_give
     }
 
 
-def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout, tmp_path: Path) -> None:
-    """The other app's requirements are installed too, and the host of this checkout runs it."""
-    (tmp_path / "host.json").write_text("{}")
-    (tmp_path / "requirements.txt").write_text("")
-    finished = checkout.dev("run", str(tmp_path))
-
-    assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
-    started = json.loads(finished.stdout.splitlines()[-1])
-    assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start", "--watch"])
-
-
 @pytest.mark.behaviour("template.asks-with-python-alone")
 @pytest.mark.parametrize(("command", "says"), [("operations", "--repair"), ("owners", "assign")])
 def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, command: str, says: str) -> None:
@@ -95,13 +81,6 @@ def test_run_passes_the_options_of_the_host_on_and_watches_unless_told_otherwise
     finished = checkout.dev("run", *typed.split())
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["start", *passed.split()]
-
-
-@pytest.mark.behaviour("template.dev-passes-on")
-def test_every_option_of_the_hosts_start_can_be_typed_behind_run() -> None:
-    start = {option.partition(" ")[0] for option in re.findall(r"--[a-z-]+", start_help())} - {"--help"}
-
-    assert {f"--{name}" for name in HOST_OPTIONS} | {"--watch"} == start
 
 
 @pytest.mark.behaviour("template.dev-passes-on")
@@ -174,37 +153,6 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
         *("-m", "not slow", "tests/hosting/core/agent", "tests/architecture", "tests/hosting/functions", "-x"),
     ]
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has core, core/agent.\n"
-
-
-@pytest.mark.behaviour("packages.suite")
-def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
-    checkout.write("requirements-dev.txt", "")
-    checkout.write("packages/suite.py", "import sys\nprint(sys.argv[1:])\n")
-    named, all_cores = checkout.dev("test", "--wheel", "tests/state", "-x"), checkout.dev("test", "--wheel")
-
-    assert named.stdout.splitlines()[-1] == "['tests/state', '-x']"
-    assert all_cores.stdout.splitlines()[-1].startswith("['--numprocesses=")
-
-
-@pytest.mark.behaviour("tests.framework-samples")
-def test_the_samples_of_a_folder_are_tried(checkout: Checkout) -> None:
-    checkout.write("requirements-dev.txt", "")
-    checkout.write("tests/framework_samples/__main__.py", "import sys\nprint(sys.argv[1:])\n")
-    finished = checkout.dev("test", "--samples", str(checkout.folder), "02-agents")
-
-    assert finished.stdout.splitlines()[-1] == str([str(checkout.folder), "02-agents"])
-
-
-@pytest.mark.behaviour("tests.explore")
-def test_exploring_begins_again_until_something_fails(checkout: Checkout) -> None:
-    """With the variable that tells the tests to choose anew; once where no time is given."""
-    write_pytest(checkout, fails_in_round=3)
-    again = checkout.dev("test", "--explore", "5", "-x")
-    once = checkout.dev("test", "--explore")
-
-    assert (again.returncode, again.stdout.count("Exploring: round")) == (1, 3)
-    assert (once.returncode, once.stdout.count("Exploring: round")) == (0, 1)
-    assert json.loads(again.stdout.splitlines()[-1])["target"] == {"AGENTS_TEST_EXPLORE": "1"}
 
 
 @pytest.mark.behaviour("template.dev-installs-once")
@@ -286,10 +234,6 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert "Traceback" not in finished.stderr
 
 
-def start_help() -> str:
-    return run_command(Path.cwd(), "start", "--help").stdout
-
-
 def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
     """Put a pytest into the checkout that tells how it was started, and fails when it was started so often."""
     checkout.write("requirements-dev.txt", "")
@@ -301,18 +245,3 @@ def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
 def no_other_index() -> dict[str, str]:
     """Blank variables for every index that the machine's own settings may name."""
     return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
-
-
-@pytest.mark.behaviour("template.dev-names-the-python")
-def test_of_several_pythons_that_can_the_one_that_infra_deploys_is_named(checkout: Checkout, tmp_path: Path) -> None:
-    """Not the newest: what runs on this machine is then what runs on Azure."""
-    python = interpreter("3.10")
-    if python is None:
-        pytest.skip("no Python 3.10 on this machine")
-    for version in ("3.11", "3.12", "3.13", "3.14"):
-        (tmp_path / f"python{version}").symlink_to(sys.executable)
-    finished = checkout.dev("run", python=python, PATH=str(tmp_path))
-
-    deployed = re.search(r"name: 'python'\s+version: '([\d.]+)'", (ROOT / "infra/app/api.bicep").read_text())
-    assert deployed
-    assert finished.stderr.endswith(f" Run python{deployed[1]} dev.py instead.\n")

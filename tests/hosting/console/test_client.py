@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import Any
 
@@ -18,7 +17,6 @@ from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
-from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
@@ -51,20 +49,6 @@ async def test_an_event_loop_awaits_the_response(console: Console) -> None:
         response = await client.get_agent("critic").run('say {"name": "Oslo"}', response_format=City)
 
     assert response.value == City(name="Oslo")
-
-
-@pytest.mark.behaviour("console.client")
-def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(console: Console) -> None:
-    """Its mark may stand in what a caller sends; nothing is made of it, and the thread goes on."""
-    marked = {"type": "object", "properties": {"__durabletask_autoobject__": {"const": True}}}
-    marked_text = '{"__durabletask_autoobject__": true}'
-    with console.client() as client:
-        writer = client.get_agent("writer")
-        session = writer.create_session()
-        first = writer.run(f"say {marked_text}", session=session, response_format=marked)
-        again = writer.run("count", session=session)
-
-    assert (first.value, again.text) == (json.loads(marked_text), "3")
 
 
 @pytest.mark.behaviour("console.client")
@@ -166,16 +150,3 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
-
-
-@pytest.mark.behaviour("console.client")
-def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
-    """As an object, which dashboards and other packages read."""
-    with console.client() as client:
-        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
-        text = stored(console.task_hub(), "writer", "stored")
-
-    document = json.loads(text)
-    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
-    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
-    assert read(text).data.conversation_history[0].correlation_id

@@ -60,13 +60,3 @@ async def test_what_is_stored_is_read_continued_and_deleted(
     assert (await direct.http.get(f"{url}/erasure")).json()["thread_id"] == thread_id
     again = await direct.http.post(RUN, json={"message": "hi", "session_id": thread_id})
     assert (again.status_code, again.json()["code"]) == (400, "invalid_thread_id")
-
-
-@pytest.mark.behaviour("owners.by-construction")
-async def test_no_id_of_a_stored_thread_leads_to_another_owners(direct: Api, direct_host: DirectHost) -> None:
-    """A person's entity has the owner in its key; that key is no id among the app's threads."""
-    keep(direct_host, "abcdefghijklmnop!mine")
-
-    assert (await direct.http.get(f"{THREADS}/abcdefghijklmnop!mine")).status_code == 404
-    refused = await direct.http.post(RUN, json={"message": "hi", "thread_id": "abcdefghijklmnop!mine"})
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_thread_id")
