@@ -1,6 +1,7 @@
 """A feature is one folder: what it may import, and how many other files name it."""
 
 import inspect
+from functools import cache
 
 import pytest
 
@@ -15,6 +16,7 @@ MOST_NAMING = 2
 """The files outside of a feature's folder that may import from it."""
 
 
+@cache
 def hosting_modules() -> dict[str, frozenset[str]]:
     """Return every module of `hosting` with the product modules that it imports."""
     return {name: imported for name, imported in import_graph().items() if name.startswith("hosting.")}

@@ -17,13 +17,8 @@ pytestmark = pytest.mark.slow
 
 PYTEST = """
 import json, os, sys
-from pathlib import Path
 target = {name: value for name, value in sorted(os.environ.items()) if name.startswith("AGENTS_TEST_")}
 print(json.dumps({"arguments": sys.argv[1:], "target": target, "compiles": not sys.dont_write_bytecode}))
-left = Path(__file__).parents[1] / "fails-in-round"
-rounds = int(left.read_text()) - 1
-left.write_text(str(rounds))
-sys.exit(rounds == 0)
 """
 
 
@@ -234,10 +229,9 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert "Traceback" not in finished.stderr
 
 
-def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
-    """Put a pytest into the checkout that tells how it was started, and fails when it was started so often."""
+def write_pytest(checkout: Checkout) -> None:
+    """Put a pytest into the checkout that tells how it was started."""
     checkout.write("requirements-dev.txt", "")
-    checkout.write("fails-in-round", str(fails_in_round))
     checkout.write("pytest/__init__.py", "")
     checkout.write("pytest/__main__.py", PYTEST)
 

@@ -7,9 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.errors import (
-    UnknownThreadError,
-)
+from hosting.errors import UnknownThreadError
 from hosting.functions.answering import respond
 from hosting.http.pings import PING
 from hosting.http.replies import Reply, Streamed

@@ -14,13 +14,10 @@ from tests.support.state_documents import a_request, a_response, conversation_of
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 STORED = {
-    "an address": "ada@example.com",
     "80 characters": "x" * 80,
     "a percent sign": "50%25",
     "an entity": "@dafx-joker@stored",
-    "markup": "<b>",
 }
-any_stored = pytest.mark.parametrize("thread_id", STORED.values(), ids=list(STORED))
 
 
 def keep(host: DirectHost, thread_id: str) -> None:
@@ -30,7 +27,7 @@ def keep(host: DirectHost, thread_id: str) -> None:
 
 
 @pytest.mark.behaviour("state.other-ids")
-@any_stored
+@pytest.mark.parametrize("thread_id", STORED.values(), ids=list(STORED))
 async def test_what_is_stored_is_read_continued_and_deleted(
     direct: Api, direct_host: DirectHost, thread_id: str
 ) -> None:
