@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,24 @@ import pytest
 from agent_framework import CompactionProvider, SummarizationStrategy
 
 from hosting.core.agent.history import history_source
+from hosting.core.archiving import Archiver, Capacity
+from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.thread.conversation import Snapshot
+from hosting.core.thread.head import NEW
+from hosting.core.thread_operations import Store
 from hosting.features.triggers.trigger import TriggerOptions
+from hosting.names import Address
 from hosting.settings import Settings
+from state.codec import read
+from state.conversation import append_turn
+from tests.support.bench import ArmedArchive
 from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
 from tests.support.made_app import served
-from tests.support.pages import code, page, part
+from tests.support.pages import ROOT, code, page, part
 from tests.support.spender import priced, spender
+from tests.support.state_documents import a_request, a_response
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +105,19 @@ def test_the_app_of_two_agents_registers_both_and_one_of_them_as_a_tool() -> Non
     assert "mcptool-writer" not in registered
 
 
+@pytest.mark.behaviour("docs.hosting")
+def test_an_update_replaces_all_folders_that_the_library_imports() -> None:
+    """What it imports of the clone stands in the command."""
+    update = part(page("docs/guides/packages.md"), "## Update the library in your app")
+    replaced = set(re.findall(r"^    git rm -rq (.*)$", update, re.MULTILINE)[0].split())
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "hosting").rglob("*.py")]
+    imported = {name for source in sources for name in re.findall(r"^\s*from (\w+)", source, re.MULTILINE)}
+
+    assert imported & folders <= replaced
+    assert {name for name in update.split("-- ")[1].splitlines()[0].split() if not (ROOT / name).exists()} == set()
+
+
 @pytest.mark.behaviour("archive.page")
 def test_an_agent_keeps_its_summaries_and_the_page_has_the_archives_and_defaults() -> None:
     """Without any setting it talks to the offline model."""
@@ -105,3 +130,19 @@ def test_an_agent_keeps_its_summaries_and_the_page_has_the_archives_and_defaults
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == ["sqlite", "blob", "cosmos"]
     assert f"({Settings().recent_bytes // 1024} KiB)" in text
     assert f"({Settings().context_tokens:,}, by an estimate" in text
+
+
+@pytest.mark.behaviour("archive.page")
+async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread's id and the agent's apart."""
+    archive, conversation = ArmedArchive(), read(None)
+    archive.is_down = True
+    for run_id in ("r1", "r2"):
+        conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
+
+    with caplog.at_level(logging.WARNING, "hosting.core.document_writer"):
+        outcome = Store(Snapshot(conversation, 2, 2, {}), NEW)
+        await keeping.store(Address.of("assistant", "5f0c"), None, outcome, ttl_seconds=None)
+
+    assert re.findall(r"^> (.*)$", page("docs/explanation/long-threads.md"), re.MULTILINE) == caplog.messages

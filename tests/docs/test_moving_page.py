@@ -8,7 +8,7 @@ import re
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.upstream import AGENT_OPTIONS, APP_OPTIONS
+from hosting.upstream import AGENT_OPTIONS, APP_OPTIONS, UpstreamMethods
 from tests.support.pages import page, part
 
 PAGE = page("docs/guides/moving.md")
@@ -38,3 +38,12 @@ def test_the_tables_have_exactly_the_options_that_are_taken(heading: str, taken:
     names = [name for name in first_column(heading) if name not in ("AgentFunctionApp", "add_agent")]
 
     assert sorted(names) == sorted(taken)
+
+
+@pytest.mark.behaviour("docs.moving")
+def test_the_table_of_methods_has_those_of_the_package() -> None:
+    """Those that do nothing here, and those that do the same."""
+    names = set(first_column("## Methods"))
+
+    assert {name for name in vars(UpstreamMethods) if not name.startswith("_")} <= names
+    assert {name for name in names if hasattr(AgentFunctionApp, name)} == names - {"workflow", "workflows"}

@@ -1,6 +1,7 @@
 """observability.md: its set-up exports spans as it stands, its line is the one logged, its tables are whole."""
 
 import asyncio
+import importlib
 import inspect
 import re
 import shutil
@@ -60,3 +61,13 @@ def test_every_attribute_and_metric_stands_on_the_page_and_no_other() -> None:
         re.findall(r'"((?:gen_ai|agent\.run|agent\.log|error)\.[a-z_.]+)"', source)
     )
     assert all(f"`{name}`" in PAGE for name in explained)
+
+
+@pytest.mark.behaviour("docs.observability")
+def test_every_logger_that_the_page_names_is_a_module_that_logs() -> None:
+    """And so is each that warns or tells on purpose."""
+    named = set(re.findall(r"^\| `(hosting\.[\w.]+)` \|", PAGE, re.MULTILINE))
+
+    assert named
+    for name in named:
+        assert "logger." in inspect.getsource(importlib.import_module(name))

@@ -11,12 +11,14 @@ from hosting.http.run_call import FIELDS
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import text_flow
 from tests.support.made_app import app_of, triggers
+from tests.support.page_files import SCRIPTS
 from tests.support.pages import page, part
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
 TABLE = part(page("docs/reference/surfaces.md"), "# What you reach where")
 ROWS = [tuple(cell.strip() for cell in row.split("|")[1:6]) for row in TABLE.splitlines() if row.startswith("| ")][1:]
+PAGE = "\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS)
 
 
 def names(column: int) -> set[str]:
@@ -38,6 +40,24 @@ def test_the_routes_and_fields_of_the_table_are_those_of_http() -> None:
     }
 
     assert names(1) - served - {*FIELDS, "Idempotency-Key"} == set()
+
+
+@pytest.mark.behaviour("docs.surfaces")
+def test_the_page_asks_the_routes_of_which_the_table_says_so() -> None:
+    """Each found by the last word of its path, a write that shares its path by its verb too; fields by their names."""
+    told = {route: row[3] == "yes" for row in ROWS for route in re.findall(r"`([A-Z]+ [^`]+)`", row[1])}
+    words = {route: [part for part in re.split(r"[ /]", route) if "{" not in part][-1] for route in told}
+    asked = {route: re.search(rf"[/\"`]{word}\b", PAGE) is not None for route, word in words.items()}
+    paths = [route.split()[1] for route in told]
+    writes = [route.split() for route in told if route[:3] != "GET" and paths.count(route.split()[1]) > 1]
+    writes += [route.split() for route in told if route.startswith("PATCH ")]
+    asked |= {
+        f"{verb} {path}": re.search(rf'"{verb}".*{path.split("/")[-1]}\b', PAGE) is not None for verb, path in writes
+    }
+    asked |= {route: f'"{route.split()[0]}", "{route.split()[1]}"' in PAGE for route in told if " owners/" in route}
+
+    assert len(told) > 20
+    assert asked == told
 
 
 @pytest.mark.behaviour("docs.surfaces")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from packages.build import ROOT, renamed
+from tests.support.messages import messages
 
 pytestmark = pytest.mark.behaviour("packages.said")
 TRACKED = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
@@ -30,6 +31,20 @@ def of_a_clone(template: Path) -> re.Pattern[str]:
     files = {name for name in TRACKED if "/" not in name} - there
     names = [*(rf"{re.escape(name)}/[\w./-]*\w" for name in sorted(folders)), *map(re.escape, sorted(files))]
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(names)})(?![\w-])")
+
+
+@pytest.mark.slow
+def test_what_wheels_print_names_nothing_that_only_a_clone_has(installed: Path) -> None:
+    """No page of docs/, no sample, no file of requirements."""
+    absent = of_a_clone(installed / "durable_agent_host" / "template")
+    found = [
+        f"{path.relative_to(installed)}:{line}: {text}"
+        for path in sorted(installed.rglob("*.py"))
+        for line, text in messages(path)
+        if absent.search(text)
+    ]
+
+    assert found == []
 
 
 @pytest.mark.slow

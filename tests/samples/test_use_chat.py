@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.async_api import expect
 
@@ -48,3 +49,14 @@ async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(origin: s
 
     assert complaints == []
     assert [url for url in asked_for if not url.startswith((origin, "data:"))] == []
+
+
+async def test_a_page_of_another_address_gets_nothing(origin: str) -> None:
+    """Neither one that sends its origin, nor one whose own name leads here."""
+    async with httpx.AsyncClient(base_url=origin) as http:
+        answers = [
+            await http.get("/chat/abc", headers=headers)
+            for headers in ({}, {"Origin": "http://evil.example"}, {"Host": "evil.example:80"})
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 403, 403]

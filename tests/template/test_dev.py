@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -239,3 +241,18 @@ def write_pytest(checkout: Checkout) -> None:
 def no_other_index() -> dict[str, str]:
     """Blank variables for every index that the machine's own settings may name."""
     return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
+
+
+@pytest.mark.behaviour("template.dev-names-the-python")
+def test_of_several_pythons_that_can_the_one_that_infra_deploys_is_named(checkout: Checkout, tmp_path: Path) -> None:
+    """Not the newest: what runs on this machine is then what runs on Azure."""
+    python = interpreter("3.10")
+    if python is None:
+        pytest.skip("no Python 3.10 on this machine")
+    for version in ("3.11", "3.12", "3.13", "3.14"):
+        (tmp_path / f"python{version}").symlink_to(sys.executable)
+    finished = checkout.dev("run", python=python, PATH=str(tmp_path))
+
+    deployed = re.search(r"name: 'python'\s+version: '([\d.]+)'", (ROOT / "infra/app/api.bicep").read_text())
+    assert deployed
+    assert finished.stderr.endswith(f" Run python{deployed[1]} dev.py instead.\n")

@@ -6,6 +6,7 @@ left out.
 """
 
 import json
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,16 @@ from typing import Any
 import pytest
 
 from tests.support.pages import ROOT
+
+KNOWN_TAGS = {
+    "tags": {"community", "msft", "new", "ai", "mcp"},
+    "languages": {"python"},
+    "IaC": {"bicep"},
+    "azureServices": {
+        "functions", "openai", "azurestorage", "blobstorage", "managedidentity", "appinsights", "loganalytics", "vnets",
+        "privateEndpoints", "cosmosdb", "keyvault",
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,3 +74,16 @@ def test_a_rule_of_the_gallery_about_a_file_passes(rule: FileRule) -> None:
 def entry() -> dict[str, Any]:
     read: dict[str, Any] = json.loads((ROOT / "docs" / "contributing" / "gallery.json").read_text(encoding="utf-8"))
     return read
+
+
+def test_the_entry_has_what_the_gallery_asks_for_and_only_its_tags() -> None:
+    """A tag that it does not know is dropped there without a word."""
+    read = entry()
+
+    assert [
+        name for name in ("title", "description", "author", "authorUrl", "source", "preview") if not read[name]
+    ] == []
+    assert {name: set(read[name]) - known for name, known in KNOWN_TAGS.items() if set(read[name]) - known} == {}
+    assert {"community", "new"} <= set(read["tags"])
+    assert str(uuid.UUID(read["id"])) == read["id"]
+    assert read["source"] == (ROOT / "packages" / "REPOSITORY").read_text(encoding="utf-8").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import Any
 
@@ -17,6 +18,7 @@ from hosting.console.worker import AgentWorker
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
+from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
@@ -150,3 +152,16 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
+
+
+@pytest.mark.behaviour("console.client")
+def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
+    """As an object, which dashboards and other packages read."""
+    with console.client() as client:
+        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
+        text = stored(console.task_hub(), "writer", "stored")
+
+    document = json.loads(text)
+    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
+    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
+    assert read(text).data.conversation_history[0].correlation_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -36,6 +37,15 @@ async def test_no_request_names_a_thread_outside_the_alphabet(direct: Api) -> No
         answer = await direct.http.post(RUN, **request)  # type: ignore[arg-type]
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_thread_id"), request
     assert await direct.stored() == before
+
+
+@pytest.mark.parametrize("rest", ["", "/messages", "/runs", "/export", "/runs/r"])
+async def test_no_path_names_a_thread_outside_the_alphabet(api: Api, rest: str) -> None:
+    """404, whatever the web server makes of it before us. `threads/..` leads to the agent."""
+    for value in BAD:
+        answer = await api.http.get(f"/api/agents/Joker/threads/{quote(value, safe='')}{rest}")
+        is_of_the_agent = answer.is_success and answer.json().get("kind") == "agent"
+        assert answer.status_code in (400, 404) or is_of_the_agent, (value, answer.text)
 
 
 async def test_no_tool_call_or_carried_request_names_a_thread_or_a_run_outside_the_alphabet(

@@ -233,3 +233,21 @@ async def test_an_agents_own_options_replace_the_apps_default() -> None:
         "Asked": [],
         "Write": [],
     }
+
+
+@pytest.mark.behaviour("options.kept")
+async def test_a_key_is_for_the_options_that_have_an_effect() -> None:
+    """An equal number is the same one, and what is ignored makes no other request."""
+    async with served(app({"temperature": (0, 1)})) as (_, http):
+        answers = [
+            await http.post(
+                "/api/agents/Joker/run",
+                json={"message": "hello", "options": options},
+                headers={"idempotency-key": "k"},
+            )
+            for options in ({"temperature": 1}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.5}, {})
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 409, 409]
+    assert told(answers[1]) == {"temperature": 1.0}
+    assert [answer.headers.get("x-ms-ignored") for answer in answers[:2]] == [None, "options.seed"]

@@ -10,12 +10,15 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.store.contract import InstanceFilter
+from devhost.durable.unkind import Armed, Fault
 from hosting.app import AgentFunctionApp
 from hosting.functions import agent_calls
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.made_app import app_of
 from tests.support.memory_store import MemoryStore
+
+NEWCOMER = "@dafx-joker@t"
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,22 @@ def asking(*agents: str, log: str = "memory") -> AgentFunctionApp:
         return [answer.text for answer in [*answers, last]]
 
     return app
+
+
+@pytest.mark.behaviour("orchestrations.new-agent")
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_call_whose_operation_an_older_instance_failed_is_made_again(times: int) -> None:
+    unkind = Armed()
+    for nth in range(1, times + 1):
+        unkind.arm(Fault.LOST_OPERATION, NEWCOMER, nth)
+    async with engine_app(asking("Joker", "Other"), unkind=unkind) as running:
+        await running.start("ask", "i", ["Other", "Joker"])
+        ended = await running.store.until_ended("i")
+        messages = (await running.http.get("/api/agents/Joker/threads/t/messages")).json()["entries"]
+
+    assert json.loads(str(ended.output)) == ["echo: hello Other", "echo: hello Joker", "echo: again"]
+    assert len(unkind.struck) == times
+    assert len(messages) == 2
 
 
 @pytest.mark.behaviour("orchestrations.new-agent")

@@ -12,12 +12,15 @@ from agent_framework import (
     ContextProvider,
     FileMemoryProvider,
     InMemoryAgentFileStore,
+    tool,
 )
 
+from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
+from hosting.tools import current
 from tests.support.made_app import app_of, served
-from tests.support.owned_app import THREADS, OwnedApp, signed_in
+from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
 
 WRITE = 'Call file_memory_write with {"file_name": "a.md", "content": "of ada"}'
 READ = 'Call file_memory_read with {"file_name": "a.md"}'
@@ -98,3 +101,27 @@ def test_no_string_makes_one_threads_key_anothers() -> None:
     keys = {thread_key(Address(agent, thread, owner), epoch, part) for agent, thread, owner, epoch, part in places}
 
     assert len(keys) == len(places)
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_tools_and_callbacks_have_the_threads_key_and_its_owner() -> None:
+    """The same key in both, and as the id of the framework's session."""
+    notes, tools, ends = Notes(), list[tuple[str, str]](), list[tuple[str, str]]()
+
+    class Callback:
+        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
+            ends.append((context.owner, context.thread_key))
+
+    @tool
+    def note() -> str:
+        """Note the call."""
+        tools.append((current().owner, current().thread_key))
+        return "noted"
+
+    owned = OwnedApp(agent=agent_with(notes, tools=[note]), default_callback=Callback())
+    for user in ("ada", "bob"):
+        await owned.say(user, "Call note with {}")
+    await owned.stored()
+
+    assert tools == [(owner(user), key) for user, key in zip(("ada", "bob"), notes.seen, strict=True)]
+    assert sorted(ends) == sorted(tools)
